@@ -74,7 +74,10 @@ CALLS = {
         {"references", "n_models", "seed", "train", "layers", "classes", "name", "weights", "sources"} | EXECUTION,
     ),
     "audit_signals": Call(
-        api.audit_signals, AuditPlan, OF_FILES | OF_FITS | {"model", "fail_above"}, {"name", "n_jobs"}
+        api.audit_signals,
+        AuditPlan,
+        OF_FILES | OF_FITS | {"model", "fail_above"},
+        {"name", "n_jobs", "tmp", "all_records"},  # the last two of a folder of signals
     ),
     "audit_scores": Call(
         api.audit_scores,

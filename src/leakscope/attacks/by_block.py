@@ -127,10 +127,8 @@ def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEM
     ...     next(scores.values()).tolist()
     [[-0.5, -2.0]]
     """
-    base = attack.name.partition("(")[0]
-    kind = base if isinstance(attack.function, str) else ""
-    if kind not in (*POINT_BY_POINT, "lira", "lira_offline", "rmia", "rmia_offline"):
-        raise NotApplicable(f"{base} learns from all points at once, and signals in files are read block by block")
+    require_by_block(attack)
+    kind = _kind(attack)
     dependent = design(signals) if attack.needs_references else None
     if dependent is not None:
         raise NotApplicable(dependent.reason or DEPENDENT)
@@ -146,6 +144,31 @@ def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEM
         remove(path)
         raise
     return ScoreFile(signals, path)
+
+
+def require_by_block(attack: Attack) -> None:
+    """Refuse an attack that is not played on signals in files.
+
+    Raises
+    ------
+    NotApplicable
+        With the reason that the report prints.
+
+    Examples
+    --------
+    >>> from leakscope.attacks import ATTACKS
+    >>> require_by_block(ATTACKS["lira"])
+    """
+    if _kind(attack) in (*POINT_BY_POINT, "lira", "lira_offline", "rmia", "rmia_offline"):
+        return
+    if not isinstance(attack.function, str):
+        raise NotApplicable("attacks of your own are played on signals in memory, and these lie in files")
+    raise NotApplicable(f"{_kind(attack)} learns from all points at once, and signals in files are read block by block")
+
+
+def _kind(attack: Attack) -> str:
+    """Return the name in the table, without parameters; empty for an attack of the user's own."""
+    return attack.name.partition("(")[0] if isinstance(attack.function, str) else ""
 
 
 def design(signals: BlockSignals) -> Design | None:
@@ -179,8 +202,7 @@ def design(signals: BlockSignals) -> Design | None:
 def _names(attack: Attack, signals: BlockSignals) -> list[str]:
     """List the signals to read: of alternatives the first that is there."""
     there = [name for name in attack.signals if name in signals.names]
-    alternatives = {"lira", "lira_offline"}
-    return there[:1] if attack.name.partition("(")[0] in alternatives else there
+    return there[:1] if _kind(attack).startswith("lira") else there
 
 
 def _lira(

@@ -16,13 +16,14 @@ from leakscope import data as data_room
 from leakscope.attacks import Attack, Score, find
 from leakscope.attacks.attribute import strategies
 from leakscope.attacks.balance import design_of
+from leakscope.attacks.by_block import require_by_block
 from leakscope.attacks.given import Given
 from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
 from leakscope.auditing.large import refuse_table
-from leakscope.auditing.observed import ObservedRelease
+from leakscope.auditing.observed import ObservedFiles, ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import assemble, assemble_blocks
@@ -636,8 +637,14 @@ def _of_blocks(
                 " or audit a sample of the points in memory"
             )
     table = refuse_table(all_records)
+    for attack in attacks:
+        try:
+            require_by_block(attack)
+        except NotApplicable as reason:
+            if attack.by_name:
+                raise cannot_run(attack.name, reason.reason) from None
     sources = SourceTest(NotApplicable("no_records"), plan.accept_shift)
-    observed = ObservedRelease(name, signals, sources=sources)
+    observed = ObservedFiles(name, signals, sources)
     report = assemble_blocks(plan, attacks, observed, tmp=tmp, table=table)
     _refuse_idle_attacks(report, attacks)
     return report

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscope import metrics
 from leakscope.auditing.claim_tests import ClaimTest, verdict
-from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.observed import FindingSpec, Observed, ObservedRelease
 from leakscope.auditing.policy import Ends, Levels, ends_of, structure_findings
 from leakscope.auditing.quality import quality
 from leakscope.auditing.records import record_risk
@@ -110,7 +110,7 @@ def judge(
 
 
 def measure(
-    observed: ObservedRelease,
+    observed: Observed,
     attack: Attack,
     scores: Scores | StoredScores,
     fpr: Sequence[float],
@@ -121,7 +121,7 @@ def measure(
 
     Parameters
     ----------
-    observed : ObservedRelease
+    observed : Observed
     attack : Attack
     scores : Scores or StoredScores
         Of units.
@@ -164,12 +164,12 @@ def measure(
         yield finding("average_precision", "point", at, room.average_precision, confidence, inside)
 
 
-def measured_curve(observed: ObservedRelease, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
+def measured_curve(observed: Observed, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
     """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists.
 
     Parameters
     ----------
-    observed : ObservedRelease
+    observed : Observed
     name : str
         Of the attack.
     scores : Scores or StoredScores
@@ -229,7 +229,7 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     return observed.finding(spec, number)
 
 
-def finding_without_model(observed: ObservedRelease) -> list[Finding]:
+def finding_without_model(observed: Observed) -> list[Finding]:
     """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
@@ -237,7 +237,7 @@ def finding_without_model(observed: ObservedRelease) -> list[Finding]:
     return [observed.finding(spec, observed.sources.number)]
 
 
-def baseline_finding(observed: ObservedRelease, prior: float) -> Finding:
+def baseline_finding(observed: Observed, prior: float) -> Finding:
     """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
@@ -274,14 +274,13 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
-def facts_of(observed: ObservedRelease, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
+def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
-    game, data = observed.signals.game, observed.data
+    game, data = observed.game, observed.data
     if isinstance(game, BlockGame):
-        n_points, n_target_points, n_population = game.n_points, game.n_target_points, game.n_population
+        n_points, n_population = game.n_points, game.n_population
     else:
         n_points, n_population = game.member.shape[1], len(game.population)
-        n_target_points = len(np.unique(game.target_points if observed.group is None else observed.group))
     facts = {
         "name": observed.name,
         "title": observed.name,
@@ -296,7 +295,7 @@ def facts_of(observed: ObservedRelease, best: str, games: GamesFacts | None, sli
         "models": game.n_models,
         "targets": game.n_targets,
         "references": game.n_references,
-        "target_points": n_target_points,
+        "target_points": observed.n_units,
         "population": n_population,
         "prior": float(game.prior),
         "best": best,

@@ -23,7 +23,7 @@ from leakscope.attacks import Attack
 from leakscope.attacks.by_block import score
 from leakscope.auditing.evaluate import Judgement, baseline_finding, facts_of, measure, measured_curve, strongest
 from leakscope.auditing.evaluate import finding_without_model as without_model
-from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.observed import FindingSpec, ObservedFiles
 from leakscope.auditing.records import baseline_accuracy_of, games_facts, most_exposed_finding, short
 from leakscope.bounds import BOUNDS
 from leakscope.bounds.generalisation import gap_bound, gap_of_models
@@ -43,7 +43,7 @@ _NO_CLAIMS = "claims and epsilon are tested on signals in memory alone, and thes
 
 
 def judge_blocks(
-    observed: ObservedRelease,
+    observed: ObservedFiles,
     attacks: Sequence[Attack],
     fpr: Sequence[float],
     confidence: float,
@@ -56,7 +56,7 @@ def judge_blocks(
 
     Parameters
     ----------
-    observed : ObservedRelease
+    observed : ObservedFiles
         Whose signals are `BlockSignals`.
     attacks : sequence of Attack
     fpr : sequence of float
@@ -71,7 +71,6 @@ def judge_blocks(
     Judgement
     """
     signals = observed.signals
-    assert isinstance(signals, BlockSignals)
     for _ in signals.target_blocks(signals.names):  # what is wrong is said before the first attack
         pass
     findings: list[Finding] = []
@@ -111,7 +110,7 @@ def _scores(attack: Attack, signals: BlockSignals, folder: Path, open_files: Exi
 
 
 def _record_risk(
-    observed: ObservedRelease, scores: StoredScores | None, confidence: float, table: Path | None
+    observed: ObservedFiles, scores: StoredScores | None, confidence: float, table: Path | None
 ) -> tuple[Finding, Any, Mapping[str, Sequence[Any]]]:
     """Count the games that the strongest attack wins against each record; write all of them, and keep the worst."""
     baseline_accuracy = baseline_accuracy_of(observed)
@@ -143,15 +142,14 @@ def _record_risk(
 
 
 def _rows(
-    observed: ObservedRelease, games: StoredGames
+    observed: ObservedFiles, games: StoredGames
 ) -> Iterator[tuple[Int[Array, " B"], Int[Array, " B"], Float[Array, " B"]]]:
     """Yield the indices of the records, the games won and the margins, block by block."""
-    assert isinstance(observed.signals, BlockSignals)
     for record, (won, margin) in zip(observed.signals.target_indices(), games.blocks(), strict=True):
         yield record, won, margin
 
 
-def _table_of(observed: ObservedRelease, games: StoredGames, worst: Mapping[str, Array]) -> dict[str, Sequence[Any]]:
+def _table_of(observed: ObservedFiles, games: StoredGames, worst: Mapping[str, Array]) -> dict[str, Sequence[Any]]:
     """Put the most exposed records in the columns of a report, in the order of their indices."""
     order = np.argsort(worst["record"], kind="stable")
     record, won, margin = (worst[name][order] for name in ("record", "won", "margin"))
@@ -254,10 +252,9 @@ def refuse_table(path: str | os.PathLike[str] | None) -> Path | None:
     return path
 
 
-def _of_answers(observed: ObservedRelease, prior: float, confidence: float, baseline: Finding) -> Iterator[Finding]:
+def _of_answers(observed: ObservedFiles, prior: float, confidence: float, baseline: Finding) -> Iterator[Finding]:
     """Yield what follows from who is classified correctly, and the baseline, in the order of a report."""
     signals = observed.signals
-    assert isinstance(signals, BlockSignals)
     gap_spec = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
     if "correct" not in signals.names:
         try:

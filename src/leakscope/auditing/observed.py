@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 from jaxtyping import Shaped
 
 from leakscope.auditing.baseline import SourceTest
-from leakscope.core.block_signals import BlockSignals
+from leakscope.core.block_signals import BlockGame, BlockSignals
 from leakscope.core.claims import Claim
 from leakscope.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakscope.core.intervals import Interval
-from leakscope.core.types import NotApplicable, Scores, Signals
+from leakscope.core.types import Game, NotApplicable, Scores, Signals
 from leakscope.data import Data
 from leakscope.releases.structure import Structure
 
@@ -46,8 +47,93 @@ class FindingSpec:
     scope: Scope = AVERAGE
 
 
+class Observed(ABC):
+    """A release that has been observed, wherever its signals lie: what a finding and the report say of it.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the report.
+    data : Data or None
+    facts : mapping
+    sources : SourceTest or None
+        As in `ObservedRelease`.
+    """
+
+    name: str
+    data: Data | None
+    facts: Mapping[str, Any]
+    sources: SourceTest | None
+
+    @property
+    @abstractmethod
+    def game(self) -> Game | BlockGame:
+        """Who was in and who was out."""
+
+    @property
+    @abstractmethod
+    def n_units(self) -> int:
+        """How many records, or units of several, are target points."""
+
+    def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
+        """Make a finding of this release from a measured number, or from the reason why there is none."""
+        game, scope = self.game, spec.scope
+        if scope.kind == "average" and game.kind == "per_datum":  # an average over a single record
+            scope = Scope("one")
+        common: dict[str, Any] = {
+            "operating_point": spec.operating_point,
+            "bound_type": spec.bound_type,
+            "scope": scope,
+            "release": self.name,
+            "attack": spec.attack,
+            "game": Term(game.kind.replace(" ", "_"), others=game.others),
+            "assumptions": spec.assumptions,
+            "source": spec.source,
+            "per_record": spec.per_record,
+        }
+        if isinstance(number, NotApplicable):
+            return Finding(spec.quantity, None, reason=number.reason, **common)
+        ends = {
+            name: getattr(number, name) for name in ("low", "high", "confidence", "interval_over", "method", "detail")
+        }
+        if number.refused:  # a value without an interval is an estimate, and shows nothing about anybody
+            ends |= {"low": None, "high": None, "confidence": None, "refused": number.refused}
+            common["bound_type"] = "point"
+        return Finding(spec.quantity, number.value, **ends, **common)
+
+
 @dataclass(frozen=True)
-class ObservedRelease:
+class ObservedFiles(Observed):
+    """A release whose signals lie in files.
+
+    Parameters
+    ----------
+    name : str
+    signals : BlockSignals
+    sources : SourceTest or None
+    data : None
+    facts : mapping
+    """
+
+    name: str
+    signals: BlockSignals
+    sources: SourceTest | None = None
+    data: Data | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def game(self) -> BlockGame:
+        """Who was in and who was out, in numbers."""
+        return self.signals.game
+
+    @property
+    def n_units(self) -> int:
+        """How many records are target points."""
+        return self.signals.game.n_target_points
+
+
+@dataclass(frozen=True)
+class ObservedRelease(Observed):
     """A release that has been observed, with what the report says about it.
 
     Parameters
@@ -73,7 +159,7 @@ class ObservedRelease:
     """
 
     name: str
-    signals: Signals | BlockSignals
+    signals: Signals
     data: Data | None = None
     claims: Sequence[Claim] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +168,16 @@ class ObservedRelease:
     structure: Structure | None = None
     names: Shaped[Array, " N"] | None = None
     slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+
+    @property
+    def game(self) -> Game:
+        """Who was in and who was out."""
+        return self.signals.game
+
+    @property
+    def n_units(self) -> int:
+        """How many records, or units of several, are target points."""
+        return len(np.unique(self.signals.game.target_points if self.group is None else self.group))
 
     @property
     def target_names(self) -> list[str] | None:
@@ -111,29 +207,3 @@ class ObservedRelease:
         mean = np.add.reduceat(scores.value[:, order], starts, axis=1, dtype=np.float64) / rows
         value = mean.astype(scores.value.dtype)
         return replace(scores, value=value, member=scores.member[:, first], points=None)
-
-    def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
-        """Make a finding of this release from a measured number, or from the reason why there is none."""
-        game, scope = self.signals.game, spec.scope
-        if scope.kind == "average" and game.kind == "per_datum":  # an average over a single record
-            scope = Scope("one")
-        common: dict[str, Any] = {
-            "operating_point": spec.operating_point,
-            "bound_type": spec.bound_type,
-            "scope": scope,
-            "release": self.name,
-            "attack": spec.attack,
-            "game": Term(game.kind.replace(" ", "_"), others=game.others),
-            "assumptions": spec.assumptions,
-            "source": spec.source,
-            "per_record": spec.per_record,
-        }
-        if isinstance(number, NotApplicable):
-            return Finding(spec.quantity, None, reason=number.reason, **common)
-        ends = {
-            name: getattr(number, name) for name in ("low", "high", "confidence", "interval_over", "method", "detail")
-        }
-        if number.refused:  # a value without an interval is an estimate, and shows nothing about anybody
-            ends |= {"low": None, "high": None, "confidence": None, "refused": number.refused}
-            common["bound_type"] = "point"
-        return Finding(spec.quantity, number.value, **ends, **common)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from leakscope.auditing.observed import FindingSpec, ObservedRelease
+from leakscope.auditing.observed import FindingSpec, Observed, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable
@@ -84,13 +84,13 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
 
 
 def most_exposed_finding(
-    observed: ObservedRelease, attack: str, found: NotApplicable | tuple[int, int, float, float]
+    observed: Observed, attack: str, found: NotApplicable | tuple[int, int, float, float]
 ) -> Finding:
     """Report the most exposed record, or why there is none.
 
     Parameters
     ----------
-    observed : ObservedRelease
+    observed : Observed
     attack : str
     found : NotApplicable, or (games won, games, lower limit, confidence)
 
@@ -107,9 +107,9 @@ def most_exposed_finding(
     return observed.finding(spec, number)
 
 
-def baseline_accuracy_of(observed: ObservedRelease) -> float:
+def baseline_accuracy_of(observed: Observed) -> float:
     """Chance to win by the better prior guess."""
-    prior = observed.signals.game.prior
+    prior = observed.game.prior
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 

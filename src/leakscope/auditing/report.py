@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from leakscope.attacks import Attack as TableAttack
 from leakscope.auditing.evaluate import Judgement, judge
 from leakscope.auditing.large import judge_blocks
-from leakscope.auditing.observed import ObservedRelease
+from leakscope.auditing.observed import ObservedFiles, ObservedRelease
 from leakscope.auditing.policy import Levels, decision, with_claims
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
@@ -78,8 +79,8 @@ def assemble(
 
 def assemble_blocks(
     plan: AuditPlan,
-    attacks: Sequence[Attack],
-    observed: ObservedRelease,
+    attacks: Sequence[TableAttack],
+    observed: ObservedFiles,
     *,
     tmp: str | os.PathLike[str] | None = None,
     table: Path | None = None,
@@ -91,7 +92,7 @@ def assemble_blocks(
     ----------
     plan : AuditPlan
     attacks : sequence of Attack
-    observed : ObservedRelease
+    observed : ObservedFiles
     tmp : path, optional
         Place of the temporary folder.
     table : Path, optional
@@ -109,7 +110,6 @@ def assemble_blocks(
         tuple(judgement.findings),
         tuple(judgement.curves),
         joined_tables([judgement.records] if judgement.records else []),
-        {observed.name: Observation(observed.signals, attacks)},
     )
 
 

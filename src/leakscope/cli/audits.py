@@ -29,7 +29,7 @@ from leakscope.cli.options import (
     option,
     options_of,
 )
-from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, width, write
+from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, table_name, width, write
 from leakscope.core.checks import printable
 from leakscope.core.system import OWNERS_FOLDER
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
@@ -105,7 +105,12 @@ OF_THE_RUN = (
         str | None,
         "A table of a trained model's answers: member, label, p_LABEL for each label[, id]; --data has its records.",
     ),
-    option("signals", str | None, "An .npz file with member (M, N) and signals (M, N); --data may name its N records."),
+    option(
+        "signals",
+        str | None,
+        "An .npz file with member (M, N) and signals (M, N); --data may name its N records. Or a folder of "
+        "leakscope.write_blocks, of any size.",
+    ),
     option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
@@ -182,14 +187,8 @@ def _audited(
     elif {"scores", "probabilities"} & options.keys():
         report = _audit_table(audit_plan, options)
     elif "signals" in options:
-        auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
-        signals = observing.read_signals(options["signals"])
-        behind = _records(audit_plan, options, "the signals", signals.game.member.shape[1])
-        words = _fields_without_training(audit_plan)
-        if behind is not None:
-            signals = replace(signals, points=behind.points)
-            words["slice"] = behind.slices
-        report = auditing.audit_signals(signals, n_jobs=n_jobs, **words)
+        table = out / table_name() if show_records and not publish else None
+        report = _audit_signals(audit_plan, options, table)
     else:
         report = import_module("leakscope.auditing.api").run(
             audit_plan, store=store, n_jobs=n_jobs, tmp=options.get("tmp"), command=command_line()
@@ -336,6 +335,27 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
         names = points.names if names is None else names
     name, n_jobs = Path(options["scores"]).stem, options.get("n_jobs")
     return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
+
+
+def _audit_signals(plan: AuditPlan, options: Mapping[str, Any], table: Path | None) -> Report:
+    """Audit a file of signals in memory, or a folder of signals some points at a time."""
+    auditing, observing = import_module("leakscope.auditing.api"), import_module("leakscope.runtime.observe")
+    words, n_jobs = _fields_without_training(plan), options.get("n_jobs")
+    if Path(options["signals"]).is_dir():
+        if "data" in options:
+            raise ValueError("--data is for signals in one file: of a folder of signals the records are not read")
+        words = {
+            name: value for name, value in words.items() if name not in ("claim", "policy", "slice", "id") or value
+        }
+        return auditing.audit_signals(
+            options["signals"], n_jobs=n_jobs, tmp=options.get("tmp"), all_records=table, **words
+        )
+    signals = observing.read_signals(options["signals"])
+    behind = _records(plan, options, "the signals", signals.game.member.shape[1])
+    if behind is not None:
+        signals = replace(signals, points=behind.points)
+        words["slice"] = behind.slices
+    return auditing.audit_signals(signals, n_jobs=n_jobs, **words)
 
 
 def _audit_probabilities(plan: AuditPlan, options: Mapping[str, Any], words: dict[str, Any]) -> Report:

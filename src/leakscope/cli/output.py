@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -105,6 +106,8 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
         shown.to_json(new / "report.json", publish=publish)
         shown.to_html(new / "report.html", publish=publish)
         room.write(new / "run.json", json.dumps(run, indent=1) + "\n", private=True)
+        if records and not publish:
+            _write_table(report, new / table_name())
         for file in sorted(new.iterdir()):
             file.replace(out / file.name)
     except OSError as error:
@@ -112,6 +115,24 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
     finally:
         if new is not None:
             shutil.rmtree(new, ignore_errors=True)
+
+
+def table_name() -> str:
+    """Name the file with the games against all records: Parquet where pyarrow is installed."""
+    return "records.parquet" if find_spec("pyarrow") is not None else "records.csv"
+
+
+def _write_table(report: Report, path: Path) -> None:
+    """Write all records of an audit in memory, where the report has the most exposed ones alone."""
+    n_shown = len(report.record_table.get("record", ()))
+    if not any(observation.records for observation in report.observations.values()):
+        return
+    frame = report.records()
+    if len(frame) <= n_shown:
+        return
+    frame = frame.drop(columns=["log_odds", "member", "preview"])
+    content = frame.to_csv(index=False).encode() if path.suffix == ".csv" else frame.to_parquet(None, index=False)
+    import_module("leakscope.reports").write(path, content, private=True)
 
 
 def emit(report: Report, out: Path | None, as_json: bool) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.core import temporary
-from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
@@ -287,7 +286,7 @@ class Observation:
     ['loss']
     """
 
-    signals: Signals | BlockSignals
+    signals: Signals
     attacks: Sequence[Attack]
     records: Table = field(default_factory=dict)
 
@@ -379,7 +378,7 @@ class Report:
         names = sorted({curve.name for curve in self.curves})
         raise KeyError(f"no curve {name!r}{nearest(name, names)}; this report has: {', '.join(names) or 'none'}")
 
-    def signals(self, release: str | None = None) -> Signals | BlockSignals:
+    def signals(self, release: str | None = None) -> Signals:
         """Return what the attacks saw of a release: the signals of all models at all points.
 
         Parameters
@@ -389,7 +388,7 @@ class Report:
 
         Returns
         -------
-        Signals or BlockSignals
+        Signals
             The same object that the audit used, not a copy.
 
         Raises
@@ -445,13 +444,7 @@ class Report:
         """
         observation = self._observed(release)
         attacks = {row.name: row for row in observation.attacks}
-        played = attacks[one_of("attack", attack, attacks)]
-        if not isinstance(observation.signals, Signals):
-            raise ValueError(
-                "scores of signals in files may not fit into memory; leakscope.attacks.by_block.score writes them to a "
-                "file"
-            )
-        return played(observation.signals)
+        return attacks[one_of("attack", attack, attacks)](observation.signals)
 
     def _observed(self, release: str | None) -> Observation:
         if not self.observations:

@@ -60,7 +60,8 @@ def _ties(result: Result, worst: int, n_shown: int) -> str:
     """How many records share the first place."""
     table, unit = result.records, result.about.unit
     won, games = int(table["won"][worst]), int(table["games"][worst])
-    ties = int(np.sum(np.asarray(table["won"]) == won))
+    # of all records: the table has the most exposed ones
+    ties = result.games.won[won] if result.games and result.games.won else int(np.sum(np.asarray(table["won"]) == won))
     if ties > n_shown:
         return f"{several(ties, unit)} tie at {count(won)} of {count(games)}; ordered by margin"
     return f"{several(ties, unit)} at {count(won)} of {count(games)}"
