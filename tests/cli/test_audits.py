@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakscope as ls
 from leakscope.attacks import ATTACKS, DEFAULT
 from leakscope.auditing import api as audit_api
 from leakscope.cli import audits
@@ -446,6 +447,33 @@ class TestOtherSources:
         left = leakscope("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
         assert left.code == 2
         assert Report.from_json("leakscope-report/report.json").about.releases[0].targets == 16
+
+    def test_a_folder_of_signals(self, leakscope):
+        rng = np.random.default_rng(0)
+        member = rng.random((1200, 4)) < 0.5
+        with ls.write_blocks("signals", n_models=4) as write:
+            write(member, {"loss": rng.exponential(np.where(member, 0.2, 1.0))})
+        left = leakscope("audit --signals signals --attack loss --out out")
+        assert left.code == 0, left.err
+        report = Report.from_json("out/report.json")
+        n_records = report.about.releases[0].target_points
+        assert len(report.record_table["record"]) == 1000 < n_records
+        assert len(pd.read_parquet("out/records.parquet")) == n_records
+        assert leakscope("audit --signals signals --attack loss --no-records --out none").code == 0
+        assert not Path("none/records.parquet").exists()
+        assert "--data is for signals in one file" in leakscope("audit --signals signals --data x.csv --out no").err
+        assert "claim is for signals in memory" in leakscope("audit --signals signals --claim eta=0.1 --out no").err
+
+    def test_all_records_of_a_file_of_signals_go_to_a_table(self, leakscope):
+        rng = np.random.default_rng(0)
+        member = rng.random((4, 1300)) < 0.5
+        np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
+        assert leakscope("audit --signals signals.npz --attack loss --out out").code == 0
+        report, table = Report.from_json("out/report.json"), pd.read_parquet("out/records.parquet")
+        assert len(table) == report.about.releases[0].target_points > 1000 == len(report.record_table["record"])
+        assert table["won"].value_counts().to_dict() == {
+            n_won: n for n_won, n in enumerate(report.about.releases[0].games.won) if n
+        }
 
 
 class TestTerminal:

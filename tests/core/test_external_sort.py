@@ -47,6 +47,16 @@ def test_a_range_is_never_much_larger_than_a_run(tmp_path, monkeypatch):
     assert max(sizes) <= 16_384 + 1024 * (n_runs + 1)
 
 
+def test_an_error_in_the_blocks_leaves_nothing(tmp_path):
+    def blocks():
+        yield np.arange(5000, dtype=np.uint64)
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError):
+        sort_words(blocks(), tmp_path, run=1000)
+    assert not list(tmp_path.iterdir())
+
+
 def test_keys_are_ordered_like_floats():
     rng = np.random.default_rng(1)
     for dtype in (np.float32, np.float64):

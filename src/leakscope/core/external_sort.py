@@ -123,6 +123,9 @@ def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN
                 runs.add(np.sort(words))
             with FileIO(path, "w") as file:
                 first = _write(runs.merged(run), file, piece)
+    except BaseException:  # a full disk, or an error in the blocks
+        remove(path)
+        raise
     finally:
         remove(runs_path)
     return SortedWords(path, runs.n, piece, first)
