@@ -237,7 +237,7 @@ def test_help_lists_the_keywords_of_each_bound(name: str) -> None:
 def test_parameters_of_attacks_are_listed() -> None:
     text = " ".join((inspect.getdoc(ls.attacks.Attack.with_parameters) or "").split())
     for attack in ATTACKS.values():
-        for name, keyword in keywords_of(attack._function()).items():
+        for name, keyword in keywords_of(attack.function_of_signals()).items():
             shown = f"{name}={keyword.default!r}".replace("'", '"')
             assert re.search(rf"``{re.escape(shown)}`` of [^;.]*\b{attack.name}\b", text), (attack.name, name)
 

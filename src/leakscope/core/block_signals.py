@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 import numpy as np
 from jaxtyping import Bool, Int, Num
 
-from leakscope.core.checks import count
+from leakscope.core.checks import count, known_keywords
 from leakscope.core.external_sort import read_into, write_all
 from leakscope.core.signals import SIGNALS, why_missing
 from leakscope.core.system import OWNERS_FOLDER
@@ -402,6 +402,7 @@ class BlockWriter:
             self.abandon()
 
 
+@known_keywords()
 def write_blocks(folder: str | os.PathLike[str], *, n_models: int, n_targets: int | None = None) -> BlockWriter:
     """Write signals to a folder, some points at a time, for an audit of more points than fit into memory.
 
