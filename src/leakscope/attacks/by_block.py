@@ -34,10 +34,6 @@ POINT_BY_POINT = (
     "gap", "confidence", "loss", "entropy", "mast", "mast_threshold", "scalar_product", "likelihood_ratio",
     "gradient_norm",
 )  # fmt: skip
-DEPENDENT = (
-    "the memberships of the models depend on each other, and references that do not are chosen only for signals in "
-    "memory"
-)
 _COLUMNS = 4096  # target points that the design is computed from, as in memory
 
 
@@ -130,8 +126,10 @@ def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEM
     require_by_block(attack)
     kind = _kind(attack)
     dependent = design(signals) if attack.needs_references else None
+    if dependent is not None and dependent.reason is not None:
+        raise NotApplicable(dependent.reason)
     if dependent is not None:
-        raise NotApplicable(dependent.reason or DEPENDENT)
+        raise NotApplicable("dependent_in_files")
     names = _names(attack, signals)
     parameters: dict[str, Any] = dict(attack.parameters)
     path = part_of(folder / "scores")
@@ -162,8 +160,8 @@ def require_by_block(attack: Attack) -> None:
     if _kind(attack) in (*POINT_BY_POINT, "lira", "lira_offline", "rmia", "rmia_offline"):
         return
     if not isinstance(attack.function, str):
-        raise NotApplicable("attacks of your own are played on signals in memory, and these lie in files")
-    raise NotApplicable(f"{_kind(attack)} learns from all points at once, and signals in files are read block by block")
+        raise NotApplicable("own_attack_in_files")
+    raise NotApplicable("needs_all_points", attack=_kind(attack))
 
 
 def _kind(attack: Attack) -> str:

@@ -39,7 +39,6 @@ from leakscope.reports.report import MOST_RECORDS
 
 Array = np.ndarray
 TABLES = (".parquet", ".csv")
-_NO_CLAIMS = "claims and epsilon are tested on signals in memory alone, and these lie in files"
 
 
 def judge_blocks(
@@ -95,7 +94,7 @@ def judge_blocks(
                     best_scores = scores
         exposure, games, records = _record_risk(observed, best_scores, confidence, table)
     epsilon_spec = FindingSpec("epsilon", "lower", scope=Scope("every"))
-    findings += [exposure, observed.finding(epsilon_spec, NotApplicable(_NO_CLAIMS))]
+    findings += [exposure, observed.finding(epsilon_spec, NotApplicable("claims_in_files"))]
     findings += [*_of_answers(observed, prior, confidence, baseline_finding(observed, prior))]
     facts = facts_of(observed, "" if best_scores is None else best_scores.attack, games, None)
     return Judgement(findings, curves, records, facts)
