@@ -458,9 +458,12 @@ class TestOtherSources:
         report = Report.from_json("out/report.json")
         n_records = report.about.releases[0].target_points
         assert len(report.record_table["record"]) == 1000 < n_records
-        assert len(pd.read_parquet("out/records.parquet")) == n_records
-        assert leakscope("audit --signals signals --attack loss --no-records --out none").code == 0
-        assert not Path("none/records.parquet").exists()
+        assert len(pd.read_parquet("out/report-records.parquet")) == n_records
+        for flag in ("--no-records", "--publish"):  # over the files of the audit before
+            assert leakscope(f"audit --signals signals --attack loss {flag} --out out").code == 0
+            assert not Path("out/report-records.parquet").exists()
+            assert leakscope("audit --signals signals --attack loss --out out").code == 0
+            assert Path("out/report-records.parquet").exists()
         assert "--data is for signals in one file" in leakscope("audit --signals signals --data x.csv --out no").err
         assert "claim is for signals in memory" in leakscope("audit --signals signals --claim eta=0.1 --out no").err
 
@@ -469,7 +472,7 @@ class TestOtherSources:
         member = rng.random((4, 1300)) < 0.5
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
         assert leakscope("audit --signals signals.npz --attack loss --out out").code == 0
-        report, table = Report.from_json("out/report.json"), pd.read_parquet("out/records.parquet")
+        report, table = Report.from_json("out/report.json"), pd.read_parquet("out/report-records.parquet")
         assert len(table) == report.about.releases[0].target_points > 1000 == len(report.record_table["record"])
         assert table["won"].value_counts().to_dict() == {
             n_won: n for n_won, n in enumerate(report.about.releases[0].games.won) if n

@@ -178,7 +178,7 @@ def _audited(
     if dry_run:
         _emit_dry_run(audit_plan, n_jobs, as_json, has_allowed_modules)
         return
-    started = time.time()
+    started, table = time.time(), None
     refuse_file(out)
     is_new = not out.exists()
     store = options.get("store") or str(out / "store")
@@ -187,7 +187,8 @@ def _audited(
     elif {"scores", "probabilities"} & options.keys():
         report = _audit_table(audit_plan, options)
     elif "signals" in options:
-        table = out / table_name() if show_records and not publish else None
+        is_folder = Path(options["signals"]).is_dir()
+        table = out / table_name() if is_folder and show_records and not publish else None
         report = _audit_signals(audit_plan, options, table)
     else:
         report = import_module("leakscope.auditing.api").run(
@@ -195,7 +196,7 @@ def _audited(
         )
     if is_new and not publish and out.is_dir():
         out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
-    write(report, out, show_records, started, publish)
+    write(report, out, show_records, started, publish, table)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)

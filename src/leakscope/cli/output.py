@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OUT = "leakscope-report"
 WIDTH = 100  # longest line that reads well, and that of files
 NARROWEST = 60  # in narrower terminals lines wrap
+TABLE_NAMES = ("report-records.parquet", "report-records.csv")  # of the games against all records, for the owner
 TOGETHER = "leakscope"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
     "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0,
@@ -70,7 +71,9 @@ def command_line() -> str:
     return shlex.join(command)
 
 
-def write(report: Report, out: Path, records: bool, started: float, publish: bool = False) -> None:
+def write(
+    report: Report, out: Path, records: bool, started: float, publish: bool = False, table: Path | None = None
+) -> None:
     """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
 
     The page is drawn from the JSON alone; clock and machine are in run.json, which is never for publication.
@@ -86,6 +89,8 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
         In seconds since 1970.
     publish : bool
         Report and page without records, and with the permissions of any other file.
+    table : Path, optional
+        Of the games against all records, where the audit wrote it already. A table of an earlier audit is removed.
     """
     shown = report if records and not publish else report.without_records()
     private = report.on_data and not publish
@@ -108,6 +113,9 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
         room.write(new / "run.json", json.dumps(run, indent=1) + "\n", private=True)
         if records and not publish:
             _write_table(report, new / table_name())
+        for name in TABLE_NAMES:
+            if out / name != table:
+                (out / name).unlink(missing_ok=True)
         for file in sorted(new.iterdir()):
             file.replace(out / file.name)
     except OSError as error:
@@ -119,7 +127,7 @@ def write(report: Report, out: Path, records: bool, started: float, publish: boo
 
 def table_name() -> str:
     """Name the file with the games against all records: Parquet where pyarrow is installed."""
-    return "records.parquet" if find_spec("pyarrow") is not None else "records.csv"
+    return TABLE_NAMES[0 if find_spec("pyarrow") is not None else 1]
 
 
 def _write_table(report: Report, path: Path) -> None:
