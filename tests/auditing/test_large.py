@@ -70,7 +70,11 @@ def assert_same_reports(found, expected):
 
 @pytest.mark.parametrize(
     ("n_models", "n_points", "n_targets", "n_population"),
-    [(1, 400, 1, 0), (2, 400, 2, 0), (8, 1500, 8, 200), (16, 500, 16, 0), (6, 300, 2, 50)],
+    [
+        (6, 300, 2, 50),
+        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((1, 400, 1, 0), (2, 400, 2, 0))),
+        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((8, 1500, 8, 200), (16, 500, 16, 0))),
+    ],
 )
 def test_findings_are_those_in_memory(tmp_path, small_pieces, n_models, n_points, n_targets, n_population):
     signals = signals_of(n_models, n_models, n_points, n_targets, n_population)
@@ -91,6 +95,7 @@ def test_findings_are_those_in_memory(tmp_path, small_pieces, n_models, n_points
     assert epsilon.reason.id == "claims_in_files"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_table_has_all_records(tmp_path, small_pieces, ending):
     signals = signals_of(1, 8, 1800, 8, 100)
@@ -111,6 +116,7 @@ def test_the_table_has_all_records(tmp_path, small_pieces, ending):
     assert sorted(report.record_table["record"]) == sorted(worst["record"])
 
 
+@pytest.mark.slow
 def test_a_report_in_memory_keeps_the_most_exposed_records(tmp_path):
     signals = signals_of(1, 6, 2500, 6)
     report = ls.audit_signals(signals, attacks=["loss"])
@@ -126,6 +132,7 @@ def test_a_report_in_memory_keeps_the_most_exposed_records(tmp_path):
     assert again.to_html() == report.to_html()
 
 
+@pytest.mark.slow
 def test_ties_on_the_page_are_those_of_all_records():
     rng = np.random.default_rng(0)
     member = rng.random((24, 1700)) < 0.5
@@ -186,6 +193,7 @@ def test_a_million_points_take_little_memory_and_small_files(tmp_path):
     assert row["table_bytes"] < 50e6
 
 
+@pytest.mark.slow
 def test_small_audits_are_measured_by_the_benchmark(tmp_path):
     from benchmarks.large_signals import measured
 

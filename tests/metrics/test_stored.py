@@ -133,7 +133,7 @@ def test_of_signed_zeros_and_the_largest_floats(tmp_path):
 
 def test_without_information(tmp_path):
     rng = np.random.default_rng(5)
-    for _ in range(5):
+    for _ in range(2):
         member = rng.random((6, 500)) < 0.5
         assert_all_the_same(rng.normal(size=member.shape).astype(np.float32), member, tmp_path)
 
@@ -156,6 +156,7 @@ def test_more_models_than_fit_into_a_word_are_refused(tmp_path):
         in_files(np.zeros((1025, 3), dtype=np.float32), np.zeros((1025, 3), dtype=bool), tmp_path)
 
 
+@pytest.mark.slow
 def test_of_as_many_models_as_fit_into_a_word(tmp_path):
     value, member = drawn(np.random.default_rng(2), 1024, 40)
     scores = Scores("any", value, member)
