@@ -64,7 +64,7 @@ CALLS = {
         AuditPlan,
         # models are objects; limits are for the exit code of the command; nothing shifts between random halves
         OF_FILES | {"model", "fail_above", "accept_shift"},
-        OF_A_MODEL | EXECUTION,
+        OF_A_MODEL | EXECUTION | {"cluster"},
     ),
     "audit_model": Call(
         api.audit_model,
@@ -256,6 +256,7 @@ AUDIT_OWN = {
     "members", "others", "signals", "show_records", "publish", "allow_modules",
     "pdf",
     "dry_run",
+    "cluster", "from_store", "partial",
 } | ON_A_PAGE | EXECUTION  # fmt: skip
 FITTED = {"plan", "signals", "allow_modules"} | EXECUTION | ON_A_PAGE
 

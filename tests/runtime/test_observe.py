@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from leakscope import data
 from leakscope.core import games, seeds
 from leakscope.releases.estimator import Estimator
-from leakscope.runtime import observe as observe_module
+from leakscope.runtime import fits as fits_module
 from leakscope.runtime.observe import Execution, observe, read_signals
 from leakscope.runtime.store import Store
 
@@ -108,7 +108,7 @@ def test_no_row_is_reused_for(change, tmp_path):
 def test_no_row_is_reused_for_another_version(tmp_path, monkeypatch):
     log: list[int] = []
     for version in ("0.1.0", "0.1.1", "0.1.0"):
-        monkeypatch.setattr(observe_module, "__version__", version)
+        monkeypatch.setattr(fits_module, "__version__", version)
         observe(Plain(log), POINTS, MEMBER, ("loss",), execution=Execution(tmp_path, 1))
     assert log == [3, 3, 3, 1] * 2
 

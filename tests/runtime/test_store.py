@@ -364,3 +364,16 @@ class TestSizeAndClear:
         assert store.size()[0] == 1
         assert store.clear() == 2
         assert files(store) == [".mine.part", "mine.npz", "notes.txt"]
+
+
+def test_the_same_arrays_have_the_same_bytes_in_any_memory_order(tmp_path) -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    for name, array in (
+        ("c", values),
+        ("f", np.asfortranarray(values)),
+        ("strided", np.repeat(values, 2, axis=1)[:, ::2]),
+    ):
+        Store(tmp_path / name).save(key(a=1), {"loss": array})
+    files = [path.read_bytes() for path in sorted(tmp_path.glob("*/*.npz"))]
+    assert len(files) == 3
+    assert len(set(files)) == 1

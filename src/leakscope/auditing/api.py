@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from leakscope.auditing.observed import ObservedFiles, ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import assemble, assemble_blocks
-from leakscope.auditing.run import claims_of, play
+from leakscope.auditing.run import claims_of, play, setting
 from leakscope.auditing.setup import population_share, wanted
 from leakscope.core import games
 from leakscope.core.block_signals import BlockSignals
@@ -54,7 +54,8 @@ from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
-from leakscope.runtime.observe import Execution, not_stored, observe
+from leakscope.runtime.fits import Filled, n_chunks_of
+from leakscope.runtime.observe import Execution, fill, not_stored, observe
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -97,6 +98,7 @@ def audit(
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
 ) -> Report:
     """Fit an estimator or a network on random halves of the data and measure what the models reveal about who is in.
 
@@ -184,6 +186,10 @@ def audit(
     tmp : path, optional
         Where the workers' temporary files lie, among them the data, in a folder that is readable by its owner alone;
         in the store unless given, and without a store in the system's folder for temporary files.
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        Workers on other machines, in place of n_jobs: ``"tcp://HOST:8786"``, a scheduler of Dask; ``"local:4"``, four
+        processes of this machine under one of their own; a client; or any executor of Python, which needs a store
+        that its workers see. The active client of Dask is used where neither n_jobs nor a cluster is given.
 
     Returns
     -------
@@ -194,6 +200,8 @@ def audit(
     ------
     ValueError
         For data or parameters that make no sense, in one line.
+    OSError
+        In one line: if a cluster does not answer, or a model killed two workers.
     TypeError
         For an unknown keyword, with the nearest known one.
 
@@ -250,7 +258,7 @@ def audit(
     slices = sliced(points, slice)
     refuse_without_groups(slices)
     loaded = Data(points, "arrays", slices=slices)
-    execution = Execution(store, n_jobs, tmp)
+    execution = Execution(store, n_jobs, tmp, cluster)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
     return play(plan, attack_rows, releases, loaded, execution)
@@ -263,6 +271,8 @@ def run(
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+    from_store: Literal["", "all", "finished"] = "",
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
 ) -> Report:
@@ -274,7 +284,11 @@ def run(
     store : path or URL, optional
     n_jobs : int, optional
     tmp : path, optional
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
         As in ``audit``.
+    from_store : {"", "all", "finished"}
+        Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are
+        finished, and says so.
     command : str
         Printed on the page.
     allow_modules : str or sequence of str, optional
@@ -292,18 +306,97 @@ def run(
         In one line: for what makes no sense, and for a module that is not allowed.
     """
     with only_from(allow_modules):
-        return _carried_out(plan, Execution(store, n_jobs, tmp), command)
+        return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store), command)
 
 
-def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
-    """Run a plan and return its report."""
+@known_keywords()
+def fill_store(
+    plan: AuditPlan,
+    *,
+    store: str | os.PathLike[str],
+    chunks: range | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+    allow_modules: str | Sequence[str] | None = None,
+) -> Filled:
+    """Fit models of an audit plan and leave their signals in a store: what ``leakscope fit`` does.
+
+    The chunks of all models of a plan are numbered one after another, so that the tasks of an array job can share
+    them. Chunks that are in the store are not made again.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+        Of an audit of membership.
+    store : path or URL
+    chunks : range, optional
+        Numbers of the chunks; all unless given.
+    n_jobs : int, optional
+    tmp : path, optional
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+    allow_modules : str or sequence of str, optional
+        As in ``run``.
+
+    Returns
+    -------
+    Filled
+        How many chunks were asked for and made, how many there are, and how many are still missing.
+
+    Raises
+    ------
+    ValueError
+        In one line: for a plan of another kind, chunks that there are not, and a model that cannot be stored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from leakscope.auditing.api import fill_store
+    >>> from leakscope.plans import AuditPlan
+    >>> plan = AuditPlan(dataset="wine", n_models=8, model=[{"spec": "sklearn.tree:DecisionTreeClassifier"}])
+    >>> fill_store(plan, store=tempfile.mkdtemp(), chunks=range(1), n_jobs=1)
+    Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)
+    """
+    with only_from(allow_modules):
+        return _filled(plan, Execution(store, n_jobs, tmp, cluster), chunks)
+
+
+def _filled(plan: AuditPlan, execution: Execution, chunks: range | None) -> Filled:
+    """Make the chunks of each model that are among those asked for."""
+    if plan.attribute is not None:
+        raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
+    releases, loaded = _planned(plan)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+    settings = [setting(plan, attacks, release, loaded) for release in releases]
+    sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
+    wanted = range(sum(sizes)) if chunks is None else chunks
+    if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
+        raise ValueError(f"chunks must be from 0 to {sum(sizes) - 1}, got {wanted.start} to {wanted.stop - 1}")
+    found, start = [], 0
+    for audited, size in zip(settings, sizes, strict=True):
+        own = [number - start for number in wanted if start <= number < start + size]
+        what = (audited.release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
+        found.append(fill(*what, plan.seed, execution, own))
+        start += size
+    return Filled(*(sum(counts) for counts in zip(*map(astuple, found), strict=True)))
+
+
+def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
+    """Make the releases of a plan, and read its data."""
     releases = all_planned(plan)
     if not releases:
         raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
     source = plan.data or plan.dataset or "digits"
-    loaded = data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+    return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+
+
+def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
+    """Run a plan and return its report."""
+    releases, loaded = _planned(plan)
     refuse_without_groups(loaded.slices)
     if plan.attribute is not None:
+        if execution.from_store == "finished":
+            raise ValueError("an audit of finished models alone (--partial) is one of membership, not of an attribute")
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
     refuse_unknown_attacks(plan.policy, attacks)

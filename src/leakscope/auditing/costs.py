@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -28,6 +29,7 @@ from leakscope.plans.audits import AuditPlan
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.factory import Described
 from leakscope.runtime import pool
+from leakscope.runtime.execution import Execution
 
 Array = np.ndarray
 FEW = 10  # steps of DP-SGD from which the cost of all is extrapolated
@@ -63,7 +65,7 @@ class Fit:
         yield from (f"{name}: a fit warns: {warning}" for warning in self.warned)
 
 
-def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
+def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Iterator[str]:
     """Estimate models, time and disk of a plan, a line each; one model of each release is fitted for it.
 
     Of DP-SGD a few steps are run, and their cost is extrapolated. A user-supplied training loop cannot be cut short and
@@ -74,6 +76,8 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     plan : AuditPlan
     n_jobs : int, optional
         Worker processes; all cores unless given.
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        Whose workers are counted instead.
 
     Yields
     ------
@@ -89,7 +93,8 @@ def cost(plan: AuditPlan, n_jobs: int | None = None) -> Iterator[str]:
     source = plan.data or plan.dataset or "digits"
     loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
     refuse_without_groups(loaded.slices)
-    workers = pool.workers(n_jobs)
+    engine = Execution(n_jobs=n_jobs, cluster=cluster).engine
+    workers = pool.workers(n_jobs) if engine is None else max(1, engine.n_workers())
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
     else:

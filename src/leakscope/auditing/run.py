@@ -29,7 +29,7 @@ from leakscope.data.columns import identifier_notes, repeated_names
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
 from leakscope.reports import Curve, Report
-from leakscope.runtime.observe import Execution, not_stored, observe
+from leakscope.runtime.observe import Execution, not_stored, observe, observe_finished
 from leakscope.runtime.progress import progress
 
 if TYPE_CHECKING:
@@ -95,15 +95,31 @@ def play(
                 for audited in settings
             ]
         refuse_idle(attacks, rehearsals)
-    observed_releases = []
-    for audited, own_claims in zip(settings, claims, strict=True):
+    observed_releases, of_finished = [], []
+    for place, own_claims in enumerate(claims):
+        audited = settings[place]
         points, member = audited.data.points.unnamed, audited.game.member
-        arrays = observe(audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
+        what = (audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
+        if execution.from_store == "finished":
+            arrays, is_made = observe_finished(*what)
+            if not is_made.all():
+                of_finished.append(
+                    f"{audited.release.name}: {is_made.sum():,} of {len(is_made):,} models were finished when this "
+                    "audit was made, and it is of these alone"
+                )
+                audited = settings[place] = replace(audited, game=audited.game.of_models(is_made))
+        else:
+            arrays = observe(*what)
         observed = audited.observed(arrays, own_claims)
         if plan.policy is not None and plan.policy.structure is not None and isinstance(audited.release, Structured):
             observed = replace(observed, structure=audited.release.structure(loaded.points, plan.seed))
         observed_releases.append(observed)
-    notes = [*loaded.notes, *_notes(loaded.points, settings, execution), *_notes_of_noise(observed_releases)]
+    notes = [
+        *of_finished,
+        *loaded.notes,
+        *_notes(loaded.points, settings, execution),
+        *_notes_of_noise(observed_releases),
+    ]
     report = assemble(plan, attacks, observed_releases, notes, command)
     facts = {"execution": execution.facts, "owner_notes": tuple(owner_notes(audited.release for audited in settings))}
     report = replace(report, about=report.about.model_copy(update=facts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 import time
@@ -45,7 +46,7 @@ TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
-    "sampling", "target", "references", "vary",
+    "sampling", "target", "references", "vary", "cluster", "from_store", "partial",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -115,6 +116,9 @@ OF_THE_RUN = (
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
     option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),
+    option("cluster", str | None, "Workers of Dask: tcp://HOST:PORT of its scheduler, or local:N processes here."),
+    option("from_store", bool, "Fit nothing: refuse unless all models are in the store.", False),
+    option("partial", bool, "Fit nothing: audit the models that are in the store, and say so.", False),
     RECORDS,
     PUBLISH,
     option("pdf", bool, "Also write OUT/report.pdf: by Chromium, else by WeasyPrint.", False, "--pdf"),
@@ -136,7 +140,7 @@ GROUPS = {  # panels of the help, in its order
     "Attack": ("attacks", "fpr", "confidence", "prior"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
-    "Execution": ("store", "n_jobs", "tmp", "allow_modules", "dry_run"),
+    "Execution": ("store", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run"),
 }  # fmt: skip
 
 
@@ -176,7 +180,7 @@ def _audited(
     sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(audit_plan, n_jobs, as_json, has_allowed_modules)
+        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json, has_allowed_modules)
         return
     started, table = time.time(), None
     refuse_file(out)
@@ -192,7 +196,13 @@ def _audited(
         report = _audit_signals(audit_plan, options, table)
     else:
         report = import_module("leakscope.auditing.api").run(
-            audit_plan, store=store, n_jobs=n_jobs, tmp=options.get("tmp"), command=command_line()
+            audit_plan,
+            store=store,
+            n_jobs=n_jobs,
+            tmp=options.get("tmp"),
+            cluster=options.get("cluster"),
+            from_store=_from_store(options),
+            command=command_line(),
         )
     if is_new and not publish and out.is_dir():
         out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
@@ -526,9 +536,11 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, has_allowed_modules: bool) -> None:
+def _emit_dry_run(
+    plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool, has_allowed_modules: bool
+) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, has_allowed_modules)
+    lines = _dry_run(plan, n_jobs, cluster, has_allowed_modules)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -539,7 +551,7 @@ def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool, has_allowe
             print(printable(part), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, has_allowed_modules: bool) -> Iterator[str]:
+def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, has_allowed_modules: bool) -> Iterator[str]:
     """Yield the lines of a dry run; import nothing outside of scikit-learn unless ``--allow-modules`` names it."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
@@ -553,7 +565,7 @@ def _dry_run(plan: AuditPlan, n_jobs: int | None, has_allowed_modules: bool) -> 
             f"{','.join(sorted({TRUSTED, *others}))} it fits one of each"
         )
         return
-    lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs)
+    lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs, cluster)
     first = next(lines)  # an error in the plan is raised here, before anything is printed
     yield imports
     yield first
@@ -571,6 +583,64 @@ def _leave(report: Report, limits: Sequence[str]) -> None:
         raise typer.Exit(code)
 
 
+def _fit(
+    plan: Path | None,
+    store: str | None,
+    chunks: str | None,
+    n_jobs: int | None,
+    cluster: str | None,
+    tmp: str | None,
+    allow_modules: str | None,
+) -> None:
+    """Make models of a plan, and say how many chunks the store has."""
+    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
+    if plan is None:
+        raise ValueError("leakscope fit needs a plan in TOML (see leakscope init)")
+    if store is None:
+        raise ValueError("leakscope fit needs a --store, a folder or URL that the audit will read")
+    filled = import_module("leakscope.auditing.api").fill_store(
+        from_toml(plan),
+        store=store,
+        chunks=None if chunks is None else _range_of(chunks),
+        n_jobs=n_jobs,
+        cluster=cluster,
+        tmp=tmp,
+        allow_modules=allow_modules,
+    )
+    print(f"{filled.n_made:,} of {filled.n_asked:,} chunks made, the others were there")
+    print(f"{filled.n_chunks - filled.n_missing:,} of all {filled.n_chunks:,} chunks of the plan are in the store")
+
+
+def _from_store(options: Mapping[str, Any]) -> str:
+    """Say which models must be in the store already: all, those that are finished, or none."""
+    if "partial" in options:
+        return "finished"
+    return "all" if "from_store" in options else ""
+
+
+def _range_of(chunks: str) -> range:
+    """Read ``0..99``, or a single number."""
+    numbers = re.fullmatch(r"(?P<first>\d{1,9})(\.\.(?P<last>\d{1,9}))?", chunks, re.ASCII)
+    if numbers is None:
+        raise ValueError(f"--chunks are FIRST..LAST, as 0..99, or one number, as 7; got {chunks!r}")
+    return range(int(numbers["first"]), int(numbers["last"] or numbers["first"]) + 1)
+
+
+fit = command(
+    "Fit models of a plan and leave their signals in a store, for leakscope audit --from-store.\n\n"
+    "The chunks of a plan are numbered, so that the tasks of an array job can share them.",
+    _fit,
+    [
+        argument("plan", Path, "A plan in TOML, see leakscope init."),
+        option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals."),
+        option("chunks", str | None, "FIRST..LAST, the numbers of the chunks, from 0. [all]"),
+        option("n_jobs", int | None, "Worker processes. [all cores]"),
+        option("cluster", str | None, "Workers of Dask: tcp://HOST:PORT of its scheduler, or local:N processes here."),
+        option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),
+        ALLOW,
+    ],
+    name="fit",
+)
 audit = command(
     "Measure what models reveal about who is in their training data.\n\n"
     "With no argument: a random forest on scikit-learn's digits.\n\n"

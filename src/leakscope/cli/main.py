@@ -50,6 +50,7 @@ _add(audits.attacks, MEASURE, "leakscope attacks --json")
 _add(protects.protect, LIMIT, "leakscope protect --data people.csv --statistic mean --promise file --eta 0.05")
 app.add_typer(protects.app, name="calibrate", rich_help_panel=LIMIT)
 app.add_typer(bounds.app, name="bound", rich_help_panel=BOUND)
+_add(audits.fit, MEASURE, "leakscope fit audit.toml --store s3://bucket/audit --chunks 0..99")
 _add(audits.compare, OTHER, "leakscope compare before/report.json after/report.json")
 _add(papers.reproduce, OTHER, "leakscope reproduce izzo2022/figure1 --quick")
 app.add_typer(stores.app, name="store", rich_help_panel=OTHER)
@@ -136,11 +137,17 @@ def _guarded(command: Callable[[], Any]) -> int:
     except OSError as error:
         return _error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, RuntimeError, ImportError) as error:
-        return _error(str(error))
+        return _error(_with_notes(error))
     except Exception as error:
         if os.environ.get("LEAKSCOPE_TRACEBACK"):
             raise
-        return _error(f"unexpected {type(error).__name__}: {error}; set LEAKSCOPE_TRACEBACK=1 for where, and report it")
+        unexpected = f"unexpected {type(error).__name__}: {_with_notes(error)}"
+        return _error(f"{unexpected}; set LEAKSCOPE_TRACEBACK=1 for where, and report it")
+
+
+def _with_notes(error: Exception) -> str:
+    """Return the message of an error with its notes, as in which model it was raised."""
+    return ", ".join([str(error), *getattr(error, "__notes__", ())])
 
 
 def _error(text: str) -> int:

@@ -28,9 +28,9 @@ NARROWEST = 60  # in narrower terminals lines wrap
 TABLE_NAMES = ("report-records.parquet", "report-records.csv")  # of the games against all records, for the owner
 TOGETHER = "leakscope"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
-    "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0,
+    "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
     "--allow-modules": 1, "--out": 1, "--store": 1, "--n-jobs": 1, "--ledger": 1,
-    "--insecure-seed": 1, "--signals": 1, "--tmp": 1,
+    "--insecure-seed": 1, "--signals": 1, "--tmp": 1, "--cluster": 1,
 }  # fmt: skip
 
 

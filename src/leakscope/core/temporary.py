@@ -26,7 +26,8 @@ from leakscope.core.system import OWNERS_FOLDER, is_alive
 MAX_AGE = 7 * 24 * 3600.0  # seconds without a sign of life, after which an owner that we cannot ask counts as gone
 PART = ".part"
 FOLDER = ".leakscope.{owner}.tmp"
-_OWNER = re.compile(r"\.(?P<host>[\w-]+)\.(?P<process>\d+)\.[0-9a-f]{16}\.(?:part|tmp)$", re.ASCII)
+_NAME = r"(?P<host>[\w-]+)\.(?P<process>\d+)\.[0-9a-f]{16}"
+_OWNER = re.compile(rf"\.{_NAME}\.(?:part|tmp)$", re.ASCII)
 
 
 def part_of(target: Path) -> Path:
@@ -48,7 +49,7 @@ def part_of(target: Path) -> Path:
     >>> part_of(Path("out/report.json")) == part_of(Path("out/report.json"))
     False
     """
-    return target.with_name(f".{target.name[:120]}.{_owner()}{PART}")
+    return target.with_name(f".{target.name[:120]}.{owner()}{PART}")
 
 
 def parts_of(target: Path) -> str:
@@ -86,13 +87,39 @@ def abandoned(path: Path) -> bool:
     -------
     bool
     """
-    owner = _OWNER.search(path.name)
-    if owner is not None and owner["host"] == _host() and not is_alive(int(owner["process"])):
+    named = _OWNER.search(path.name)
+    if named is not None and _is_gone(named):
         return True
     try:
         return time.time() - path.stat().st_mtime > MAX_AGE
     except OSError:  # somebody else has removed it
         return False
+
+
+def is_gone(name: str) -> bool:
+    """Tell whether the process of a name of `owner` ran on this host and is gone.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    bool
+        False for a process of another host, which cannot be asked, and for any other name.
+
+    Examples
+    --------
+    >>> from leakscope.core.temporary import is_gone, owner
+    >>> is_gone(owner())
+    False
+    """
+    named = re.fullmatch(_NAME, name, re.ASCII)
+    return named is not None and _is_gone(named)
+
+
+def _is_gone(named: re.Match[str]) -> bool:
+    return named["host"] == _host() and not is_alive(int(named["process"]))
 
 
 def remove(path: Path) -> None:
@@ -169,7 +196,7 @@ class _Folders:
         with self.lock:
             if self.process != os.getpid():  # after a fork the folders belong to the parent
                 self.process, self.paths, self.new_parents, self.n_users = os.getpid(), {}, {}, {}
-            path = self.paths.setdefault(root, root / FOLDER.format(owner=_owner()))
+            path = self.paths.setdefault(root, root / FOLDER.format(owner=owner()))
             missing = [folder for folder in (root, *root.parents) if not folder.exists()]
             self.new_parents[root] = missing or self.new_parents.get(root, [])
             try:
@@ -211,9 +238,14 @@ _FOLDERS = _Folders()
 atexit.register(_FOLDERS.remove_all)
 
 
-def _owner() -> str:
-    """Host, process and a random part."""
-    return f"{_host()}.{os.getpid()}.{secrets.token_hex(8)}"
+def owner() -> str:
+    """Name an owner of this process that nobody else is: host, number of the process and a random part."""
+    return f"{process_name()}.{secrets.token_hex(8)}"
+
+
+def process_name() -> str:
+    """Name this process: host and number."""
+    return f"{_host()}.{os.getpid()}"
 
 
 def _host() -> str:

@@ -198,6 +198,24 @@ class Game:
         """Number of reference models of each target."""
         return self.n_models - (1 if self.leave_one_out else self.n_targets)
 
+    def of_models(self, is_kept: Bool[Array, " M"]) -> Game:
+        """Play the game with some of its models.
+
+        Parameters
+        ----------
+        is_kept : bool array of shape (M,)
+
+        Raises
+        ------
+        ValueError
+            If no target is left.
+        """
+        targets = is_kept[: self.n_targets]
+        if not targets.any():
+            raise ValueError("no model that is attacked is among those that are finished")
+        each = self.is_target_point if self.is_target_point.ndim == 1 else self.is_target_point[targets]
+        return replace(self, member=self.member[is_kept], is_target_point=each, n_targets=int(targets.sum()))
+
     @cached_property
     def target_points(self) -> Int[Array, " J"] | Int[Array, "T J"]:
         """Indices of the target points, in ascending order, of all targets or of each target."""

@@ -114,7 +114,8 @@ def written(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple[b
         archive.writestr(zipfile.ZipInfo(CONTENTS), json.dumps(contents))
         for array, values in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{array}.npy"), "w", force_zip64=True) as member:
-                npy.write_array(member, values, allow_pickle=False)
+                # in one memory order, so that equal arrays have equal bytes
+                npy.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
         archive.comment = b"0" * _DIGEST_SIZE  # the place of the digest, which does not cover itself
     with file.getbuffer() as buffer:
         digest = hashlib.sha256(buffer[:-_DIGEST_SIZE]).hexdigest().encode()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,92 +16,26 @@ from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.core.untrusted import in_one_line
 from leakscope.data import arrays_of
-from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
-from leakscope.reports.about import ExecutionFacts
-from leakscope.runtime import pool
-from leakscope.runtime.places import local_folder
-from leakscope.runtime.progress import progress
-from leakscope.runtime.store import Store, key
-from leakscope.version import __version__
+from leakscope.runtime.execution import Execution, Tally
+from leakscope.runtime.fits import Filled, FitJob, Sets, describe_release, fill_store, finished_chunks
 
 if TYPE_CHECKING:
     from leakscope.releases.statistics.statistic import Statistic
 
 Array = np.ndarray
-
-
-@dataclass
-class Tally:
-    """How many rows of a run came from the store, and how many were computed.
-
-    Parameters
-    ----------
-    reused, computed : int
-    retries : int
-        How often a store at a URL was asked again because it did not answer.
-    other_machine : int
-        Chunks that another kind of machine had stored meanwhile, with other bytes: theirs were used.
-    differing : int
-        The same of this kind of machine: the release does not give the same bytes every time.
-    """
-
-    reused: int = 0
-    computed: int = 0
-    retries: int = 0
-    other_machine: int = 0
-    differing: int = 0
-
-
-@dataclass(frozen=True)
-class Execution:
-    """Where models are made.
-
-    Parameters
-    ----------
-    store : path or URL, optional
-        Folder or URL where finished chunks stay, see `leakscope.runtime.store.Store`.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    tmp : path, optional
-        Where the workers' temporary files lie; in the store unless given. In the system's folder for temporary files
-        without a store, and with one at a URL.
-    tally : Tally
-        What was done here; it grows with every row.
-    """
-
-    store: str | os.PathLike[str] | None = None
-    n_jobs: int | None = None
-    tmp: str | os.PathLike[str] | None = None
-    tally: Tally = field(default_factory=Tally, compare=False)
-
-    @property
-    def facts(self) -> ExecutionFacts | None:
-        """What a report says of the run: with a store, how many models came from it; nothing without one."""
-        if self.store is None:
-            return None
-        tally = self.tally
-        return ExecutionFacts(
-            reused=tally.reused,
-            made=tally.computed,
-            retries=tally.retries,
-            other_machine=tally.other_machine,
-            differing=tally.differing,
-        )
-
-    @property
-    def temporary_place(self) -> str | os.PathLike[str] | None:
-        """The folder that holds the temporary one; None for that of the system."""
-        return local_folder(self.store) if self.tmp is None else self.tmp
-
-
-@runtime_checkable
-class Explained(Protocol):
-    """A release that says why it has no description."""
-
-    @property
-    def not_stored(self) -> str:
-        """The reason; empty where it has a description."""
-        ...
+__all__ = [
+    "DataSets",
+    "Execution",
+    "Sets",
+    "Tally",
+    "fill",
+    "not_stored",
+    "observe",
+    "observe_finished",
+    "outputs",
+    "read_signals",
+    "signals_of",
+]
 
 
 def not_stored(releases: Sequence[Release | Statistic], execution: Execution) -> Iterator[str]:
@@ -125,49 +57,6 @@ def not_stored(releases: Sequence[Release | Statistic], execution: Execution) ->
         description, reason = describe_release(release)
         if description is None:
             yield f"{release.name} is not stored: {reason}"
-
-
-def describe_release(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
-    """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
-
-    Parameters
-    ----------
-    release : Release
-
-    Returns
-    -------
-    mapping or None
-        None where two runs could not agree on it.
-    str
-        Why it has no description; empty where it has one.
-    """
-    description = release.describe()
-    if description is None:
-        return None, release.not_stored if isinstance(release, Explained) else "it has no description"
-    try:
-        code = digest_of_classes([type(release)])
-    except NoCanonicalForm as reason:
-        return None, str(reason)
-    return (description if code is None else {"release": description, "code": code}), ""
-
-
-@runtime_checkable
-class Sets(Protocol):
-    """Data sets to be fitted, of which not all need be in memory at once."""
-
-    @property
-    def n_fits(self) -> int:
-        """How many."""
-        ...
-
-    @property
-    def fit_seeds(self) -> Int[Array, " m"]:
-        """A seed for each of them."""
-        ...
-
-    def rows(self, rows: slice) -> Bool[Array, "m N"]:
-        """Who is in some of them."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,21 +122,94 @@ def observe(
     ValueError
         If the release gives a signal for some models and not for others, or of another shape.
     """
+    arrays, is_made = _observed_rows(release, points, member, want, seed, execution)
+    if not is_made.all():  # of finished models alone `observe_finished` is asked
+        raise ValueError(f"{release.name}: {np.count_nonzero(~is_made):,} models are not in the store")
+    return arrays
+
+
+def observe_finished(
+    release: Release,
+    points: Points,
+    member: Bool[Array, "M N"],
+    want: Sequence[str],
+    seed: int,
+    execution: Execution,
+) -> tuple[dict[str, Float[Array, "m N ..."]], Bool[Array, " M"]]:
+    """Do the same with the models that are in the store, where some are not.
+
+    Parameters
+    ----------
+    release, points, member, want, seed, execution
+        As in `observe`.
+
+    Returns
+    -------
+    arrays : mapping of str to array of shape (m, N, ...)
+        Of the m models that are there.
+    is_made : bool array of shape (M,)
+        Which ones these are.
+    """
+    arrays, is_made = _observed_rows(release, points, member, want, seed, execution)
+    return {name: values[is_made] for name, values in arrays.items()}, is_made
+
+
+def fill(
+    release: Release,
+    points: Points,
+    member: Bool[Array, "M N"],
+    want: Sequence[str],
+    seed: int,
+    execution: Execution,
+    chunks: Sequence[int],
+) -> Filled:
+    """Make some chunks of the models that `observe` would make, and leave them in the store.
+
+    Parameters
+    ----------
+    release, points, member, want, seed, execution
+        As in `observe`.
+    chunks : sequence of int
+        Numbers of chunks.
+
+    Returns
+    -------
+    Filled
+    """
+    sets = DataSets.listed(member, seed)
+    return fill_store(_job(release, points, want, sets), sets, execution, chunks)
+
+
+def _job(release: Release, points: Points, want: Sequence[str], sets: Sets) -> FitJob:
+    return FitJob(release, points, sorted(want), "float32", (len(points),), "model", sets.n_fits)
+
+
+def _observed_rows(
+    release: Release,
+    points: Points,
+    member: Bool[Array, "M N"],
+    want: Sequence[str],
+    seed: int,
+    execution: Execution,
+) -> tuple[dict[str, Float[Array, "M N ..."]], Bool[Array, " M"]]:
+    """Place the signals of the models, and tell which models there are."""
     arrays: dict[str, Array] = {}
     placed: dict[str, Bool[Array, " M"]] = {}
+    is_made = np.zeros(len(member), dtype=bool)
     sets = DataSets.listed(member, seed)
-    job = _Job(release, points, sorted(want), "float32", (len(points),))
-    for rows, signals in _finished(job, sets, "models", execution):
+    for rows, signals in finished_chunks(_job(release, points, want, sets), sets, execution):
         _place(arrays, signals, rows, len(member))
+        is_made[rows] = True
         for name in signals:
             placed.setdefault(name, np.zeros(len(member), dtype=bool))[rows] = True
     for name, rows_with in placed.items():
-        if not rows_with.all():
+        n_without = np.count_nonzero(is_made & ~rows_with)
+        if n_without:
             raise ValueError(
-                f"{release.name}: the signal {name!r} is missing of {np.count_nonzero(~rows_with):,} of "
-                f"{len(member):,} models; a release must give the same signals of every model"
+                f"{release.name}: the signal {name!r} is missing of {n_without:,} of {len(member):,} models; a release "
+                "must give the same signals of every model"
             )
-    return arrays
+    return arrays, is_made
 
 
 @known_keywords()
@@ -261,6 +223,7 @@ def signals_of(
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
 ) -> Signals:
     """Make the releases of a game and see them: what an audit does before it attacks.
 
@@ -280,6 +243,8 @@ def signals_of(
         Worker processes; all cores unless given.
     tmp : path, optional
         Where the workers' temporary files lie, among them the data; in the store unless given, if it is a folder.
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        As in `leakscope.audit`.
 
     Returns
     -------
@@ -297,7 +262,7 @@ def signals_of(
     >>> ls.metrics.auc(ls.attacks.ATTACKS["loss"](signals)).value > 0.6
     True
     """
-    arrays = observe(release, points, game.member, want, seed, Execution(store, n_jobs, tmp))
+    arrays = observe(release, points, game.member, want, seed, Execution(store, n_jobs, tmp, cluster))
     return Signals.observed(game, points, arrays)
 
 
@@ -321,8 +286,8 @@ def outputs(
     """
     n_numbers = len(statistic.labels(points))
     values = np.full((sets.n_fits, n_numbers), np.nan)
-    job = _Job(statistic, points, ["output"], "float64", (n_numbers,))
-    for rows, chunk in _finished(job, sets, "fits", execution):
+    job = FitJob(statistic, points, ["output"], "float64", (n_numbers,), "fit", sets.n_fits)
+    for rows, chunk in finished_chunks(job, sets, execution):
         values[rows] = chunk["output"]
     return values
 
@@ -370,98 +335,6 @@ def _truths(path: str, name: str, values: Array) -> Array:
     if not np.isin(values, (0, 1)).all():
         raise ValueError(f"{path}: {name} must hold truth values, or 0 and 1")
     return values.astype(bool)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What is made of every data set."""
-
-    release: Release | Statistic
-    points: Points
-    want: Sequence[str]
-    dtype: Literal["float32", "float64"]
-    columns: tuple[int, ...]  # of every array, behind its rows; further axes are free
-
-    def fits(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
-        """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
-        leading = (n_rows, *self.columns)
-        return bool(arrays) and all(
-            array.shape[: len(leading)] == leading and array.dtype == np.dtype(self.dtype) for array in arrays.values()
-        )
-
-    def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
-        """Everything that a chunk depends on, with the description of the release."""
-        return key(
-            release=description,
-            data=self.points.digest,
-            member=np.packbits(member, axis=1).tobytes().hex(),
-            seeds=row_seeds.tolist(),
-            signals=list(self.want),
-            leakscope=__version__,
-        )
-
-    def make(self, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> dict[str, Float[Array, "m ..."]]:
-        """Make the rows of a chunk and observe their signals: the task of a worker."""
-        signals = self.release.observe(self.points, member, row_seeds, self.want)
-        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
-        if arrays and not self.fits(arrays, len(member)):
-            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-            raise ValueError(
-                f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
-            )
-        return arrays
-
-
-@dataclass(frozen=True)
-class _Tasks(Sequence[tuple[Bool[Array, "m N"], Int[Array, " m"]]]):
-    """The arguments of each chunk, made when a worker takes them."""
-
-    sets: Sets
-    chunks: Sequence[slice]
-
-    def __len__(self) -> int:
-        return len(self.chunks)
-
-    def __getitem__(self, number: Any) -> Any:
-        rows = self.chunks[number]
-        return self.sets.rows(rows), self.sets.fit_seeds[rows]
-
-
-def _finished(job: _Job, sets: Sets, what: str, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
-    """Yield the chunks: those in the store first, then the others as the workers finish them."""
-    # Rows belong to chunks by their index alone: a run that was interrupted finds the same chunks again.
-    size, n_rows = job.release.chunk, sets.n_fits
-    chunks = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    description = describe_release(job.release)[0] if execution.store is not None else None
-    store = Store(execution.store) if execution.store is not None and description is not None else None
-    with progress(f"{what} of {job.release.name}", n_rows) as advance:
-        names = [job.key(description or {}, *arguments) for arguments in _Tasks(sets, chunks)] if store else []
-        absent = store.missing(names) if store else set()
-        missing, keys = [], []
-        for rows, name in zip(chunks, names, strict=False):
-            fits = partial(job.fits, n_rows=rows.stop - rows.start)
-            stored = store.load(name, fits) if store and name not in absent else None
-            if stored is None:
-                missing.append(rows)
-                keys.append(name)
-            else:
-                advance(rows.stop - rows.start, stored=True)
-                execution.tally.reused += rows.stop - rows.start
-                yield rows, stored
-        todo = missing if store else chunks
-        with store.prepared() if store and missing else nullcontext():
-            for number, signals in pool.run(job.make, _Tasks(sets, todo), execution.n_jobs, execution.temporary_place):
-                rows = todo[number]
-                if store:
-                    # all who share a store go on with the arrays of whoever was first
-                    signals = store.keep(keys[number], signals, partial(job.fits, n_rows=rows.stop - rows.start))
-                advance(rows.stop - rows.start)
-                execution.tally.computed += rows.stop - rows.start
-                yield rows, signals
-        if store:
-            execution.tally.retries += store.retries
-            execution.tally.other_machine += store.n_other_machine
-            execution.tally.differing += store.n_differing
 
 
 def _place(arrays: dict[str, Array], signals: Mapping[str, Array], rows: slice, n_models: int) -> None:

@@ -32,7 +32,7 @@ from urllib.request import url2pathname
 from filelock import FileLock
 
 from leakscope.core import temporary
-from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER
+from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakscope.runtime.chunk_file import Damaged
 from leakscope.runtime.retries import Patience, is_missing_bucket, reason
 
@@ -40,6 +40,7 @@ T = TypeVar("T")
 ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER, memory://NAME (within one process)"
 KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or remove
 CLAIMS = "claims"  # the folder of claims
+SHARED = "shared"  # the folder of what all tasks of a run need
 PROBE = "create-only.probe"  # an object whose second put tells whether the server knows the rule
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.DOTALL)
 _COLLAPSED = re.compile(r"(s3|gs|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
@@ -186,7 +187,7 @@ class LocalFolder:
         try:
             yield
         finally:
-            for folder in (self.folder / CLAIMS, *missing):
+            for folder in (self.folder / CLAIMS, self.folder / SHARED, *missing):
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
 
@@ -235,7 +236,7 @@ def _put(target: Path, content: bytes, put: Callable[[Path, Path], bool]) -> boo
     """Write a part next to the target and put it in its place: a reader never sees a half-written file."""
     part = temporary.part_of(target)
     try:
-        with part.open("wb") as file:
+        with os.fdopen(open_new(part), "wb") as file:  # signals of single records: for its owner alone
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

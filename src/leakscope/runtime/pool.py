@@ -6,19 +6,21 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import ThreadpoolController
 
 from leakscope.core import temporary
 from leakscope.core.checks import count
 from leakscope.core.system import without_ctrl_c
 from leakscope.runtime import progress
+from leakscope.runtime.cluster import WorkerKilled
 from leakscope.runtime.machine import THREADS_OF_A_TASK
 
 
@@ -51,27 +53,97 @@ def run(
     OSError
         In one line, if the shared arrays do not fit on the disk of ``tmp``.
     """
-    n_workers = min(workers(n_jobs), max(len(arguments), 1))
+    yield from run_numbered(task, enumerate(arguments), len(arguments), n_jobs, tmp)
+
+
+def run_numbered(
+    task: Callable[..., Any],
+    calls: Iterable[tuple[int, tuple[Any, ...]]],
+    n_calls: int,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Do a task for each of numbered arguments, which are made when a worker will soon be free.
+
+    A worker that is killed takes others with it: what was under way is done again, each task in a process of its own,
+    so that one that kills its worker again is known by its number.
+
+    Parameters
+    ----------
+    task, n_jobs, tmp
+        As of `run`.
+    calls : iterable of (int, tuple)
+        Number and arguments.
+    n_calls : int
+        How many there are at most.
+
+    Yields
+    ------
+    (int, object)
+        The number and the result, in order of completion.
+
+    Raises
+    ------
+    WorkerKilled
+        With the number of a task whose worker was killed twice.
+    OSError
+        As of `run`.
+    """
+    n_workers = min(workers(n_jobs), max(n_calls, 1))
     if n_workers == 1:
-        for number, call in enumerate(arguments):
-            yield number, _alone(task, call)
+        for number, call in calls:
+            yield number, alone(task, call)
         return
     # joblib replaces a worker whose memory has grown, as networks make it: nothing is lost, and no user can act on it
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    numbered = (delayed(_numbered)(number, task, call) for number, call in enumerate(arguments))
-    with temporary.folder(tmp) as shared:
-        # Workers are used again by the next call, with the folder that they began with, unless they are initialised
-        # otherwise: so they belong to this folder, and no others are taken for it.
-        parallel: Any = Parallel(
-            n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs",
-            temp_folder=str(shared), initializer=_begin, initargs=(str(shared),),
-        )  # fmt: skip
-        with _full_disk_in_one_line(shared):
-            with without_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
-                results = parallel(numbered)
-            for result in results:
-                temporary.touch(shared)
-                yield result
+    sent: dict[int, tuple[Any, ...]] = {}  # and not done
+    upcoming = _noted(calls, sent)
+    with temporary.folder(tmp) as shared, _full_disk_in_one_line(shared):
+        while True:
+            try:
+                for number, result in _in_parallel(task, upcoming, n_workers, shared):
+                    del sent[number]
+                    yield number, result
+            except TerminatedWorkerError:
+                for number, call in list(sent.items()):
+                    yield number, _in_its_own_process(task, number, call, shared)
+                sent.clear()
+            else:
+                return
+
+
+def _noted(
+    calls: Iterable[tuple[int, tuple[Any, ...]]], sent: dict[int, tuple[Any, ...]]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Note each call when it is sent."""
+    for number, call in calls:
+        sent[number] = call
+        yield number, call
+
+
+def _in_parallel(
+    task: Callable[..., Any], calls: Iterable[tuple[int, tuple[Any, ...]]], n_workers: int, shared: Path
+) -> Iterator[tuple[int, Any]]:
+    # Workers are used again by the next call, with the folder that they began with, unless they are initialised
+    # otherwise: so they belong to this folder, and no others are taken for it.
+    parallel: Any = Parallel(
+        n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs",
+        temp_folder=str(shared), initializer=_begin, initargs=(str(shared),),
+    )  # fmt: skip
+    with without_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
+        results = parallel(delayed(_numbered)(number, task, call) for number, call in calls)
+    for result in results:
+        temporary.touch(shared)
+        yield result
+
+
+def _in_its_own_process(task: Callable[..., Any], number: int, call: tuple[Any, ...], shared: Path) -> Any:
+    """Do one task while no other runs."""
+    try:
+        ((_, result),) = _in_parallel(task, [(number, call)], 2, shared)
+    except TerminatedWorkerError:
+        raise WorkerKilled(number) from None
+    return result
 
 
 def workers(n_jobs: int | None = None) -> int:
@@ -99,7 +171,7 @@ def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
         ) from error
 
 
-def _alone(task: Callable[..., Any], call: tuple[Any, ...]) -> Any:
+def alone(task: Callable[..., Any], call: tuple[Any, ...]) -> Any:
     """One BLAS thread, whatever the number of workers: results do not depend on it."""
     with _threads(len(sys.modules)).limit(limits=THREADS_OF_A_TASK):
         return task(*call)
@@ -112,4 +184,4 @@ def _threads(n_modules: int) -> ThreadpoolController:
 
 
 def _numbered(number: int, task: Callable[..., Any], call: tuple[Any, ...]) -> tuple[int, Any]:
-    return number, _alone(task, call)
+    return number, alone(task, call)

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core import temporary
 from leakscope.runtime import chunk_file
 from leakscope.runtime.chunk_file import Chunk, Damaged
 from leakscope.runtime.machine import this_machine
-from leakscope.runtime.places import CLAIMS, KEY, Entry, LocalFolder, Place, place_of
+from leakscope.runtime.places import CLAIMS, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
 Fits = Callable[[Mapping[str, Array]], bool]
@@ -318,6 +319,7 @@ class Store:
         """
         claims = [name for name, claim in self._claims().items() if claim is None or claim.is_expired]
         self._remove([_claim_path(name) for name in claims])
+        self._remove_shared(time.time() - temporary.MAX_AGE)
         old = []
         if older_than is not None:
             newest = time.time() - older_than * _DAY
@@ -347,6 +349,7 @@ class Store:
         """
         names = [_path(entry.name) for entry in self.ls()] + [_claim_path(name) for name in self._claim_names()]
         self._remove(names)
+        self._remove_shared(_LATEST)
         return len(names) + self.place.sweep(everything=True)
 
     def sweep(self) -> None:
@@ -422,6 +425,10 @@ class Store:
         """Return the claims that hold, by the keys of their chunks."""
         return {name: claim for name, claim in self._claims().items() if claim is not None and not claim.is_expired}
 
+    def claim_of(self, name: str) -> Claim | None:
+        """Return the claim on a chunk, also an expired one; None where there is none."""
+        return self._claim(name)
+
     def _chunk(self, name: str) -> Chunk | None:
         """Read a chunk, or raise `Damaged`; None where there is none."""
         content = self.place.read(_path(name))
@@ -459,6 +466,11 @@ class Store:
     def _claims(self) -> dict[str, Claim | None]:
         """All claims, also those that are expired, and None for one that cannot be read."""
         return {name: self._claim(name) for name in self._claim_names()}
+
+    def _remove_shared(self, before: float) -> None:
+        """Remove what dead runs left of the data and models that they gave to their workers."""
+        entries = self.place.entries(SHARED)
+        self._remove([f"{SHARED}/{entry.name}" for entry in entries if entry.changed < before])
 
     def _remove(self, names: list[str]) -> None:
         if names:

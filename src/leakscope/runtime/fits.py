@@ -1,0 +1,570 @@
+"""Fits in chunks: what the store has is read, and the rest is made by the workers.
+
+Rows belong to chunks by their number alone, so that a run that was interrupted finds the same chunks again, and a chunk
+has the same name and the same bytes whoever makes it: a process of this machine, a worker of a cluster, or another run
+on the same store.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt8
+
+from leakscope.core import temporary
+from leakscope.core.types import Points, Release
+from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
+from leakscope.runtime import pool
+from leakscope.runtime.claims import Claims
+from leakscope.runtime.cluster import Engine, WorkerKilled
+from leakscope.runtime.execution import Execution, Tally
+from leakscope.runtime.places import local_folder
+from leakscope.runtime.progress import progress, silence
+from leakscope.runtime.shared import Shared
+from leakscope.runtime.store import Saved, Store, key
+from leakscope.version import __version__
+
+if TYPE_CHECKING:
+    from leakscope.releases.statistics.statistic import Statistic
+
+Array = np.ndarray
+_ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
+_MOST_SEEDS = 4  # that an error lists
+_POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what another run computes
+
+
+@runtime_checkable
+class Sets(Protocol):
+    """Data sets to be fitted, of which not all need be in memory at once."""
+
+    @property
+    def n_fits(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        """A seed for each of them."""
+        ...
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Who is in some of them."""
+        ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A release that says why it has no description."""
+
+    @property
+    def not_stored(self) -> str:
+        """The reason; empty where it has a description."""
+        ...
+
+
+def describe_release(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
+    """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
+
+    Parameters
+    ----------
+    release : Release
+
+    Returns
+    -------
+    mapping or None
+        None where two runs could not agree on it.
+    str
+        Why it has no description; empty where it has one.
+    """
+    description = release.describe()
+    if description is None:
+        return None, release.not_stored if isinstance(release, Explained) else "it has no description"
+    try:
+        code = digest_of_classes([type(release)])
+    except NoCanonicalForm as reason:
+        return None, str(reason)
+    return (description if code is None else {"release": description, "code": code}), ""
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What is made of every data set.
+
+    Parameters
+    ----------
+    release : Release or Statistic
+    points : Points
+    want : sequence of str
+        Names of signals.
+    dtype : {"float32", "float64"}
+        Of the arrays.
+    columns : tuple of int
+        Of every array, behind its rows; further axes are free.
+    what : str
+        What is made of one data set: a model, a fit.
+    n_fits : int
+        Of how many data sets.
+    """
+
+    release: Release | Statistic
+    points: Points
+    want: Sequence[str]
+    dtype: Literal["float32", "float64"]
+    columns: tuple[int, ...]
+    what: str
+    n_fits: int
+
+    def fits(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
+        """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
+        leading = (n_rows, *self.columns)
+        return bool(arrays) and all(
+            array.shape[: len(leading)] == leading and array.dtype == np.dtype(self.dtype) for array in arrays.values()
+        )
+
+    def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
+        """Everything that a chunk depends on, with the description of the release."""
+        return key(
+            release=description,
+            data=self.points.digest,
+            member=np.packbits(member, axis=1).tobytes().hex(),
+            seeds=row_seeds.tolist(),
+            signals=list(self.want),
+            leakscope=__version__,
+        )
+
+    def make(
+        self, first: int, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]
+    ) -> dict[str, Float[Array, "m ..."]]:
+        """Make the rows of a chunk and observe their signals: the task of a worker.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first row, for the error of a fit.
+        member : bool array of shape (m, N)
+        row_seeds : array of shape (m,)
+        """
+        try:
+            signals = self.release.observe(self.points, member, row_seeds, self.want)
+        except Exception as error:
+            if self.n_fits > 1:
+                error.add_note(f"in {named_rows(self.what, first, row_seeds)}")
+            raise
+        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
+        if arrays and not self.fits(arrays, len(member)):
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise ValueError(
+                f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
+            )
+        return arrays
+
+
+def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
+    """Name the rows of a chunk for an error, with their seeds.
+
+    Parameters
+    ----------
+    what : str
+        What one of them is called.
+    first : int
+        Number of the first row, from 0.
+    row_seeds : array of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.runtime.fits import named_rows
+    >>> named_rows("model", 4, np.array([17])), named_rows("model", 4, np.array([17, 9]))
+    ('model 4 (seed 17)', 'models 4 to 5 (seeds 17, 9)')
+    """
+    listed = ", ".join(str(seed) for seed in row_seeds[:_MOST_SEEDS])
+    more = ", ..." if len(row_seeds) > _MOST_SEEDS else ""
+    if len(row_seeds) == 1:
+        return f"{what} {first} (seed {listed})"
+    return f"{what}s {first} to {first + len(row_seeds) - 1} (seeds {listed}{more})"
+
+
+def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
+    """Yield the chunks: those in the store first, then the others as the workers finish them.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+
+    Yields
+    ------
+    rows : slice
+    arrays : mapping of str to array
+
+    Raises
+    ------
+    OSError
+        In one line: if a worker is killed twice by the same rows, or a cluster or a store is gone.
+    """
+    run = _Run.of(job, sets, execution)
+    with progress(f"{job.what}s of {job.release.name}", sets.n_fits) as advance:
+        for number, arrays in run.chunks():
+            rows = run.rows[number]
+            is_stored = number in run.reused
+            advance(rows.stop - rows.start, stored=is_stored)
+            if is_stored:
+                execution.tally.reused += rows.stop - rows.start
+            else:
+                execution.tally.computed += rows.stop - rows.start
+            yield rows, arrays
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a store has of the chunks of a release.
+
+    Parameters
+    ----------
+    n_asked : int
+        Chunks that were asked for.
+    n_made : int
+        Of these, how many were made now; the others were there.
+    n_chunks : int
+        Of the release.
+    n_missing : int
+        Of all chunks of the release.
+    """
+
+    n_asked: int
+    n_made: int
+    n_chunks: int
+    n_missing: int
+
+
+def n_chunks_of(release: Release | Statistic, n_fits: int) -> int:
+    """Count the chunks into which the rows of a release are divided."""
+    return -(-n_fits // release.chunk)
+
+
+def fill_store(job: FitJob, sets: Sets, execution: Execution, chunks: Sequence[int]) -> Filled:
+    """Make chunks that are not in the store, and return nothing but how many.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+        With a store.
+    chunks : sequence of int
+        Their numbers, from 0 to `n_chunks_of` - 1.
+
+    Returns
+    -------
+    Filled
+
+    Raises
+    ------
+    ValueError
+        If the release cannot be stored.
+    """
+    return _Run.of(job, sets, execution).fill(chunks)
+
+
+@dataclass
+class _Run:
+    """All chunks of a job, and where they are.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+    rows : sequence of slice
+        Of each chunk.
+    store : Store or None
+        None without one, and for a release that has no description.
+    keys : sequence of str
+        Of each chunk in the store; none without one.
+    reused : set of int
+        Chunks that were in the store, or that another run has put there meanwhile.
+    """
+
+    job: FitJob
+    sets: Sets
+    execution: Execution
+    rows: Sequence[slice]
+    store: Store | None
+    keys: Sequence[str]
+    reused: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, job: FitJob, sets: Sets, execution: Execution) -> _Run:
+        """Divide the rows into chunks, and name these."""
+        size, n_rows = job.release.chunk, sets.n_fits
+        rows = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+        description = describe_release(job.release)[0] if execution.store is not None else None
+        if execution.store is None or description is None:
+            return cls(job, sets, execution, rows, None, ())
+        keys = [job.key(description, sets.rows(chunk), sets.fit_seeds[chunk]) for chunk in rows]
+        folder = local_folder(execution.store)
+        # workers may run in another folder than this process
+        store = Store(execution.store if folder is None else os.path.abspath(folder))
+        return cls(job, sets, execution, rows, store, keys)
+
+    def chunks(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Yield the chunks by their numbers: those in the store, then the others."""
+        todo = list(range(len(self.rows)))
+        if self.store is None:
+            yield from self._made(todo, None)
+            return
+        absent = self.store.missing(self.keys)
+        todo = []
+        for number, name in enumerate(self.keys):
+            stored = self._stored(number) if name not in absent else None
+            if stored is None:
+                todo.append(number)
+            else:
+                yield number, stored
+        if todo and self.execution.from_store:
+            self._refuse_missing(todo)
+        elif todo:
+            with self.store.prepared(), Claims(self.store) as claims:
+                yield from self._shared_with_others(todo, claims)
+        _count(self.store, self.execution.tally)
+
+    def fill(self, wanted: Sequence[int]) -> Filled:
+        """Make those of some chunks that the store does not have."""
+        if self.store is None:
+            raise ValueError(f"{self.job.release.name} cannot be stored: {describe_release(self.job.release)[1]}")
+        absent = self.store.missing(self.keys)
+        todo = [number for number in wanted if self.keys[number] in absent]
+        with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
+            if todo:
+                with self.store.prepared(), Claims(self.store) as claims:
+                    for _ in self._shared_with_others(todo, claims):
+                        advance(1)
+        made = len(todo) - len(self.reused)
+        return Filled(len(wanted), made, len(self.keys), len(self.store.missing(self.keys)))
+
+    def _refuse_missing(self, missing: Sequence[int]) -> None:
+        """Refuse chunks that are not there, unless finished models are enough."""
+        assert self.store is not None
+        if self.execution.from_store == "finished" and len(missing) < len(self.rows):
+            return
+        n_models = sum(self.rows[number].stop - self.rows[number].start for number in missing)
+        first = self.rows[missing[0]]
+        raise ValueError(
+            f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
+            f"{self.store.url}, first number {first.start} in chunk {missing[0]}: make them (leakscope fit), or take "
+            "those that are finished (--partial)"
+        )
+
+    def _stored(self, number: int) -> Mapping[str, Array] | None:
+        """Read a chunk that somebody has stored; None if it is not there, or is damaged."""
+        assert self.store is not None
+        arrays = self.store.load(self.keys[number], self._fits(number))
+        if arrays is not None:
+            self.reused.add(number)
+        return arrays
+
+    def _fits(self, number: int) -> Any:
+        rows = self.rows[number]
+        return partial(self.job.fits, n_rows=rows.stop - rows.start)
+
+    def _shared_with_others(self, todo: list[int], claims: Claims) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make what nobody else computes now, then take what others have computed, until all is there."""
+        pause = _POLL
+        while todo:
+            ours = _Claimed(self, todo, claims)
+            yield from self._made(ours, claims)
+            yield from ours.found
+            if ours.elsewhere and len(ours.elsewhere) == len(todo):
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_POLL)
+            todo = ours.elsewhere
+
+    def _made(self, numbers: Any, claims: Claims | None) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks, and keep them in the store."""
+        engine = self.execution.engine
+        made = self._here(numbers) if engine is None else self._by(engine, numbers)
+        for number, arrays in made:
+            if claims is not None:
+                claims.give_up(self.keys[number])
+            yield number, arrays
+
+    def _here(self, numbers: Any) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks by processes of this machine."""
+        calls = ((number, self._arguments(number)) for number in numbers)
+        n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
+        with self._killed_in_one_line():
+            for number, arrays in pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place):
+                if self.store is not None:
+                    # all who share a store go on with the arrays of whoever was first
+                    arrays = self.store.keep(self.keys[number], arrays, self._fits(number))
+                yield number, arrays
+
+    def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
+        rows = self.rows[number]
+        # in one memory order wherever they are used: sums of floating-point numbers may depend on it
+        return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
+
+    def _by(self, engine: Engine, numbers: Any) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks by the workers of a cluster, which put them into the store themselves."""
+        tally = self.execution.tally
+        with ExitStack() as stack, self._killed_in_one_line():
+            job = self._for_workers(engine, stack)
+            calls = ((number, self._task(job, number)) for number in numbers)
+            for number, done in engine.run(_make_chunk, calls):
+                tally.bytes_loaded += done.bytes_loaded
+                tally.workers.add(done.worker)
+                if done.arrays is not None:
+                    yield number, done.arrays
+                    continue
+                assert self.store is not None
+                assert done.saved is not None
+                tally.other_machine += done.saved.other_machine
+                tally.differing += done.saved.differs
+                tally.retries += done.retries
+                arrays = self.store.load(self.keys[number], self._fits(number))
+                if arrays is None:
+                    raise OSError(
+                        f"a worker has stored a chunk that is not in {self.store.url} here: give a folder that all "
+                        "machines share, or a URL"
+                    )
+                yield number, arrays
+
+    def _for_workers(self, engine: Engine, stack: ExitStack) -> Any:
+        """Put data and model where each worker loads them once."""
+        if self.store is not None:
+            shared = Shared.put(self.store, self.job)
+            stack.callback(shared.remove)
+            return shared
+        if engine.scatter is None:
+            raise ValueError(
+                "an executor needs a store that its workers see (store=...), and a release that can be stored: data "
+                "and model are read there"
+            )
+        return engine.scatter(self.job)
+
+    def _task(self, job: Any, number: int) -> tuple[Any, ...]:
+        first, member, row_seeds = self._arguments(number)
+        name = self.keys[number] if self.store is not None else ""
+        return job, name, first, np.packbits(member, axis=1), member.shape[1], row_seeds, temporary.process_name()
+
+    @contextmanager
+    def _killed_in_one_line(self) -> Iterator[None]:
+        """Say which rows killed their worker."""
+        try:
+            yield
+        except WorkerKilled as killed:
+            (number,) = killed.args
+            rows = self.rows[number]
+            named = named_rows(self.job.what, rows.start, self.sets.fit_seeds[rows])
+            kept = "" if self.store is None else f"; what was finished is in {self.store.url}"
+            raise OSError(
+                f"two processes were killed while they made {named}, as they are when memory runs out: use fewer "
+                f"workers or larger machines{kept}"
+            ) from None
+
+
+class _Claimed(Sequence[int]):
+    """The chunks of a list that this run may make, claimed when a worker will soon be free.
+
+    Parameters
+    ----------
+    run : _Run
+    numbers : list of int
+    claims : Claims
+
+    Attributes
+    ----------
+    elsewhere : list of int
+        Chunks that another run computes now.
+    found : list of (int, mapping)
+        Chunks that another run has finished meanwhile.
+    """
+
+    def __init__(self, run: _Run, numbers: list[int], claims: Claims) -> None:
+        self._run, self._numbers, self._claims = run, numbers, claims
+        self.elsewhere: list[int] = []
+        self.found: list[tuple[int, Mapping[str, Array]]] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._numbers[place]
+
+    def __iter__(self) -> Iterator[int]:
+        for number in self._numbers:
+            if not self._claims.take(self._run.keys[number]):
+                self.elsewhere.append(number)
+                continue
+            stored = self._run._stored(number)  # it may have been finished since the store was listed
+            if stored is None:
+                yield number
+            else:
+                self._claims.give_up(self._run.keys[number])
+                self.found.append((number, stored))
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a worker returns of a chunk.
+
+    Parameters
+    ----------
+    saved : Saved or None
+        What became of the chunk in the store; None without one.
+    arrays : dict of str to array, or None
+        Without a store.
+    bytes_loaded : int
+        Of data and model, for this task.
+    retries : int
+        Of the store.
+    worker : str
+    """
+
+    saved: Saved | None
+    arrays: dict[str, Array] | None
+    bytes_loaded: int
+    retries: int
+    worker: str
+
+
+def _make_chunk(
+    job: Any,
+    name: str,
+    first: int,
+    packed: UInt8[Array, "m bytes"],
+    n_points: int,
+    row_seeds: Int[Array, " m"],
+    driver: str,
+) -> _Done:
+    """Make a chunk and put it into the store: the task of a worker of a cluster, which may run twice."""
+    with _ONE_AT_A_TIME:
+        if temporary.process_name() != driver:  # a thread of the process that has the display is no worker
+            silence()
+        store, n_bytes = None, 0
+        if isinstance(job, Shared):
+            store = job.store
+            job, n_bytes = job.get()
+        member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
+        arrays = pool.alone(job.make, (first, member, row_seeds))
+        worker = temporary.process_name()
+        if store is None:
+            return _Done(None, arrays, n_bytes, 0, worker)
+        before = store.retries
+        saved = store.save(name, arrays, partial(job.fits, n_rows=len(row_seeds)))
+        return _Done(saved, None, n_bytes, store.retries - before, worker)
+
+
+def _count(store: Store, tally: Tally) -> None:
+    tally.retries += store.retries
+    tally.other_machine += store.n_other_machine
+    tally.differing += store.n_differing

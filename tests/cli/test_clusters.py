@@ -1,0 +1,131 @@
+"""``leakscope fit``, ``audit --from-store``, ``--partial``, ``--cluster``: models made elsewhere are audited here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leakscope.auditing.api import fill_store
+from leakscope.plans import AuditPlan
+from leakscope.reports.content import read
+from leakscope.runtime import execution
+from leakscope.runtime.store import Store
+from tests.cli.calling import caller
+from tests.results import of_the_result
+
+PLAN = """
+dataset = "wine"
+n_models = 16
+attacks = ["loss", "lira"]
+[[model]]
+spec = "sklearn.tree:DecisionTreeClassifier"
+[[model]]
+spec = "sklearn.naive_bayes:GaussianNB"
+"""
+
+
+@pytest.fixture
+def leakscope(monkeypatch, capfd, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(PLAN)
+    return caller(monkeypatch, capfd)
+
+
+def result(folder: str) -> str:
+    return of_the_result(Path(folder, "report.json").read_text())
+
+
+def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakscope) -> None:
+    fit = "fit plan.toml --store made --n-jobs 1 --chunks"
+    for chunks, there in (("0..2", 3), ("5", 4), ("3..7", 8)):
+        called = leakscope(f"{fit} {chunks}")
+        assert (called.code, called.err) == (0, "")
+        assert called.out.splitlines()[1] == f"{there} of all 8 chunks of the plan are in the store"
+        refused = leakscope("audit plan.toml --store made --from-store --out out")
+        assert (refused.code == 0) == (there == 8)
+        if there < 8:
+            assert refused.out == ""
+            assert "make them (leakscope fit), or take those that are finished (--partial)" in refused.err
+    assert leakscope(f"{fit} 0..7").out.startswith("0 of 8 chunks made, the others were there\n")
+    assert leakscope("audit plan.toml --n-jobs 1 --out alone").code == 0
+    assert result("out") == result("alone")
+    facts = read("out/report.json").about.execution
+    assert (facts.reused, facts.made) == (32, 0)
+
+
+def test_finished_models_alone_are_audited_and_the_page_says_so(leakscope) -> None:
+    leakscope("fit plan.toml --store made --n-jobs 1 --chunks 1..3")
+    none = leakscope("audit plan.toml --store made --partial --out out")
+    assert (none.code, none.out) == (1, "")
+    assert "16 of 16 models of GaussianNB are not in the store" in none.err
+    leakscope("fit plan.toml --store made --n-jobs 1 --chunks 4..7")
+    assert leakscope("audit plan.toml --store made --partial --out out").code == 0
+    sentence = (
+        "DecisionTreeClassifier: 12 of 16 models were finished when this audit was made, and it is of these alone"
+    )
+    report = read("out/report.json")
+    assert report.about.notes[0] == sentence
+    assert sentence in Path("out/report.html").read_text()
+    tree, bayes = report.about.releases
+    assert (tree.models, bayes.models) == (12, 16)
+
+
+@pytest.mark.parametrize("chunks", ["a", "1..", "..3", "3-4", "-1", "0..9999999999", ""])
+def test_chunks_are_numbers(leakscope, chunks) -> None:
+    called = leakscope(f"fit plan.toml --store made '--chunks={chunks}'")
+    assert called.code == 1
+    assert called.err == (
+        f"leakscope: error: --chunks are FIRST..LAST, as 0..99, or one number, as 7; got {chunks!r}\n"
+    )
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("chunks", ["8", "0..8", "5..3"])
+def test_there_are_no_other_chunks(leakscope, chunks) -> None:
+    called = leakscope(f"fit plan.toml --store made --chunks {chunks}")
+    assert (called.code, called.out) == (1, "")
+    assert called.err.startswith("leakscope: error: chunks must be from 0 to 7, got ")
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ("fit --store made", "leakscope fit needs a plan in TOML (see leakscope init)"),
+        ("fit plan.toml", "leakscope fit needs a --store, a folder or URL that the audit will read"),
+        ("audit plan.toml --cluster local:2 --n-jobs 2", "n_jobs are processes of this machine, and a cluster has its "
+         "own: give one of them"),
+        ("audit plan.toml --cluster here", "cluster must be tcp://HOST:PORT of a Dask scheduler, local:N for N "
+         "processes of this machine; got 'here'"),
+        ("audit --signals a.npz --cluster local:2", "an audit with --signals takes no --cluster"),
+        ("audit --signals a.npz --partial", "an audit with --signals takes no --partial"),
+        ("audit --predict a:b --from-store", "an audit with --predict takes no --from-store"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_one_line(leakscope, flags, line) -> None:
+    called = leakscope(flags)
+    assert (called.code, called.out, called.err) == (1, "", f"leakscope: error: {line}\n")
+
+
+def test_an_attribute_has_no_chunks(tmp_path) -> None:
+    plan = AuditPlan(dataset="wine", attribute="alcohol", model=[{"spec": "sklearn.naive_bayes:GaussianNB"}])
+    with pytest.raises(ValueError, match="filled for audits of membership"):
+        fill_store(plan, store=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_cluster_has_the_same_bytes(leakscope) -> None:
+    pytest.importorskip("distributed")
+    try:
+        assert leakscope("audit plan.toml --cluster local:2 --out cluster").code == 0
+        assert leakscope("audit plan.toml --n-jobs 1 --out alone").code == 0
+        for name in ("report.json", "report.html"):
+            assert Path("cluster", name).read_text() == Path("alone", name).read_text()
+        assert Store("cluster/store").size() == Store("alone/store").size()
+        made = {path.name: path.read_bytes() for path in Path("cluster/store").iterdir()}
+        assert made == {path.name: path.read_bytes() for path in Path("alone/store").iterdir()}
+        dry = leakscope("audit plan.toml --cluster local:2 --dry-run")
+        assert "with 2 workers" in dry.out
+    finally:
+        execution.close_clusters()

@@ -1,0 +1,222 @@
+"""Workers of clusters and executors: the same bytes as in one process, whatever dies, and nothing is made twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib.externals.loky import ProcessPoolExecutor as Loky
+
+from leakscope.core import seeds
+from leakscope.runtime import execution as execution_module
+from leakscope.runtime.cluster import ALLOWED, check_address, connected
+from leakscope.runtime.execution import Execution
+from leakscope.runtime.observe import observe
+from leakscope.runtime.store import Store
+from tests.runtime.logged import Logged
+from tests.runtime.test_observe import MEMBER, POINTS
+
+pytestmark = pytest.mark.slow
+N_CHUNKS = 4  # of 10 models
+SEEDS = [seeds.integer(0, "train", row) for row in range(len(MEMBER))]  # of a run with seed 0
+EXPECTED = np.asarray(np.array(SEEDS)[:, None] + MEMBER / 2 + POINTS.x.sum(axis=1), dtype=np.float32)
+KINDS = ["threads", "processes", "loky", "dask"]
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[Any]:
+    pytest.importorskip("distributed")
+    yield "local:2"
+    execution_module.close_clusters()
+
+
+@pytest.fixture(params=KINDS)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "dask":
+        yield request.getfixturevalue("dask")
+        return
+    with executor_of(request.param) as executor:
+        yield executor
+
+
+def executor_of(kind: str) -> Executor:
+    if kind == "threads":
+        return ThreadPoolExecutor(2)
+    if kind == "processes":
+        return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    return Loky(2)
+
+
+def observed(release: Logged, execution: Execution) -> np.ndarray:
+    return observe(release, POINTS, MEMBER, ("loss",), execution=execution)["loss"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Every executor
+
+
+def test_the_bytes_are_those_of_one_process(cluster, tmp_path) -> None:
+    release, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=cluster)
+    np.testing.assert_array_equal(observed(release, execution), EXPECTED)
+    made = release.fits_made()
+    assert sorted(first for _, first in made) == sorted(SEEDS[::3])
+    assert (execution.tally.computed, execution.tally.reused) == (10, 0)
+    assert Store(tmp_path / "store").size()[0] == N_CHUNKS
+    assert list((tmp_path / "store").glob("*/*")) == []  # no claim, no data
+    again = Execution(tmp_path / "store", n_jobs=1)
+    np.testing.assert_array_equal(observed(release, again), EXPECTED)
+    assert (again.tally.computed, again.tally.reused) == (0, 10)
+
+
+def test_each_worker_loads_the_data_once(cluster, tmp_path) -> None:
+    sizes = []
+    for store in ("one", "other"):
+        execution = Execution(tmp_path / store, cluster=cluster)
+        observed(Logged(str(tmp_path), seconds=0.05), execution)
+        sizes.append((execution.tally.bytes_loaded, len(execution.tally.workers)))
+    (first, n_first), _ = sizes
+    n_loads = 1 if isinstance(cluster, ThreadPoolExecutor) else n_first
+    size = first // n_loads
+    assert first == n_loads * size
+    assert POINTS.x.nbytes < size < POINTS.x.nbytes + 20_000
+
+
+def test_a_damaged_chunk_is_made_again(cluster, tmp_path) -> None:
+    release = Logged(str(tmp_path))
+    observed(release, Execution(tmp_path / "store", cluster=cluster))
+    chunk = sorted((tmp_path / "store").glob("*.npz"))[0]
+    chunk.write_bytes(chunk.read_bytes()[:-10])
+    execution = Execution(tmp_path / "store", cluster=cluster)
+    np.testing.assert_array_equal(observed(release, execution), EXPECTED)
+    assert len(release.fits_made()) == N_CHUNKS + 1
+    assert Store(tmp_path / "store").verify().damaged == {}
+
+
+def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_path) -> None:
+    release = Logged(str(tmp_path), fail=SEEDS[9])
+    with pytest.raises(ValueError, match="the loss is not finite") as raised:
+        observed(release, Execution(tmp_path / "store", cluster=cluster))
+    assert raised.value.__notes__ == [f"in model 9 (seed {SEEDS[9]})"]
+    mended = Logged(str(tmp_path))
+    np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
+
+
+def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
+    release, found = Logged(str(tmp_path), seconds=0.1), []
+
+    def run() -> None:
+        with connected(cluster if isinstance(cluster, str) else executor_of("threads")) as engine:
+            execution = Execution(tmp_path / "store", cluster=engine.executor)
+            found.append(observed(release, execution))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2
+    for values in found:
+        np.testing.assert_array_equal(values, EXPECTED)
+    assert len(release.fits_made()) == N_CHUNKS
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Workers that are killed
+
+
+@pytest.mark.parametrize("where", ["dask", "here"])
+def test_a_worker_that_is_killed_once_is_replaced(where, tmp_path, request) -> None:
+    release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=1)
+    words: dict[str, Any] = {"n_jobs": 2} if where == "here" else {"cluster": request.getfixturevalue("dask")}
+    np.testing.assert_array_equal(observed(release, Execution(tmp_path / "store", **words)), EXPECTED)
+    made = [first for _, first in release.fits_made()]
+    assert made.count(SEEDS[3]) == 2
+    # what was under way beside it, at most
+    assert len(made) <= N_CHUNKS + 4
+
+
+@pytest.mark.parametrize("where", ["dask", "here"])
+def test_rows_that_kill_each_worker_are_named(where, tmp_path, request) -> None:
+    release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=9)
+    words: dict[str, Any] = {"n_jobs": 2} if where == "here" else {"cluster": request.getfixturevalue("dask")}
+    with pytest.raises(OSError, match="two processes were killed while they made models 3 to 5") as line:
+        observed(release, Execution(tmp_path / "store", **words))
+    assert str(line.value).endswith(f"what was finished is in {tmp_path / 'store'}")
+    assert "\n" not in str(line.value)
+    assert [first for _, first in release.fits_made()].count(SEEDS[3]) == 2
+    mended = Logged(str(tmp_path))
+    np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is asked for
+
+
+def test_without_a_store_dask_returns_the_arrays(dask, tmp_path) -> None:
+    execution = Execution(cluster=dask)
+    np.testing.assert_array_equal(observed(Logged(str(tmp_path)), execution), EXPECTED)
+    assert execution.facts is None
+
+
+def test_an_active_client_is_used(dask, tmp_path) -> None:
+    distributed = pytest.importorskip("distributed")
+    release = Logged(str(tmp_path))
+    with connected(dask) as engine, distributed.Client(engine.executor._client.cluster) as client:
+        execution = Execution(tmp_path / "store")
+        np.testing.assert_array_equal(observed(release, execution), EXPECTED)
+        workers = {worker["pid"] for worker in client.run(process).values()}
+        assert {pid for pid, _ in release.fits_made()} <= workers
+        here = Execution(tmp_path / "other", n_jobs=1)  # processes were asked for: this machine
+        observed(release, here)
+        assert here.tally.workers == set()
+
+
+def process() -> dict[str, int]:
+    import os
+
+    return {"pid": os.getpid()}
+
+
+def test_an_executor_needs_a_store(tmp_path) -> None:
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(ValueError, match="an executor needs a store that its workers"),
+    ):
+        observed(Logged(str(tmp_path)), Execution(cluster=executor))
+
+
+def test_workers_that_do_not_see_the_store_say_so(dask) -> None:
+    with pytest.raises(OSError, match="a worker does not see the store memory://"):
+        observed(Logged("/nowhere"), Execution("memory://of-one-process", cluster=dask))
+
+
+@pytest.mark.parametrize("address", ["here", "local:0", "tcp://", "local:4 ", "http://host:80", "", "local:99999"])
+def test_other_addresses_are_refused(address) -> None:
+    with pytest.raises(ValueError) as line:
+        check_address(address)
+    assert str(line.value) == f"cluster must be {ALLOWED}; got {address!r}"
+
+
+def test_other_objects_are_refused(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"or an executor of concurrent.futures, got int$"):
+        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=4))
+    with pytest.raises(ValueError, match=r"give one of them$"):
+        Execution(tmp_path, n_jobs=2, cluster="local:2")
+    with pytest.raises(OSError, match=r"^no scheduler of Dask answers at tcp://127.0.0.1:1: "):
+        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster="tcp://127.0.0.1:1"))
+
+
+def test_nothing_else_than_what_the_task_names_is_unpickled(tmp_path) -> None:
+    """Somebody who can write into the store puts other bytes in the place of the data."""
+    from leakscope.runtime.shared import Shared
+
+    shared = Shared.put(Store(tmp_path), {"a": 1})
+    Path(tmp_path, shared.name).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    with pytest.raises(OSError, match="returns other bytes for the data than were written"):
+        shared.get()
