@@ -31,7 +31,8 @@ def killed_in_write(at: int, number: int) -> None:
     calls = count(1)
 
     def link(source: Any, target: Any) -> None:
-        if next(calls) == at:
+        is_chunk = Path(target).suffix == ".npz"  # and no claim
+        if is_chunk and next(calls) == at:
             os.kill(os.getpid(), number)
         LINK(source, target)
 
