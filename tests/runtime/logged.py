@@ -68,3 +68,11 @@ class Logged:
         log = Path(self.folder, "fits")
         lines = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
         return [(int(line.split()[0]), int(line.split()[1])) for line in lines if line]
+
+
+@dataclass(frozen=True)
+class Silent(Logged):
+    """Gives no signal."""
+
+    def observe(self, points: Any, member: Any, seeds: Any, want: Any) -> Mapping[str, Any]:
+        return {}

@@ -19,7 +19,7 @@ from leakscope.runtime.cluster import ALLOWED, check_address, connected
 from leakscope.runtime.execution import Execution
 from leakscope.runtime.observe import observe
 from leakscope.runtime.store import Store
-from tests.runtime.logged import Logged
+from tests.runtime.logged import Logged, Silent
 from tests.runtime.test_observe import MEMBER, POINTS
 
 pytestmark = pytest.mark.slow
@@ -181,6 +181,12 @@ def process() -> dict[str, int]:
     import os
 
     return {"pid": os.getpid()}
+
+
+def test_a_release_without_the_signals_has_nothing_to_store(cluster, tmp_path) -> None:
+    execution = Execution(tmp_path / "store", cluster=cluster)
+    assert observe(Silent(str(tmp_path)), POINTS, MEMBER, ("loss",), execution=execution) == {}
+    assert Store(tmp_path / "store").size() == (0, 0)
 
 
 def test_an_executor_needs_a_store(tmp_path) -> None:

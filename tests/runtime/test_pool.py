@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 
 from leakscope.runtime import pool
+from leakscope.runtime.cluster import WorkerKilled
 
 # tasks are defined inside the tests: they travel to the workers by value, as the test modules cannot be imported
 
@@ -87,6 +89,7 @@ def test_one_blas_thread_inside(n_jobs):
 import numpy as np
 from threadpoolctl import threadpool_info
 from leakscope.runtime import pool
+from leakscope.runtime.cluster import WorkerKilled
 
 def threads(size):
     np.ones((size, size)) @ np.ones((size, size))
@@ -152,3 +155,39 @@ def test_a_full_disk_of_shared_arrays_is_one_line(disk):
     line = r"the arrays that the workers share do not fit into .*: No space left on device; name another place \(tmp\)"
     with pytest.raises(OSError, match=line):
         list(pool.run(lambda shared, n: float(shared[n]), [(values, n) for n in range(4)], 2, disk.folder))
+
+
+def test_an_error_of_the_arguments_ends_the_run():
+    """It is raised in a thread of joblib, when the first tasks are done."""
+
+    def calls():
+        for number in range(20):
+            if number == 9:
+                raise OSError("the store does not answer")
+            yield number, (number,)
+
+    done = []
+    with pytest.raises(OSError, match=r"^the store does not answer$"):
+        for number, result in pool.run_numbered(abs, calls(), 20, 2):
+            done.append((number, result))
+    assert sorted(done) == [(number, number) for number in range(9)]
+
+
+def test_a_worker_that_is_killed_is_replaced_and_named(tmp_path):
+    def killed_once(number, folder):
+        marker = Path(folder, "killed")
+        if number == 3 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    def killed_always(number):
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    found = dict(pool.run_numbered(killed_once, ((n, (n, str(tmp_path))) for n in range(6)), 6, 2))
+    assert found == {n: n for n in range(6)}
+    with pytest.raises(WorkerKilled) as killed:
+        list(pool.run_numbered(killed_always, ((n, (n,)) for n in range(6)), 6, 2))
+    assert killed.value.args == (3,)

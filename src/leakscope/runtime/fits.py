@@ -403,7 +403,7 @@ class _Run:
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
         with self._killed_in_one_line():
             for number, arrays in pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place):
-                if self.store is not None:
+                if self.store is not None and arrays:
                     # all who share a store go on with the arrays of whoever was first
                     arrays = self.store.keep(self.keys[number], arrays, self._fits(number))
                 yield number, arrays
@@ -522,7 +522,7 @@ class _Done:
     saved : Saved or None
         What became of the chunk in the store; None without one.
     arrays : dict of str to array, or None
-        Without a store.
+        Those that are not in a store.
     bytes_loaded : int
         Of data and model, for this task.
     retries : int
@@ -557,7 +557,7 @@ def _make_chunk(
         member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
         arrays = pool.alone(job.make, (first, member, row_seeds))
         worker = temporary.process_name()
-        if store is None:
+        if store is None or not arrays:  # a release that gives none of the signals has nothing to be stored
             return _Done(None, arrays, n_bytes, 0, worker)
         before = store.retries
         saved = store.save(name, arrays, partial(job.fits, n_rows=len(row_seeds)))

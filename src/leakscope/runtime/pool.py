@@ -97,7 +97,8 @@ def run_numbered(
     # joblib replaces a worker whose memory has grown, as networks make it: nothing is lost, and no user can act on it
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     sent: dict[int, tuple[Any, ...]] = {}  # and not done
-    upcoming = _noted(calls, sent)
+    failed: list[Exception] = []
+    upcoming = _noted(calls, sent, failed)
     with temporary.folder(tmp) as shared, _full_disk_in_one_line(shared):
         while True:
             try:
@@ -109,16 +110,21 @@ def run_numbered(
                     yield number, _in_its_own_process(task, number, call, shared)
                 sent.clear()
             else:
+                if failed:
+                    raise failed[0]
                 return
 
 
 def _noted(
-    calls: Iterable[tuple[int, tuple[Any, ...]]], sent: dict[int, tuple[Any, ...]]
+    calls: Iterable[tuple[int, tuple[Any, ...]]], sent: dict[int, tuple[Any, ...]], failed: list[Exception]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Note each call when it is sent."""
-    for number, call in calls:
-        sent[number] = call
-        yield number, call
+    """Note each call when it is sent, and the error that ends them: joblib asks in a thread where it would be lost."""
+    try:
+        for number, call in calls:
+            sent[number] = call
+            yield number, call
+    except Exception as error:
+        failed.append(error)
 
 
 def _in_parallel(
