@@ -167,9 +167,12 @@ def test_an_error_of_the_arguments_ends_the_run():
             yield number, (number,)
 
     done = []
+
+    def run():
+        done.extend(pool.run_numbered(abs, calls(), 20, 2))
+
     with pytest.raises(OSError, match=r"^the store does not answer$"):
-        for number, result in pool.run_numbered(abs, calls(), 20, 2):
-            done.append((number, result))
+        run()
     assert sorted(done) == [(number, number) for number in range(9)]
 
 
