@@ -44,7 +44,7 @@ OF_FILES = {"data", "dataset", "label", "drop", "separator", "decimal"}  # a cal
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
     "game", "sampling", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
-    "n_models", "references", "seed",
+    "n_models", "references", "seed", "until",
 }  # fmt: skip
 
 

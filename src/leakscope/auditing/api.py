@@ -18,6 +18,7 @@ from leakscope.attacks.attribute import strategies
 from leakscope.attacks.balance import design_of
 from leakscope.attacks.by_block import require_by_block
 from leakscope.attacks.given import Given
+from leakscope.auditing.adaptive import played_until
 from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import all_planned, attacks_on, private_network
@@ -55,7 +56,7 @@ from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
 from leakscope.runtime.fits import Filled, n_chunks_of
-from leakscope.runtime.observe import Execution, fill, not_stored, observe
+from leakscope.runtime.observe import Execution, Tally, fill, not_stored, observe
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -95,6 +96,7 @@ def audit(
     author: str = "",
     policy: Any = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
+    until: str | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -179,6 +181,9 @@ def audit(
     vary : mapping of str to sequence, optional
         Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
         ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
+    until : str, optional
+        ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
+        so narrow, or at ``n_models``. The level is divided over all looks, so that the intervals hold. Needs a store.
     store : path or URL, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional
@@ -244,6 +249,7 @@ def audit(
         author=author,
         policy=policy,
         vary=dict(vary or {}),
+        until=until,
     )
     if attribute is not None:
         attack_rows = strategies(attacks)
@@ -261,7 +267,7 @@ def audit(
     execution = Execution(store, n_jobs, tmp, cluster)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
-    return play(plan, attack_rows, releases, loaded, execution)
+    return _played(plan, attack_rows, releases, loaded, execution)
 
 
 @known_keywords()
@@ -400,7 +406,27 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
     refuse_unknown_attacks(plan.policy, attacks)
-    return play(plan, attacks, releases, loaded, execution, command)
+    return _played(plan, attacks, releases, loaded, execution, command)
+
+
+def _played(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    releases: Sequence[Described],
+    loaded: Data,
+    execution: Execution,
+    command: str = "",
+) -> Report:
+    """Play a game of membership, with all models or with more and more of them."""
+    if plan.until is None:
+        return play(plan, attacks, releases, loaded, execution, command)
+    if execution.store is None:
+        raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
+
+    def look(part: AuditPlan) -> Report:
+        return play(part, attacks, releases, loaded, replace(execution, tally=Tally()), command)
+
+    return played_until(plan, look)
 
 
 @known_keywords()

@@ -46,7 +46,7 @@ TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
-    "sampling", "target", "references", "vary", "cluster", "from_store", "partial",
+    "sampling", "target", "references", "vary", "until", "cluster", "from_store", "partial",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -85,6 +85,7 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "prior": Spelling(help="Fraction of members at which accuracy is reported, with its baseline. [0.5]"),
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
     "policy": Spelling(help="A policy in TOML, or research: a verdict on each model; exit code 3 unless all: release."),
+    "until": Spelling(help="width:tpr@0.01=0.005: fit 8, 16, 32, ... models until the interval is so narrow."),
     "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
 }
 OF_THE_RUN = (
@@ -137,7 +138,7 @@ GROUPS = {  # panels of the help, in its order
         "classes", "vary",
     ),
     "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
-    "Attack": ("attacks", "fpr", "confidence", "prior"),
+    "Attack": ("attacks", "fpr", "confidence", "prior", "until"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
     "Execution": ("store", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run"),

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import non_negative, probability
 from leakscope.core.untrusted import in_one_line, toml_table
-from leakscope.plans.limits import Limit
+from leakscope.plans.limits import Limit, Width
 from leakscope.plans.plan import (
     Decimal,
     FilePath,
@@ -157,6 +157,11 @@ class AuditPlan(FilePlan):
     vary: dict[str, tuple[Any, ...]] = Field(
         default={}, description="values of a parameter of the model, each of which is audited as a model of its own"
     )
+    until: str | None = Field(
+        default=None,
+        description="fit 8, 16, 32, ... models, n_models at most, until the interval of the strongest attack is as "
+        "narrow as this: width:tpr@0.01=0.005",
+    )
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
 
@@ -230,6 +235,7 @@ class AuditPlan(FilePlan):
         self._slices()
         self._limits()
         self._several()
+        self._until()
         return self
 
     def _data_and_names(self) -> None:
@@ -280,6 +286,18 @@ class AuditPlan(FilePlan):
             variants(self.vary, private=self.model[0].dpsgd is not None)
         if self.attribute is not None and self.policy is not None:
             raise ValueError("a policy limits what is inferred about membership; an audit of an attribute takes none")
+
+    def _until(self) -> None:
+        """Check that nothing is tested at several looks, and that there are several."""
+        if self.until is None:
+            return
+        wanted = Width.parse(self.until)
+        if wanted.fpr is not None and wanted.fpr not in self.fpr:
+            raise ValueError(f"until {self.until} needs the rate among those of interest: fpr {wanted.fpr:g}")
+        if self.game != "half_split" or self.attribute is not None:
+            raise ValueError("until adds models to the game half_split, in an audit of membership")
+        if self.claim or self.policy is not None:
+            raise ValueError("until takes no claim and no policy: they would be tested at each look")
 
     def _planted(self) -> None:
         """Check the fields of the game canaries."""

@@ -23,6 +23,7 @@ MEASURED = (  # of the best attack
 )
 PROVED = ("accuracy", "eta", "advantage", "tpr")  # of any attacker
 AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
+NARROWED = ("auc", "advantage", "accuracy", "tpr", "ppv")  # with intervals that more models make narrower
 FRACTIONS = ("auc", "advantage", "accuracy", "eta", "tpr", "tpr_these_models", "ppv", "most_exposed", "attribute_gain")
 
 
@@ -80,3 +81,35 @@ class Limit(Plan):
         except ValueError as error:
             raise ValueError(f"{flag} takes numbers, as tpr@0.01=0.05, got {text!r}: {error}") from None
         return read(cls, {"quantity": quantity, "fpr": rate, "limit": limit}, f"{flag} {text}")
+
+
+class Width(Plan):
+    """How narrow the interval of a number is to be.
+
+    Parameters
+    ----------
+    quantity : str
+        A name of ``NARROWED``.
+    fpr : float, optional
+        As in `Limit`.
+    width : float
+        High minus low, in (0, 1).
+
+    Examples
+    --------
+    >>> Width.parse("width:tpr@0.01=0.005")
+    Width(quantity='tpr', fpr=0.01, width=0.005)
+    """
+
+    quantity: str
+    fpr: Annotated[float | None, a_fraction(above=True, below=True)] = None
+    width: Annotated[float, a_fraction(above=True, below=True)]
+
+    @classmethod
+    def parse(cls, text: str) -> Width:
+        """``width:tpr@0.01=0.005``: the interval of the TPR at FPR 0.01 is at most 0.005 wide."""
+        kind, colon, rest = text.partition(":")
+        if kind != "width" or not colon:
+            raise ValueError(f"until takes width:QUANTITY[@AT]=VALUE, as width:tpr@0.01=0.005, got {text!r}")
+        limit = Limit.parse(rest, "until", NARROWED)
+        return read(cls, {"quantity": limit.quantity, "fpr": limit.fpr, "width": limit.limit}, f"until {text}")
