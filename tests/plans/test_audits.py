@@ -95,10 +95,10 @@ class TestFiles:
             ),
         )
         # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others,
-        # only a single model is varied, and slices are compared in half_split
+        # only a single model is varied, slices are compared in half_split, and looks take no claim
         others = {
             "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice",
+            "slice", "until",
         }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 

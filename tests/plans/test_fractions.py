@@ -19,6 +19,7 @@ from leakscope.plans.plan import Plan, read
 
 FRACTIONS = {
     "advantage", "budget", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",
+    "width",
 }  # fmt: skip
 OF_NO_RANGE = {
     "epochs",

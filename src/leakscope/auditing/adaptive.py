@@ -1,7 +1,7 @@
 """Audits that add models until an interval is narrow enough, and whose intervals hold although they were looked at.
 
-The numbers of models at which one looks are fixed beforehand: 8, 16, 32, ... up to the largest. At each look the audit of
-all models so far is made anew, with thresholds of its own, and its intervals have the level ``1 - alpha/L``, L the
+The numbers of models at which one looks are fixed beforehand: 8, 16, 32, ... up to the largest. At each look the audit
+of all models so far is made anew, with thresholds of its own, and its intervals have the level ``1 - alpha/L``, L the
 number of looks. By the union bound all L of them hold at once with probability ``1 - alpha``, and so does the one at
 which the audit stops, whatever the rule.
 """
@@ -120,8 +120,8 @@ def _with_note(
     ended = "was narrow enough" if narrow else "was not narrow enough with all models"
     note = (
         f"Models were added until {plan.until}: looked at {listed} of at most {numbers[-1]:,} models, and the interval "
-        f"of the strongest attack {ended}. Intervals of each look have a level of {100 * level:g} %, so that those of all "
-        f"{len(numbers)} looks that were planned hold together with {100 * plan.confidence:g} %"
+        f"of the strongest attack {ended}. Intervals of each look have a level of {100 * level:g} %, so that those of "
+        f"all {len(numbers)} looks that were planned hold together with {100 * plan.confidence:g} %"
     )
     about = _about(report)
     asked = {"n_models": plan.n_models, "confidence": plan.confidence}
