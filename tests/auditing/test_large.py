@@ -187,7 +187,7 @@ def test_a_million_points_take_little_memory_and_small_files(tmp_path):
     """1,000,000 points of 16 models; the slopes up to 30,000,000 are printed by benchmarks.large_signals."""
     from benchmarks.large_signals import in_own_process
 
-    row = in_own_process(tmp_path, 1_000_000)
+    row = in_own_process(tmp_path, 1_000_000, 16)
     assert row["peak_bytes"] < 1e9
     assert max(row["json_bytes"], row["page_bytes"]) < 5e6
     assert row["table_bytes"] < 50e6
@@ -197,7 +197,7 @@ def test_a_million_points_take_little_memory_and_small_files(tmp_path):
 def test_small_audits_are_measured_by_the_benchmark(tmp_path):
     from benchmarks.large_signals import measured
 
-    row = measured(tmp_path, 3000)
+    row = measured(tmp_path, 3000, 16)
     assert row["points"] == 3000
     assert 0 < row["peak_bytes"] < 2e9
     assert json.loads(json.dumps(row)) == row

@@ -117,7 +117,8 @@ class TestPlans:
         ((plan, words),) = asked
         assert (plan.dataset, plan.n_models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
         assert [model.spec for model in plan.model] == ["sklearn.ensemble:RandomForestClassifier"]
-        assert words == {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "command": "leakscope audit"}
+        places = {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "cluster": None, "from_store": ""}
+        assert words == {**places, "command": "leakscope audit"}
 
     def test_flags_on_top_of_a_file(self, leakscope, asked):
         Path("plan.toml").write_text(
@@ -204,7 +205,7 @@ class TestPlans:
         monkeypatch.setattr(audits, "_dry_run", lambda *given: iter(["imports a:b", "word " * 40]))
         monkeypatch.setattr(audits, "width", lambda: 60)
         monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
-        audits._emit_dry_run(AuditPlan(dataset="wine"), 1, False, True)
+        audits._emit_dry_run(AuditPlan(dataset="wine"), 1, None, False, True)
         lines = capsys.readouterr().out.splitlines()
         assert lines[0] == "imports a:b"
         assert (max(map(len, lines)) <= 60) == is_terminal

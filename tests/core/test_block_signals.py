@@ -147,3 +147,20 @@ def test_calls_that_do_not_fit_together_are_refused(tmp_path):
             write(np.ones((4, 2), dtype=bool), {"log_odds": np.ones((4, 2))})
         with pytest.raises(ValueError, match=r"loss has shape \(4, 3\); it must begin with \(4, 2\)"):
             write(np.ones((4, 2), dtype=bool), {"loss": np.ones((4, 3))})
+
+
+def test_files_are_the_owners_alone_also_in_a_folder_that_is_there(tmp_path) -> None:
+    folder = tmp_path / "signals"
+    folder.mkdir(mode=0o755)
+    with write_blocks(folder, n_models=2) as write:
+        write(np.array([[True, False]]), {"loss": np.zeros((1, 2))})
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_a_call_that_is_refused_writes_nothing(tmp_path) -> None:
+    with write_blocks(tmp_path / "signals", n_models=2) as write:
+        with pytest.raises(ValueError, match="loss has shape"):
+            write(np.array([[True, False]]), {"loss": np.zeros((1, 3))})
+        write(np.array([[True, False]]), {"loss": np.zeros((1, 2))})
+    assert np.load(tmp_path / "signals" / "member.npy").shape == (1, 2)
+    assert BlockSignals(tmp_path / "signals").game.n_target_points == 1

@@ -549,7 +549,7 @@ def test_hard_votes_have_no_probabilities_and_soft_ones_do(wrapped):
 )
 def test_texts_need_a_vectoriser(estimator):
     name = type(estimator[-1] if hasattr(estimator, "steps") else estimator).__name__
-    advice = rf"(?m)x holds texts, which it does not read; give make_pipeline\(TfidfVectorizer\(\), {name}\(...\)\)$"
+    advice = rf"x holds texts, which it does not read; give make_pipeline\(TfidfVectorizer\(\), {name}\(...\)\)$"
     with pytest.raises(RuntimeError, match=advice):
         ls.audit(estimator, ["hello world"] * 20 + ["bye"] * 20, np.arange(40) % 2, n_models=4, n_jobs=1)
 

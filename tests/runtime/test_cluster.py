@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -226,3 +227,85 @@ def test_nothing_else_than_what_the_task_names_is_unpickled(tmp_path) -> None:
     Path(tmp_path, shared.name).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
     with pytest.raises(OSError, match="returns other bytes for the data than were written"):
         shared.get()
+
+
+def test_what_a_dead_run_gave_to_its_workers_is_removed_by_the_next(tmp_path) -> None:
+    from leakscope.runtime.places import SHARED
+    from leakscope.runtime.shared import Shared
+
+    store = Store(tmp_path / "store")
+    alive = Shared.put(store, {"a": 1})
+    place = tmp_path / "store" / SHARED
+    digest, host, _, random, end = Path(alive.name).name.rsplit(".", 4)
+    dead = place / f"{digest}.{host}.{2**22 + 1}.{random}.{end}"  # a number that no process of this machine has
+    dead.write_bytes(b"records")
+    observed(Logged(str(tmp_path)), Execution(tmp_path / "store", n_jobs=1))
+    assert [path.name for path in place.iterdir()] == [Path(alive.name).name]
+
+
+def test_a_damaged_chunk_is_filled_again(tmp_path) -> None:
+    from leakscope.runtime.observe import fill
+
+    what = (Logged(str(tmp_path)), POINTS, MEMBER, ("loss",), 0, Execution(tmp_path / "store", n_jobs=1))
+    assert fill(*what, range(N_CHUNKS)).n_made == N_CHUNKS
+    chunk = sorted((tmp_path / "store").glob("*.npz"))[0]
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    assert fill(*what, range(N_CHUNKS)).n_made == 1
+    assert Store(tmp_path / "store").verify().damaged == {}
+
+
+def test_waiting_for_another_run_sends_the_data_once(tmp_path, monkeypatch) -> None:
+    """All chunks are claimed by somebody else, for a while."""
+    from leakscope.runtime import fits
+    from leakscope.runtime.claims import Claims
+    from leakscope.runtime.shared import Shared
+
+    monkeypatch.setattr(fits, "_POLL", 0.01)
+    sent: list[object] = []
+    put = Shared.put
+    monkeypatch.setattr(Shared, "put", lambda store, value: sent.append(value) or put(store, value))
+    with Claims(Store(tmp_path / "store")) as others, ThreadPoolExecutor(1) as executor:
+        first, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=executor)
+        names = fits._Run.of(
+            fits.FitJob(first, POINTS, ["loss"], "float32", (len(POINTS),), "model", len(MEMBER)),
+            fits_sets(),
+            execution,
+        ).keys
+        assert all(others.take(name) for name in names)
+        free = threading.Timer(0.5, lambda: [others.give_up(name) for name in names])
+        free.start()
+        np.testing.assert_array_equal(observed(first, execution), EXPECTED)
+    assert len(sent) == 1
+
+
+def fits_sets() -> Any:
+    from leakscope.runtime.observe import DataSets
+
+    return DataSets.listed(MEMBER, 0)
+
+
+def test_a_claim_that_nobody_renews_is_taken_whatever_its_clock_says(tmp_path) -> None:
+    from leakscope.runtime.claims import Claims
+
+    store = Store(tmp_path / "store")
+    name = "0" * 64
+    assert store.claim(name, "another host.1.0123456789abcdef", 1e9)
+    with Claims(store, seconds=0.05) as claims:
+        assert not claims.take(name)
+        assert not claims.take(name)
+        time.sleep(0.15)
+        assert claims.take(name)
+
+
+def test_a_broken_executor_says_so(tmp_path) -> None:
+    release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=1)
+    with executor_of("processes") as executor, pytest.raises(OSError, match="the executor is broken"):
+        observed(release, Execution(tmp_path / "store", cluster=executor))
+    with pytest.raises(OSError, match="takes no tasks: "):
+        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=executor))
+
+
+@pytest.mark.parametrize("cluster", [[], {}, ["tcp://a:1"]])
+def test_a_list_is_no_cluster(cluster, tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"a distributed.Client or an executor, got "):
+        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=cluster))

@@ -259,8 +259,8 @@ class TestFailures:
         assert files(store) == [path.name]
         assert path.read_bytes() == b"damaged"
 
-    def test_a_file_that_cannot_be_read_is_replaced(self, store, monkeypatch):
-        """As one on a bad sector: it counts as damaged."""
+    def test_a_file_that_cannot_be_read_is_one_line_and_is_listed(self, store, monkeypatch):
+        """As one on a bad sector; it may be readable again in a moment, so nothing takes its place."""
         store.save(key(row=0), ARRAYS)
         read = Path.read_bytes
 
@@ -268,9 +268,11 @@ class TestFailures:
             raise OSError(errno.EIO, "input/output error")
 
         monkeypatch.setattr(Path, "read_bytes", fail)
-        assert store.load(key(row=0)) is None
-        assert store.verify().damaged == {key(row=0): "it cannot be read: [Errno 5] input/output error"}
-        assert store.save(key(row=0), ARRAYS).created
+        line = f"the store {store.url} cannot be read: input/output error, {key(row=0)}.npz"
+        with pytest.raises(OSError) as caught:
+            store.load(key(row=0))
+        assert str(caught.value) == line
+        assert store.verify().damaged == {key(row=0): line}
         monkeypatch.setattr(Path, "read_bytes", read)
         assert store.load(key(row=0)) is not None
 
@@ -377,3 +379,39 @@ def test_the_same_arrays_have_the_same_bytes_in_any_memory_order(tmp_path) -> No
     files = [path.read_bytes() for path in sorted(tmp_path.glob("*/*.npz"))]
     assert len(files) == 3
     assert len(set(files)) == 1
+
+
+def test_a_chunk_that_cannot_be_read_now_is_not_replaced(tmp_path, monkeypatch) -> None:
+    """A read error says nothing of what is in the file: the first whole chunk stays."""
+    store, name = Store(tmp_path), key(a=1)
+    store.save(name, {"loss": np.zeros(2)})
+
+    def fails(path: Path) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", fails)
+        with pytest.raises(OSError, match=r"^the store .* cannot be read: Input/output error, "):
+            store.save(name, {"loss": np.ones(2)})
+    assert store.load(name)["loss"].tolist() == [0.0, 0.0]
+
+
+def test_a_stale_handle_is_opened_again(tmp_path, monkeypatch) -> None:
+    store, name = Store(tmp_path), key(a=1)
+    store.save(name, {"loss": np.zeros(2)})
+    read, failures = Path.read_bytes, [errno.ESTALE, errno.ESTALE]
+
+    def stale_at_first(path: Path) -> bytes:
+        if failures:
+            raise OSError(failures.pop(), "Stale file handle")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", stale_at_first)
+    assert store.load(name)["loss"].tolist() == [0.0, 0.0]
+
+
+def test_no_message_repeats_what_may_be_a_secret() -> None:
+    for given in (Path("s3://AKIAKEY:TOPSECRET@bucket/x"), "file://user:TOPSECRET@host/x"):
+        with pytest.raises(ValueError) as refused:
+            Store(given)
+        assert "TOPSECRET" not in str(refused.value)

@@ -7,9 +7,10 @@ block. The report has the most exposed records and a histogram of all; the table
 from __future__ import annotations
 
 import csv
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -39,6 +40,7 @@ from leakscope.reports.report import MOST_RECORDS
 
 Array = np.ndarray
 TABLES = (".parquet", ".csv")
+_BYTES_A_SCORE = 50  # in temporary files, measured
 
 
 def judge_blocks(
@@ -70,11 +72,18 @@ def judge_blocks(
     Judgement
     """
     signals = observed.signals
+    if signals.game.n_targets > stored.MOST_MODELS:
+        raise ValueError(
+            f"{signals.folder}: at most {stored.MOST_MODELS:,} models are attacked from files, and it has "
+            f"{signals.game.n_targets:,} targets: write it with n_targets={stored.MOST_MODELS}"
+        )
+    if table is not None:
+        table.unlink(missing_ok=True)  # that of an earlier audit, if this one has none
     for _ in signals.target_blocks(signals.names):  # what is wrong is said before the first attack
         pass
     findings: list[Finding] = []
     curves = []
-    with temporary.folder(tmp) as folder, ExitStack() as of_best:
+    with temporary.folder(tmp) as folder, _full_disk_in_one_line(folder), ExitStack() as of_best:
         best_scores: StoredScores | None = None
         for attack in attacks:
             with ExitStack() as open_files:
@@ -98,6 +107,20 @@ def judge_blocks(
     findings += [*_of_answers(observed, prior, confidence, baseline_finding(observed, prior))]
     facts = facts_of(observed, "" if best_scores is None else best_scores.attack, games, None)
     return Judgement(findings, curves, records, facts)
+
+
+@contextmanager
+def _full_disk_in_one_line(folder: Path) -> Iterator[None]:
+    """Say where there is no room for scores."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise OSError(
+            f"scores do not fit into {folder.parent}: {error.strerror}; they take about {_BYTES_A_SCORE} bytes a point "
+            "and model; name another place (tmp)"
+        ) from error
 
 
 def _scores(attack: Attack, signals: BlockSignals, folder: Path, open_files: ExitStack) -> StoredScores:

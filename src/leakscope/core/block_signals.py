@@ -32,7 +32,7 @@ from jaxtyping import Bool, Int, Num
 from leakscope.core.checks import count, known_keywords
 from leakscope.core.external_sort import read_into, write_all
 from leakscope.core.signals import SIGNALS, why_missing
-from leakscope.core.system import OWNERS_FOLDER
+from leakscope.core.system import OWNERS_FOLDER, open_new
 from leakscope.core.types import NotApplicable, PartOfGame, References, Signals
 from leakscope.core.untrusted import LARGEST_HEADER, in_one_line, json_value
 
@@ -356,17 +356,19 @@ class BlockWriter:
         if self._heads and self._heads.keys() != arrays.keys():
             raise ValueError(f"expected {', '.join(self._heads)} as at the first call, got {', '.join(arrays)}")
         n_points = len(arrays["member"])
-        for name, array in arrays.items():
+        for name, array in arrays.items():  # all are checked before the first is written
             axes = (n_points,) if name in ("labels", "is_target_point") else (n_points, self.n_models)
             if array.shape[: len(axes)] != axes:
                 raise ValueError(f"{name} has shape {array.shape}; it must begin with {axes}")
-            head = (array.shape[1:], array.dtype)
+            expected = self._heads.get(name, (array.shape[1:], array.dtype))
+            if expected != (array.shape[1:], array.dtype):
+                raise ValueError(f"{name} has shape {array.shape}; expected {(n_points, *expected[0])}")
+        for name, array in arrays.items():
             if name not in self._files:
-                self._files[name] = FileIO(self.folder / f"{name}.npy", "x")
-                self._heads[name] = head
-                self._files[name].write(_header(head, 0))
-            if self._heads[name] != head:
-                raise ValueError(f"{name} has shape {array.shape}; expected {(n_points, *self._heads[name][0])}")
+                # for the owner alone from the first moment on, whatever the mode of the folder
+                self._files[name] = FileIO(open_new(self.folder / f"{name}.npy"), "w")
+                self._heads[name] = (array.shape[1:], array.dtype)
+                self._files[name].write(_header(self._heads[name], 0))
             write_all(self._files[name], array)
         self.n_points += n_points
 
@@ -383,7 +385,8 @@ class BlockWriter:
             "points": self.n_points,
             "targets": self.n_targets,
         }
-        (self.folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+        with os.fdopen(open_new(self.folder / ABOUT), "w", encoding="utf-8") as file:
+            file.write(json.dumps(about, indent=1) + "\n")
 
     def abandon(self) -> None:
         """Close the files of a folder that was not finished."""

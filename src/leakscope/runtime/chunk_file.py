@@ -28,7 +28,7 @@ CONTENTS = "chunk.json"  # the member that says what is in a chunk
 _DIGEST_SIZE = 64  # hexadecimal digits at the end of a chunk
 _END_SIZE = 22  # bytes of the end record of a zip, of which the last two hold the length of the comment
 _DAMAGE = (
-    ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, OverflowError, MemoryError, SyntaxError,
+    ValueError, OSError, EOFError, LookupError, TypeError, RuntimeError, OverflowError, SyntaxError,
     AttributeError, struct.error, tokenize.TokenError, zipfile.BadZipFile,
 )  # fmt: skip
 

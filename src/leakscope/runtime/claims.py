@@ -7,11 +7,11 @@ claims that are held, so that those of a process that died run out; one that die
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+import time
 from types import TracebackType
 
 from leakscope.core import temporary
-from leakscope.runtime.store import Store
+from leakscope.runtime.store import Claim, Store
 
 SECONDS = 60.0  # that a claim holds unless it is renewed
 _RENEWALS = 3  # in that time
@@ -42,6 +42,7 @@ class Claims:
         self._store, self._seconds = store, seconds
         self._owner = temporary.owner()
         self._held: set[str] = set()
+        self._seen: dict[str, tuple[Claim | None, float]] = {}  # claims of others, and since when they are unchanged
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -55,9 +56,10 @@ class Claims:
         """Give up what is held."""
         self._ended.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(timeout=1.0)
         for name in sorted(self._held):
-            self.give_up(name)
+            if not self.give_up(name):  # a store that does not answer is not asked for the others
+                break
 
     def take(self, name: str) -> bool:
         """Claim a chunk; False while a claim of somebody else holds.
@@ -67,27 +69,37 @@ class Claims:
         name : str
             The key of the chunk.
         """
-        taken = self._store.claim(name, self._owner, self._seconds) or self._taken_from_the_dead(name)
+        taken = self._store.claim(name, self._owner, self._seconds) or self._taken_over(name)
         if taken:
             with self._lock:
                 self._held.add(name)
             self._start()
         return taken
 
-    def give_up(self, name: str) -> None:
-        """Give up a claim, when the chunk is stored or will not be."""
+    def give_up(self, name: str) -> bool:
+        """Give up a claim, when the chunk is stored or will not be; False if the store does not answer."""
         with self._lock:
             self._held.discard(name)
-        with suppress(OSError):  # it runs out by itself
+        try:
             self._store.release(name, self._owner)
-
-    def _taken_from_the_dead(self, name: str) -> bool:
-        """Take the claim of a process of this host that is gone."""
-        claim = self._store.claim_of(name)
-        if claim is None or not temporary.is_gone(claim.owner):
+        except OSError:  # the claim runs out by itself
             return False
-        self._store.release(name, claim.owner)
-        return self._store.claim(name, self._owner, self._seconds)
+        return True
+
+    def _taken_over(self, name: str) -> bool:
+        """Take the claim of a process of this host that is gone, or one that nobody renews by our own clock."""
+        claim = self._store.claim_of(name)
+        first, since = self._seen.setdefault(name, (claim, time.monotonic()))
+        if first != claim:
+            self._seen[name] = (claim, time.monotonic())
+            since = time.monotonic()
+        is_dead = claim is not None and temporary.is_gone(claim.owner)
+        if not is_dead and time.monotonic() - since < 2 * self._seconds:
+            return False
+        if claim is not None:
+            self._store.release(name, claim.owner)
+        self._store.claim(name, self._owner, self._seconds)
+        return True  # also where the claim cannot be replaced: it is a hint
 
     def _start(self) -> None:
         if self._thread is None:
@@ -100,5 +112,9 @@ class Claims:
             with self._lock:
                 held = sorted(self._held)
             for name in held:
-                with suppress(OSError):  # the next renewal may work; a claim is a hint
+                if self._ended.is_set():
+                    return
+                try:
                     self._store.renew(name, self._owner, self._seconds)
+                except OSError:  # the next renewal may work; a claim is a hint
+                    break

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -104,7 +104,7 @@ class Engine:
                     call = again.pop() if again else next(upcoming, None)
                     if call is None:
                         break
-                    running[self.executor.submit(task, *call.arguments)] = call
+                    running[self._sent(task, call)] = call
                 if not running:
                     return
                 done, _ = wait(running, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
@@ -119,6 +119,12 @@ class Engine:
         finally:
             for future in running:
                 future.cancel()
+
+    def _sent(self, task: Callable[..., Any], call: _Call) -> Future[Any]:
+        try:
+            return self.executor.submit(task, *call.arguments)
+        except RuntimeError as error:  # it was shut down, or is broken
+            raise OSError(f"{self.name} takes no tasks: {error}; what was finished is kept") from error
 
     def _next_attempt(self, call: _Call) -> _Call:
         """Send a task again that was lost, while there is somebody to send it to."""
@@ -153,15 +159,15 @@ def _result_of(future: Future[Any], call: _Call) -> Any:
     """Return the result of a task; an error that the process of its worker was killed gets the task's number."""
     try:
         return future.result()
+    except BrokenExecutor:  # all that was sent to it ends so, whichever task it was
+        raise OSError(
+            "a process of the executor was killed, as it is when memory runs out, and the executor is broken: what was "
+            "finished is kept; start a new one and repeat the command"
+        ) from None
     except Exception as error:
-        if _was_killed(error):
+        if type(error).__name__ == "KilledWorker":  # of Dask, which has tried it on other workers
             raise WorkerKilled(call.number) from error
         raise
-
-
-def _was_killed(error: BaseException) -> bool:
-    """Tell whether the process of a worker ended without an error of its task."""
-    return type(error).__name__ in {"KilledWorker", "BrokenProcessPool", "TerminatedWorkerError"}
 
 
 def active_client() -> Any:
@@ -202,6 +208,8 @@ def connected(cluster: Cluster) -> Iterator[Engine]:
         with _client_of(cluster) as client:
             yield _dask(client, cluster)
     elif isinstance(cluster, _Client):
+        if cluster.status != "running":
+            raise OSError(f"the client of Dask is {cluster.status}: connect it, and repeat the command")
         yield _dask(cluster, str(cluster.scheduler.address))
     else:
         raise ValueError(
@@ -247,13 +255,10 @@ def _client_of(address: str) -> Iterator[Any]:
             yield client
         return
 
-    # A task whose worker dies is tried once more: what kills two workers would kill all of them. With keys of its own
-    # no other user of this machine can send it tasks.
-    with (
-        import_module("dask.config").set(
-            {"distributed.scheduler.allowed-failures": 1, "distributed.worker.daemon": True}
-        ),
-        distributed.LocalCluster(
+    # A task whose worker dies is tried once more: what kills two workers would kill all of them.
+    with import_module("dask.config").set({"distributed.scheduler.allowed-failures": 1}):
+        # with keys of its own no other user of this machine can send it tasks
+        started = distributed.LocalCluster(
             n_workers=int(local["n"]),
             threads_per_worker=1,
             processes=True,
@@ -261,9 +266,8 @@ def _client_of(address: str) -> Iterator[Any]:
             host="127.0.0.1",
             protocol="tls",
             security=distributed.Security.temporary(),
-        ) as cluster,  # fmt: skip
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+        )
+    with started as cluster, distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 

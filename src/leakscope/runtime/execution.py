@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from leakscope.reports.about import ExecutionFacts
-from leakscope.runtime.cluster import Engine, active_client, connected
+from leakscope.runtime.cluster import ALLOWED, Engine, active_client, connected
 from leakscope.runtime.places import local_folder
 
 
@@ -118,6 +119,8 @@ class _Engines:
 
     def of(self, cluster: Any) -> Engine:
         """Return the engine of a cluster; one whose cluster is gone is connected anew."""
+        if not isinstance(cluster, Hashable):  # as no address, client or executor is
+            raise ValueError(f"cluster must be {ALLOWED}, a distributed.Client or an executor, got {cluster!r}")
         known = self._open.get(cluster)
         if known is not None and known[0].is_alive():
             return known[0]

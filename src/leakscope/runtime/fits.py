@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 _ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
 _MOST_SEEDS = 4  # that an error lists
+_LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
 _POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what another run computes
 
 
@@ -292,6 +294,10 @@ class _Run:
         Of each chunk in the store; none without one.
     reused : set of int
         Chunks that were in the store, or that another run has put there meanwhile.
+    shared : Shared or None
+        Data and model for the workers of a cluster.
+    has_made : bool
+        Whether a chunk was made.
     """
 
     job: FitJob
@@ -301,6 +307,8 @@ class _Run:
     store: Store | None
     keys: Sequence[str]
     reused: set[int] = field(default_factory=set)
+    shared: Shared | None = None
+    has_made: bool = False
 
     @classmethod
     def of(cls, job: FitJob, sets: Sets, execution: Execution) -> _Run:
@@ -311,16 +319,14 @@ class _Run:
         if execution.store is None or description is None:
             return cls(job, sets, execution, rows, None, ())
         keys = [job.key(description, sets.rows(chunk), sets.fit_seeds[chunk]) for chunk in rows]
-        folder = local_folder(execution.store)
-        # workers may run in another folder than this process
-        store = Store(execution.store if folder is None else os.path.abspath(folder))
-        return cls(job, sets, execution, rows, store, keys)
+        return cls(job, sets, execution, rows, Store(execution.store), keys)
 
     def chunks(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Yield the chunks by their numbers: those in the store, then the others."""
         todo = list(range(len(self.rows)))
         if self.store is None:
-            yield from self._made(todo, None)
+            with ExitStack() as stack:
+                yield from self._made(todo, None, stack)
             return
         absent = self.store.missing(self.keys)
         todo = []
@@ -333,8 +339,8 @@ class _Run:
         if todo and self.execution.from_store:
             self._refuse_missing(todo)
         elif todo:
-            with self.store.prepared(), Claims(self.store) as claims:
-                yield from self._shared_with_others(todo, claims)
+            with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
+                yield from self._shared_with_others(todo, claims, stack)
         _count(self.store, self.execution.tally)
 
     def fill(self, wanted: Sequence[int]) -> Filled:
@@ -342,14 +348,16 @@ class _Run:
         if self.store is None:
             raise ValueError(f"{self.job.release.name} cannot be stored: {describe_release(self.job.release)[1]}")
         absent = self.store.missing(self.keys)
-        todo = [number for number in wanted if self.keys[number] in absent]
+        # a chunk that is damaged is made again
+        todo = [number for number in wanted if self.keys[number] in absent or self._stored(number) is None]
+        n_there = len(self.reused)
         with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
             if todo:
-                with self.store.prepared(), Claims(self.store) as claims:
-                    for _ in self._shared_with_others(todo, claims):
+                with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
+                    for _ in self._shared_with_others(todo, claims, stack):
                         advance(1)
-        made = len(todo) - len(self.reused)
-        return Filled(len(wanted), made, len(self.keys), len(self.store.missing(self.keys)))
+        n_of_others = len(self.reused) - n_there
+        return Filled(len(wanted), len(todo) - n_of_others, len(self.keys), len(self.store.missing(self.keys)))
 
     def _refuse_missing(self, missing: Sequence[int]) -> None:
         """Refuse chunks that are not there, unless finished models are enough."""
@@ -358,10 +366,12 @@ class _Run:
             return
         n_models = sum(self.rows[number].stop - self.rows[number].start for number in missing)
         first = self.rows[missing[0]]
+        instead = "make them (leakscope fit)"
+        if len(missing) < len(self.rows):
+            instead += ", or take those that are finished (--partial)"
         raise ValueError(
             f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
-            f"{self.store.url}, first number {first.start} in chunk {missing[0]}: make them (leakscope fit), or take "
-            "those that are finished (--partial)"
+            f"{self.store.url}, or are damaged, first number {first.start} in chunk {missing[0]}: {instead}"
         )
 
     def _stored(self, number: int) -> Mapping[str, Array] | None:
@@ -376,26 +386,40 @@ class _Run:
         rows = self.rows[number]
         return partial(self.job.fits, n_rows=rows.stop - rows.start)
 
-    def _shared_with_others(self, todo: list[int], claims: Claims) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """Make what nobody else computes now, then take what others have computed, until all is there."""
+    def _shared_with_others(
+        self, todo: list[int], claims: Claims, stack: ExitStack
+    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make what nobody else computes now, then take what others have computed, until all is there.
+
+        Data and model are given to the workers once, when there is something to be made; the stack takes them back.
+        """
         pause = _POLL
         while todo:
             ours = _Claimed(self, todo, claims)
-            yield from self._made(ours, claims)
+            numbers = iter(ours)
+            first = next(numbers, None)
+            if first is not None:
+                yield from self._made(_Counted(chain([first], numbers), len(todo)), claims, stack)
             yield from ours.found
             if ours.elsewhere and len(ours.elsewhere) == len(todo):
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_POLL)
             todo = ours.elsewhere
 
-    def _made(self, numbers: Any, claims: Claims | None) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _made(self, numbers: Any, claims: Claims | None, stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks, and keep them in the store."""
         engine = self.execution.engine
-        made = self._here(numbers) if engine is None else self._by(engine, numbers)
-        for number, arrays in made:
-            if claims is not None:
-                claims.give_up(self.keys[number])
-            yield number, arrays
+        made = self._here(numbers) if engine is None else self._by(engine, numbers, stack)
+        try:
+            for number, arrays in made:
+                self.has_made = True
+                if claims is not None:
+                    claims.give_up(self.keys[number])
+                yield number, arrays
+        except Exception as error:
+            if not self.has_made and not self.reused:  # then it is of all of them, and not of one
+                error.__notes__ = []
+            raise
 
     def _here(self, numbers: Any) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
@@ -413,10 +437,10 @@ class _Run:
         # in one memory order wherever they are used: sums of floating-point numbers may depend on it
         return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
 
-    def _by(self, engine: Engine, numbers: Any) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _by(self, engine: Engine, numbers: Any, stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by the workers of a cluster, which put them into the store themselves."""
         tally = self.execution.tally
-        with ExitStack() as stack, self._killed_in_one_line():
+        with self._killed_in_one_line():
             job = self._for_workers(engine, stack)
             calls = ((number, self._task(job, number)) for number in numbers)
             for number, done in engine.run(_make_chunk, calls):
@@ -430,20 +454,35 @@ class _Run:
                 tally.other_machine += done.saved.other_machine
                 tally.differing += done.saved.differs
                 tally.retries += done.retries
-                arrays = self.store.load(self.keys[number], self._fits(number))
-                if arrays is None:
-                    raise OSError(
-                        f"a worker has stored a chunk that is not in {self.store.url} here: give a folder that all "
-                        "machines share, or a URL"
-                    )
-                yield number, arrays
+                yield number, self._appeared(number)
+
+    def _appeared(self, number: int) -> Mapping[str, Array]:
+        """Read a chunk that a worker has stored; a network drive may show it up to a minute later."""
+        assert self.store is not None
+        pause, end = _POLL, time.monotonic() + _LATEST_APPEARANCE
+        while True:
+            arrays = self.store.load(self.keys[number], self._fits(number))
+            if arrays is not None:
+                return arrays
+            if time.monotonic() > end:
+                raise OSError(
+                    f"a worker has stored a chunk that is not in {self.store.url} here: give a folder that all "
+                    "machines share, or a URL"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_POLL)
+            self.store.ls()  # a listing makes the system look again
 
     def _for_workers(self, engine: Engine, stack: ExitStack) -> Any:
-        """Put data and model where each worker loads them once."""
+        """Put data and model where each worker loads them once; the same place for all rounds of a run."""
         if self.store is not None:
-            shared = Shared.put(self.store, self.job)
-            stack.callback(shared.remove)
-            return shared
+            if self.shared is None:
+                folder = local_folder(self.execution.store)
+                # workers may run in another folder than this process
+                store = self.store if folder is None else Store(os.path.abspath(folder))
+                self.shared = Shared.put(store, self.job)
+                stack.callback(_removed, self.shared)
+            return self.shared
         if engine.scatter is None:
             raise ValueError(
                 "an executor needs a store that its workers see (store=...), and a release that can be stored: data "
@@ -470,6 +509,19 @@ class _Run:
                 f"two processes were killed while they made {named}, as they are when memory runs out: use fewer "
                 f"workers or larger machines{kept}"
             ) from None
+
+
+class _Counted:
+    """Numbers of chunks that are taken one by one, with how many there are at most."""
+
+    def __init__(self, numbers: Iterator[int], most: int) -> None:
+        self._numbers, self._most = numbers, most
+
+    def __iter__(self) -> Iterator[int]:
+        return self._numbers
+
+    def __len__(self) -> int:
+        return self._most
 
 
 class _Claimed(Sequence[int]):
@@ -562,6 +614,12 @@ def _make_chunk(
         before = store.retries
         saved = store.save(name, arrays, partial(job.fits, n_rows=len(row_seeds)))
         return _Done(saved, None, n_bytes, store.retries - before, worker)
+
+
+def _removed(shared: Shared) -> None:
+    """Remove what the workers were given; where that cannot be done, a later run does it."""
+    with suppress(OSError):
+        shared.remove()
 
 
 def _count(store: Store, tally: Tally) -> None:

@@ -139,14 +139,23 @@ class LocalFolder:
         Raises
         ------
         Damaged
-            If there is a file that cannot be read.
+            If it is no file.
+        OSError
+            In one line, if it cannot be read: that says nothing of what is in it.
         """
-        try:
-            return (self.folder / name).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, MemoryError) as error:
-            raise Damaged(f"it cannot be read: {error}") from error
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return (self.folder / name).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except IsADirectoryError as error:
+                raise Damaged("it is a folder") from error
+            except OSError as error:
+                # a file of a network drive that was replaced meanwhile is there when it is opened again
+                if error.errno != errno.ESTALE or attempt == _ATTEMPTS:
+                    reason = error.strerror or error
+                    raise OSError(f"the store {self.url} cannot be read: {reason}, {name}") from error
+        raise AssertionError("the last attempt returns or raises")
 
     def put_new(self, name: str, content: bytes) -> bool:
         """Write next to the place, flush to the disk, then link: whole or not there, and never over another file."""
@@ -483,7 +492,8 @@ def local_folder(store: str | os.PathLike[str] | None) -> Path | None:
         return None
     text = os.fspath(store)
     if _COLLAPSED.match(text):
-        raise ValueError(f"the store {text} is a URL that was read as a path; give it as text, with two slashes")
+        protocol = text.partition(":")[0]  # what follows may hold a secret
+        raise ValueError(f"a store at a URL of {protocol} was read as a path; give it as text, with two slashes")
     url = _URL.fullmatch(text)
     if url is None:
         return Path(text)
@@ -491,7 +501,7 @@ def local_folder(store: str | os.PathLike[str] | None) -> Path | None:
         return None
     parsed = urlsplit(text)
     if parsed.netloc not in ("", "localhost"):
-        raise ValueError(f"the store {text} is on another host; write file:///FOLDER for a folder of this machine")
+        raise ValueError("a store at file:// is on another host; write file:///FOLDER for a folder of this machine")
     return Path(url2pathname(parsed.path))
 
 

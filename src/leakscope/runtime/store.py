@@ -11,9 +11,9 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -298,7 +298,7 @@ class Store:
                     continue
                 if chunk_file.digest_of(chunk.arrays) != chunk.arrays_digest:
                     raise Damaged("its arrays do not have the digest that was written")
-            except Damaged as reason:
+            except (Damaged, OSError) as reason:
                 damaged[entry.name] = str(reason)
             else:
                 name = f"{chunk.machine.digest}: {chunk.machine}"
@@ -319,7 +319,7 @@ class Store:
         """
         claims = [name for name, claim in self._claims().items() if claim is None or claim.is_expired]
         self._remove([_claim_path(name) for name in claims])
-        self._remove_shared(time.time() - temporary.MAX_AGE)
+        self._remove_shared(is_dead)
         old = []
         if older_than is not None:
             newest = time.time() - older_than * _DAY
@@ -327,7 +327,8 @@ class Store:
             self._remove([_path(name) for name in old])
         return Collected(len(claims), self.place.sweep(), len(old))
 
-    def prepared(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
         """Find out whether the store can be written, and sweep it; a folder that stays empty is removed at the end.
 
         Raises
@@ -335,7 +336,9 @@ class Store:
         OSError
             In one line, if it cannot be written, or has no create-only put.
         """
-        return self.place.prepared()
+        with self.place.prepared():
+            self._remove_shared(is_dead)
+            yield
 
     def size(self) -> tuple[int, int]:
         """Count the chunks and their bytes."""
@@ -349,12 +352,13 @@ class Store:
         """
         names = [_path(entry.name) for entry in self.ls()] + [_claim_path(name) for name in self._claim_names()]
         self._remove(names)
-        self._remove_shared(_LATEST)
+        self._remove_shared(lambda entry: True)
         return len(names) + self.place.sweep(everything=True)
 
     def sweep(self) -> None:
         """Remove what runs that are no longer alive left next to their chunks."""
         self.place.sweep()
+        self._remove_shared(is_dead)
 
     def claim(self, name: str, owner: str, seconds: float) -> bool:
         """Say that one computes a chunk, so that others on the same store compute another one first.
@@ -467,15 +471,21 @@ class Store:
         """All claims, also those that are expired, and None for one that cannot be read."""
         return {name: self._claim(name) for name in self._claim_names()}
 
-    def _remove_shared(self, before: float) -> None:
-        """Remove what dead runs left of the data and models that they gave to their workers."""
+    def _remove_shared(self, is_left: Callable[[Entry], bool]) -> None:
+        """Remove what runs left of the data and models that they gave to their workers."""
         entries = self.place.entries(SHARED)
-        self._remove([f"{SHARED}/{entry.name}" for entry in entries if entry.changed < before])
+        self._remove([f"{SHARED}/{entry.name}" for entry in entries if is_left(entry)])
 
     def _remove(self, names: list[str]) -> None:
         if names:
             with ThreadPoolExecutor(_THREADS) as threads:
                 list(threads.map(self.place.remove, names))
+
+
+def is_dead(entry: Entry) -> bool:
+    """Tell whether a run that gave an object to its workers is gone: on this host at once, elsewhere after a week."""
+    owner = entry.name.partition(".")[2].removesuffix(".pickle")
+    return temporary.is_gone(owner) or entry.changed < time.time() - temporary.MAX_AGE
 
 
 def key(**parts: Any) -> str:
