@@ -114,7 +114,7 @@ def dense_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count with a row for each record."""
     monkeypatch.setattr(
         left_out, "_counts",
-        lambda features: (np.asarray(features).sum(axis=0), np.asarray(features).sum(axis=0) - np.asarray(features)),
+        lambda features, units: (np.asarray(features).sum(axis=0), np.asarray(features).sum(axis=0) - np.asarray(features)),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
+from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.core.types import Points
 from leakscope.releases.statistics.features import Cells, Histogram
 from leakscope.releases.statistics.left_out import left_out_values
@@ -316,7 +318,7 @@ def test_counts_without_people() -> None:
     person = np.array([0, 1, 1, 2, 0, 2, 1])
     _, without = left_out_values(cells, Points(frame), person) or (None, None)
     assert without is not None
-    assert without.tolist() == [[1, 3, 1], [3, 0, 1], [2, 3, 0]]
+    assert np.asarray(without).tolist() == [[1, 3, 1], [3, 0, 1], [2, 3, 0]]
     bins = Linear("count", Histogram(("age",), ((0.0, 25.0, 100.0),)), "sum")
     _, without = left_out_values(bins, Points(frame[["age"]]), person) or (None, None)
     assert without is not None
@@ -332,3 +334,37 @@ def test_counts_without_people() -> None:
 
 def test_a_function_takes_fits() -> None:
     assert left_out_values(named("numpy:ptp"), Points(NORMAL)) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_without_persons_are_kept_once_for_all_that_are_alike(seed) -> None:
+    """Against a loop; persons have none to five rows, in cells, in none, and several in the same one."""
+    rng = np.random.default_rng(seed)
+    n, n_persons = 60, 25
+    x = np.column_stack([rng.integers(0, 4, n), rng.integers(0, 3, n)]).astype(float)
+    person = rng.permutation(np.r_[np.arange(n_persons), rng.integers(0, n_persons, n - n_persons)])
+    cells = Cells(("x0", "x1"), ((0.0, 1.0, 2.0), (0.0, 1.0)))  # records with level 3, or 2, are in no cell
+    bins = Histogram(("x0",), ((0.0, 1.0, 2.0),))
+    for features in (cells, bins):
+        of_all, without = left_out_values(Linear("count", features, "sum"), Points(x), person)
+        assert isinstance(without, RepeatedRows)
+        expected = [features(x[person != left_out]).sum(axis=0) for left_out in range(n_persons)]
+        np.testing.assert_array_equal(np.asarray(without), expected)
+        np.testing.assert_array_equal(of_all, features(x).sum(axis=0))
+        assert len(without.rows) == len(np.unique(np.array(expected), axis=0))
+
+
+def test_counts_of_many_persons_need_no_row_for_each() -> None:
+    """400,000 persons with one or two rows in 100 cells: a row for each would be 320 MB."""
+    rng = np.random.default_rng(0)
+    n = 600_000
+    x = np.column_stack([rng.integers(0, 10, n), rng.integers(0, 10, n)]).astype(float)
+    levels = tuple(float(level) for level in range(10))
+    cells = Cells(("x0", "x1"), (levels, levels))
+    tracemalloc.start()
+    _, without = left_out_values(Linear("count", cells, "sum"), Points(x), np.arange(n) % 400_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert without.shape == (400_000, 100)
+    assert len(without.rows) == 100 + 100 * 101 // 2  # single cells, and pairs of cells
+    assert peak < 1.6e8

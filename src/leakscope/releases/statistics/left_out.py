@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy import sparse
 
 from leakscope.core.repeated_rows import RepeatedRows, Table, rows_of
 from leakscope.core.types import Points
@@ -84,7 +85,7 @@ def left_out_values(
         The statistic of all records, by the same formulas.
     without : array of shape (n, d), or RepeatedRows
         Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Counts without each
-        record, which differ by their cell alone, are `RepeatedRows`. Quantiles equal those of a fit bit by bit, as do
+        unit, which differ by its cells alone, are `RepeatedRows`. Quantiles equal those of a fit bit by bit, as do
         sums of whole numbers; the others to rounding, logistic, Poisson and Huber regressions to 1e-4 of a standard
         error. None for other statistics, which take a fit for each unit.
 
@@ -129,8 +130,8 @@ def left_out_values_with_error(
     more_error: Float[Array, "*n d"] = np.zeros(1)  # that differs from unit to unit
     with np.errstate(all="ignore"):  # what overflows becomes NaN below
         match statistic:
-            case Linear(features=(Cells() | Histogram()) as counted, statistic="sum") if unit is None:
-                of_all, without = _counts(counted.repeated(points.x))
+            case Linear(features=(Cells() | Histogram()) as counted, statistic="sum"):
+                of_all, without = _counts(counted.repeated(points.x), units)
                 return LeftOutValues(of_all, without, np.zeros_like(rows_of(without)))  # whole numbers have no error
             case Linear():
                 values = _linear(statistic.features(points.x), statistic.statistic, units)
@@ -158,10 +159,49 @@ def left_out_values_with_error(
     return LeftOutValues(of_all, without, error)
 
 
-def _counts(features: RepeatedRows) -> tuple[Float[Array, " d"], RepeatedRows]:
-    """Count records: without one of them its own cell has one less, so there are no more distinct rows than cells."""
+def _counts(features: RepeatedRows, units: Units) -> tuple[Float[Array, " d"], RepeatedRows]:
+    """Count records: without a unit its own cells have less, and units with the same cells have the same row.
+
+    Without single records there are no more distinct rows than cells.
+    """
     total = features.count @ features.rows
-    return total, features.with_rows(total - features.rows)
+    own = features if units.order is None else _own_counts(features, units)
+    return total, own.with_rows(total - own.rows)
+
+
+def _own_counts(features: RepeatedRows, units: Units) -> RepeatedRows:
+    """Count the records of each unit; those that have the same numbers of the same rows are counted once.
+
+    Units are told apart by their first distinct row and its count, then those alike by the second one, and so on.
+    """
+    n_kinds = len(features.rows)
+    is_counted = features.rows.any(axis=1)[features.which]  # records that are in no cell make no difference
+    kind_of_record = features.which[is_counted].astype(np.int64)
+    # the kinds of records of each unit, in order, with how many it has of each
+    pair, count = np.unique(units.of_row[is_counted] * n_kinds + kind_of_record, return_counts=True)
+    of_unit, kind = np.divmod(pair, n_kinds)
+    n_kinds_of_unit = np.bincount(of_unit, minlength=units.n)
+    first = np.cumsum(n_kinds_of_unit) - n_kinds_of_unit
+    what, code = np.unique(kind * (int(count.max(initial=0)) + 1) + count, return_inverse=True)
+    alike, n_groups = np.zeros(units.n, dtype=np.int64), 1  # 0: no record
+    for place in range(int(n_kinds_of_unit.max(initial=0))):
+        longer = np.flatnonzero(n_kinds_of_unit > place)
+        key = alike[longer] * len(what) + code[first[longer] + place]
+        _, group = np.unique(key, return_inverse=True)
+        alike[longer] = n_groups + group.reshape(-1)
+        n_groups += int(group.max()) + 1
+    _, example, which = np.unique(alike, return_index=True, return_inverse=True)
+    # the counts of one unit of each group
+    of_example = np.repeat(np.arange(len(example)), n_kinds_of_unit[example])
+    places = _ranges(first[example], n_kinds_of_unit[example])
+    counts = sparse.csr_array((count[places].astype(float), (of_example, kind[places])), (len(example), n_kinds))
+    return RepeatedRows(counts @ features.rows, which.reshape(-1))
+
+
+def _ranges(start: Int[Array, " g"], length: Int[Array, " g"]) -> Int[Array, " n"]:
+    """Return the numbers from each start on, so many of them."""
+    before = np.cumsum(length) - length
+    return np.repeat(start - before, length) + np.arange(length.sum())
 
 
 def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:
