@@ -112,10 +112,12 @@ def test_the_certificate_of_counts_is_that_of_all_rows(features, eta) -> None:
 
 def dense_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count with a row for each record."""
-    monkeypatch.setattr(
-        left_out, "_counts",
-        lambda features, units: (np.asarray(features).sum(axis=0), np.asarray(features).sum(axis=0) - np.asarray(features)),
-    )  # fmt: skip
+
+    def counts(features: Any, units: Any) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.asarray(features)
+        return rows.sum(axis=0), rows.sum(axis=0) - rows
+
+    monkeypatch.setattr(left_out, "_counts", counts)
 
 
 def test_a_whole_release_of_counts(tmp_path, monkeypatch) -> None:

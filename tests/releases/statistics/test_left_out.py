@@ -322,7 +322,7 @@ def test_counts_without_people() -> None:
     bins = Linear("count", Histogram(("age",), ((0.0, 25.0, 100.0),)), "sum")
     _, without = left_out_values(bins, Points(frame[["age"]]), person) or (None, None)
     assert without is not None
-    assert without.tolist() == [[2, 3], [1, 3], [3, 2]]
+    assert np.asarray(without).tolist() == [[2, 3], [1, 3], [3, 2]]
     everything = np.array([1, 1, 1, 1, 1, 1, 1])
     for name in ("mean", "covariance", "quantiles"):
         of_all, without = left_out_values(named(name), Points(frame[["age"]]), everything) or (None, None)

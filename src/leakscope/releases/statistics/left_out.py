@@ -175,7 +175,7 @@ def _own_counts(features: RepeatedRows, units: Units) -> RepeatedRows:
     Units are told apart by their first distinct row and its count, then those alike by the second one, and so on.
     """
     n_kinds = len(features.rows)
-    is_counted = features.rows.any(axis=1)[features.which]  # records that are in no cell make no difference
+    is_counted = np.asarray(features.rows.any(axis=1))[features.which]  # records that are in no cell make no difference
     kind_of_record = features.which[is_counted].astype(np.int64)
     # the kinds of records of each unit, in order, with how many it has of each
     pair, count = np.unique(units.of_row[is_counted] * n_kinds + kind_of_record, return_counts=True)
