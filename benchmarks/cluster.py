@@ -27,7 +27,7 @@ def main() -> None:
     member = games.half_split(n_points, N_FITS).member
     with tempfile.TemporaryDirectory() as store:
         execution = Execution(store, cluster=f"local:{N_WORKERS}")
-        assert execution.engine is not None
+        execution.connect()
         started = time.perf_counter()
         observe(Waiting(), points, member, ("loss",), execution=execution)
         seconds = time.perf_counter() - started

@@ -116,7 +116,6 @@ def test_an_attribute_has_no_chunks(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_a_cluster_has_the_same_bytes(leakscope) -> None:
-    pytest.importorskip("distributed")
     try:
         assert leakscope("audit plan.toml --cluster local:2 --out cluster").code == 0
         assert leakscope("audit plan.toml --n-jobs 1 --out alone").code == 0

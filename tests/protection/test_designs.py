@@ -190,10 +190,14 @@ class TestChoice:
         assert (table.recommended, table.why) == ("dp", "ranges")
         chosen = [row.design for row in table.rows if not row.method]
         assert chosen == ["dp", "leave-one-out", "per-instance", "half"]
-        assert [(row.design, row.method) for row in table.rows[4:]] == [
-            ("half", "pac_least_noise"),
-            ("half", "izzo_gamma"),
-        ]
+        others = [(row.design, row.method) for row in table.rows if row.method]
+        assert others == [("half", "pac_least_noise"), ("half", "izzo_gamma")]
+        assert "Estimated" not in repr(table)
+        median = design_table("quantiles", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
+        assert [row.is_estimated for row in median.rows if row.errors is not None and row.design == "half"] == [
+            True
+        ] * 3
+        assert "not certified: half; half, PAC privacy; half, Izzo et al." in " ".join(repr(median).split())
         assert list(tmp_path.iterdir()) == []
         shown = repr(table)
         assert "in standard errors of the statistic of all records" in " ".join(shown.split())
@@ -227,6 +231,7 @@ class TestChoice:
         moved = chance @ chance + chance[1:] @ chance[:-1]
         assert moved == pytest.approx(0.1, rel=1e-6)
         assert errors.tolist() == pytest.approx([scale] * 4)
+        assert [row.method for row in table.rows[:2]] == ["", "discrete_gaussian"]
         assert "dp, discrete noise" in repr(table)
 
     @pytest.mark.parametrize("design", WORDS)

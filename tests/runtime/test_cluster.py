@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
 import pytest
 from joblib.externals.loky import ProcessPoolExecutor as Loky
@@ -32,7 +33,6 @@ KINDS = ["threads", "processes", "loky", "dask"]
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
-    pytest.importorskip("distributed")
     yield "local:2"
     execution_module.close_clusters()
 
@@ -166,7 +166,6 @@ def test_without_a_store_dask_returns_the_arrays(dask, tmp_path) -> None:
 
 
 def test_an_active_client_is_used(dask, tmp_path) -> None:
-    distributed = pytest.importorskip("distributed")
     release = Logged(str(tmp_path))
     with connected(dask) as engine, distributed.Client(engine.executor._client.cluster) as client:
         execution = Execution(tmp_path / "store")
@@ -267,7 +266,7 @@ def test_waiting_for_another_run_sends_the_data_once(tmp_path, monkeypatch) -> N
     with Claims(Store(tmp_path / "store")) as others, ThreadPoolExecutor(1) as executor:
         first, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=executor)
         names = fits._Run.of(
-            fits.FitJob(first, POINTS, ["loss"], "float32", (len(POINTS),), "model", len(MEMBER)),
+            fits.FitJob(first, POINTS, ["loss"], "float32", (len(POINTS),), "model"),
             fits_sets(),
             execution,
         ).keys

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
 import pytest
 
@@ -22,7 +23,6 @@ from tests.runtime.logged import Logged
 from tests.runtime.test_cluster import EXPECTED, N_CHUNKS, observed
 
 pytestmark = pytest.mark.slow
-distributed = pytest.importorskip("distributed")
 REPOSITORY = Path(__file__).parents[2]
 
 

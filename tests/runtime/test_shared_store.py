@@ -78,7 +78,7 @@ def test_who_comes_second_goes_on_with_the_first_ones_numbers(url, is_other, mon
                 name, {signal: np.nextafter(values, 1, dtype=np.float32) for signal, values in arrays.items()}
             )
     monkeypatch.setattr(Store, "missing", lambda _, names: set(names))
-    monkeypatch.setattr(fits._Run, "_stored", lambda run, number: None)
+    monkeypatch.setattr(fits._Run, "_load", lambda run, number: None)
     values, tally = seen(url)
     np.testing.assert_array_equal(values, np.nextafter(first, 1, dtype=np.float32))
     assert (tally.computed, tally.reused) == (10, 0)

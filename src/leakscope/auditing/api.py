@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -267,7 +267,7 @@ def audit(
     execution = Execution(store, n_jobs, tmp, cluster)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
-    return _played(plan, attack_rows, releases, loaded, execution)
+    return _at_looks(plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where))
 
 
 @known_keywords()
@@ -406,27 +406,17 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
     refuse_unknown_attacks(plan.policy, attacks)
-    return _played(plan, attacks, releases, loaded, execution, command)
+    return _at_looks(plan, execution, lambda part, where: play(part, attacks, releases, loaded, where, command))
 
 
-def _played(
-    plan: AuditPlan,
-    attacks: Sequence[Attack],
-    releases: Sequence[Described],
-    loaded: Data,
-    execution: Execution,
-    command: str = "",
-) -> Report:
-    """Play a game of membership, with all models or with more and more of them."""
+def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPlan, Execution], Report]) -> Report:
+    """Audit all models of a plan, or more and more of them until an interval is narrow enough."""
     if plan.until is None:
-        return play(plan, attacks, releases, loaded, execution, command)
+        return audit_of(plan, execution)
     if execution.store is None:
         raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
-
-    def look(part: AuditPlan) -> Report:
-        return play(part, attacks, releases, loaded, replace(execution, tally=Tally()), command)
-
-    return played_until(plan, look)
+    # each look counts for itself what comes from the store
+    return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally())))
 
 
 @known_keywords()

@@ -93,7 +93,7 @@ def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Ite
     source = plan.data or plan.dataset or "digits"
     loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
     refuse_without_groups(loaded.slices)
-    engine = Execution(n_jobs=n_jobs, cluster=cluster).engine
+    engine = Execution(n_jobs=n_jobs, cluster=cluster).connect()
     workers = pool.workers(n_jobs) if engine is None else max(1, engine.n_workers())
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)

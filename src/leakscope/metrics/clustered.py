@@ -27,16 +27,32 @@ Array = np.ndarray
 TRIED = 800  # thresholds, at even steps of the logarithm of the rank
 
 
-class RankedClass(ABC):
-    """The scores of members, or of non-members, in clusters, by their ranks from the highest one down.
-
-    Where the scores lie is up to the subclass: in memory (`ClassScores`), or in files (`leakscope.metrics.stored`).
-    """
+class Ranked(ABC):
+    """The scores of members, or of non-members, by their ranks from the highest one down."""
 
     @property
     @abstractmethod
     def n(self) -> int:
         """Scores."""
+
+    @abstractmethod
+    def highest(self, k: int) -> float:
+        """Return the k-th highest score, k from 1 to n."""
+
+    @abstractmethod
+    def at_least(self, threshold: float) -> int:
+        """Scores at or above a threshold."""
+
+    @abstractmethod
+    def above(self, threshold: float) -> int:
+        """Scores above a threshold."""
+
+
+class RankedClass(Ranked):
+    """The scores of members, or of non-members, in clusters, by their ranks from the highest one down.
+
+    Where the scores lie is up to the subclass: in memory (`ClassScores`), or in files (`leakscope.metrics.stored`).
+    """
 
     @property
     @abstractmethod
@@ -51,18 +67,6 @@ class RankedClass(ABC):
     @abstractmethod
     def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
         """Sum over the clusters a_c^2, and a_c n_c, where a_c of a cluster's scores are among the k highest."""
-
-    @abstractmethod
-    def highest(self, k: int) -> float:
-        """Return the k-th highest score."""
-
-    @abstractmethod
-    def at_least(self, threshold: float) -> int:
-        """Scores at or above a threshold."""
-
-    @abstractmethod
-    def above(self, threshold: float) -> int:
-        """Scores above a threshold."""
 
     @property
     @abstractmethod

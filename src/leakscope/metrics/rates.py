@@ -17,7 +17,7 @@ from leakscope.core.checks import probability
 from leakscope.core.findings import IntervalOver, Term
 from leakscope.core.intervals import Interval, clopper_pearson
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.clustered import Clustered, joined
+from leakscope.metrics.clustered import Clustered, Ranked, joined
 from leakscope.metrics.rows import Rows, rows
 from leakscope.metrics.spread import Shifts, ShiftsOfModels
 
@@ -259,27 +259,6 @@ def precision_at_recall(scores: Scores, recall: float, prior: float = 0.5, confi
     found = prior * fpr.detail["tpr"]
     value, high, low = (found / (found + (1 - prior) * rate) for rate in (fpr.value, fpr.low, fpr.high))
     return replace(fpr, value=value, low=low, high=high)
-
-
-class Ranked(ABC):
-    """The scores of members, or of non-members, by their ranks from the highest one down."""
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Scores."""
-
-    @abstractmethod
-    def highest(self, k: int) -> float:
-        """Return the k-th highest score, k from 1 to n."""
-
-    @abstractmethod
-    def at_least(self, threshold: float) -> int:
-        """Scores at or above a threshold."""
-
-    @abstractmethod
-    def above(self, threshold: float) -> int:
-        """Scores above a threshold."""
 
 
 class RankedScores(ABC):

@@ -28,11 +28,11 @@ from leakscope.core.findings import IntervalOver
 from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import Piecewise
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics import rates, records
+from leakscope.metrics import records
 from leakscope.metrics.best_guess import advantage_of, effective_trials, halves, over_models, weighted_accuracy
-from leakscope.metrics.clustered import Clustered, RankedClass, tried_ranks
+from leakscope.metrics.clustered import Clustered, Ranked, RankedClass, tried_ranks
 from leakscope.metrics.curve import MOST_CORNERS, curve_of, mean_over_models, steps_of_corners
-from leakscope.metrics.rates import Pooled, Target, next_above, precision_of
+from leakscope.metrics.rates import Pooled, RankedScores, Target, next_above, precision_of
 from leakscope.metrics.spread import LEAST_NOISE, ShiftsOfModels
 
 Array = np.ndarray
@@ -715,7 +715,7 @@ class _StoredShifts(ShiftsOfModels):
 
 
 @dataclass(frozen=True, eq=False)
-class _StoredRanks(rates.Ranked):
+class _StoredRanks(Ranked):
     """The scores of one class, by their ranks."""
 
     index: Index
@@ -819,7 +819,7 @@ class _StoredClass(RankedClass):
 
 
 @dataclass(frozen=True, eq=False)
-class _Ranked(rates.RankedScores):
+class _Ranked(RankedScores):
     """What `leakscope.metrics.rates.Pooled` needs of scores in files."""
 
     scores: StoredScores
@@ -840,12 +840,12 @@ class _Ranked(rates.RankedScores):
         return self.scores.index.n_models
 
     @property
-    def members(self) -> rates.Ranked:
+    def members(self) -> Ranked:
         """The scores of members."""
         return self.scores.index.members
 
     @property
-    def others(self) -> rates.Ranked:
+    def others(self) -> Ranked:
         """The scores of non-members."""
         return self.scores.index.others
 

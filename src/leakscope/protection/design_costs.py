@@ -38,9 +38,6 @@ from leakscope.runtime.all_but_one import values_of
 Array = np.ndarray
 Why = Literal["counts", "ranges", "declared_scale", "no_ranges"]
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
-DESIGNS_IN_ORDER: tuple[Design, ...] = ("dp", "leave-one-out", "per-instance", "half")
-# Methods of others, each on the design that it shares: what `protect` adds needs at most as much noise.
-_ON_HALF: tuple[OtherMethod, ...] = ("pac_least_noise", "izzo_gamma")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +53,15 @@ class DesignRow:
         Why there is none; empty otherwise.
     method : OtherMethod
         Whose noise it is, if not that of `protect`; it is shown for comparison, and cannot be chosen.
+    is_estimated : bool
+        Whether the errors are estimated from draws of half of the records, and not computed.
     """
 
     design: Design
     errors: Float[Array, " d"] | None
     reason: str = ""
     method: OtherMethod = ""
+    is_estimated: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,7 @@ class DesignTable:
                     errors=None if row.errors is None else tuple(row.errors.tolist()),
                     reason=row.reason,
                     method=row.method,
+                    is_estimated=row.is_estimated,
                 )
                 for row in self.rows
             ),
@@ -143,8 +144,11 @@ def cost_of_designs(request: Request) -> DesignTable:
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
-    rows = [_row(design, partial(_errors, request, design, of_all)) for design in DESIGNS_IN_ORDER]
-    rows += _rows_of_others(request, of_all)
+    rows = [
+        _row(request, design, method, of_all)
+        for design, method in _ERRORS
+        if method != "discrete_gaussian" or counts_records(statistic)
+    ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
     return DesignTable(statistic.labels(points), errors, rows, recommended, why)
@@ -166,27 +170,15 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     return "leave-one-out", "no_ranges"
 
 
-def _row(design: Design, errors: Callable[[], Float[Array, " d"]], method: OtherMethod = "") -> DesignRow:
+def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Array, " d"]) -> DesignRow:
     """Compute the errors of a design, or say why it has none."""
     try:
-        return DesignRow(design, errors(), method=method)
+        errors = _ERRORS[design, method](_with_design(request, design), of_all)
     except (ValueError, NotApplicable) as reason:
         return DesignRow(design, None, str(reason), method)
-
-
-def _errors(request: Request, design: Design, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
-    return _ERRORS[design](_with_design(request, design), of_all)
-
-
-def _rows_of_others(request: Request, of_all: Float[Array, " d"]) -> list[DesignRow]:
-    """Compute the errors of other noise on the same designs: discrete for counts, that of two papers on half."""
-    rows = []
-    if counts_records(request.statistic):
-        declared = _with_design(request, "dp")
-        rows.append(_row("dp", partial(_dp_discrete, declared, of_all), "discrete_gaussian"))
-    drawn = _with_design(request, "half")
-    rows += [_row("half", partial(_half_of_other, drawn, method), method) for method in _ON_HALF]
-    return rows
+    # what leaving out half of the records costs is known from the features of sums and means alone
+    is_estimated = design == "half" and not isinstance(request.statistic, Linear)
+    return DesignRow(design, errors, method=method, is_estimated=is_estimated)
 
 
 def _with_design(request: Request, design: Design) -> Request:
@@ -260,7 +252,7 @@ def _half(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     return _with_sampling_error(job, search_noise(job.mechanism, job.target).rms)
 
 
-def _half_of_other(request: Request, method: str) -> Float[Array, " d"]:
+def _half_of_other(request: Request, of_all: Float[Array, " d"], *, method: OtherMethod) -> Float[Array, " d"]:
     """Return the errors of a statistic of half of the records with the noise of another method."""
     job = Job.of(request)
     noise = noise_of(job.mechanism, job.target.eta, method, n_draws=_n_draws(job), seed=job.target.seed)
@@ -279,9 +271,13 @@ def _n_draws(job: Job) -> int:
     return max(2, job.target.fits // 2)
 
 
-_ERRORS: Mapping[Design, Callable[[Request, Float[Array, " d"]], Float[Array, " d"]]] = {
-    "dp": _dp,
-    "leave-one-out": _leave_one_out,
-    "per-instance": _per_instance,
-    "half": _half,
+# In the order of the table: each design with the noise of `protect`, then with that of other methods.
+_ERRORS: Mapping[tuple[Design, OtherMethod], Callable[[Request, Float[Array, " d"]], Float[Array, " d"]]] = {
+    ("dp", ""): _dp,
+    ("dp", "discrete_gaussian"): _dp_discrete,
+    ("leave-one-out", ""): _leave_one_out,
+    ("per-instance", ""): _per_instance,
+    ("half", ""): _half,
+    ("half", "pac_least_noise"): partial(_half_of_other, method="pac_least_noise"),
+    ("half", "izzo_gamma"): partial(_half_of_other, method="izzo_gamma"),
 }

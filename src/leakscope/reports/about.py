@@ -351,6 +351,9 @@ class DesignErrors(Facts):
     method: Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"] = Field(
         default="", description="Whose noise it is, if not that of leakscope protect: shown for comparison alone."
     )
+    is_estimated: Flag = Field(
+        default=False, description="The errors are estimated from draws of half of the records, and not computed."
+    )
 
 
 class DesignsCompared(Facts):

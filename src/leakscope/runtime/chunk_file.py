@@ -81,7 +81,7 @@ def digest_of(arrays: Mapping[str, Array]) -> str:
     return sha.hexdigest()
 
 
-def written(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple[bytes, str]:
+def serialise(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple[bytes, str]:
     """Serialise a chunk: its bytes, and the digest of its arrays.
 
     Parameters

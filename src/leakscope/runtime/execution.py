@@ -96,9 +96,8 @@ class Execution:
         """The folder that holds the temporary one; None for that of the system."""
         return local_folder(self.store) if self.tmp is None else self.tmp
 
-    @property
-    def engine(self) -> Engine | None:
-        """The workers of the cluster; None where the work is done by processes of this machine.
+    def connect(self) -> Engine | None:
+        """Connect to the workers of the cluster, once a process; None where this machine does the work.
 
         Raises
         ------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +30,7 @@ from leakscope.runtime.execution import Execution, Tally
 from leakscope.runtime.places import local_folder
 from leakscope.runtime.progress import progress, silence
 from leakscope.runtime.shared import Shared
-from leakscope.runtime.store import Saved, Store, key
+from leakscope.runtime.store import Check, Saved, Store, key
 from leakscope.version import __version__
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 _ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
+_ROWS = "leakscope_rows"  # attribute of an error: the rows in whose fit it was raised
 _MOST_SEEDS = 4  # that an error lists
 _LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
 _POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what another run computes
@@ -112,8 +113,6 @@ class FitJob:
         Of every array, behind its rows; further axes are free.
     what : str
         What is made of one data set: a model, a fit.
-    n_fits : int
-        Of how many data sets.
     """
 
     release: Release | Statistic
@@ -122,9 +121,8 @@ class FitJob:
     dtype: Literal["float32", "float64"]
     columns: tuple[int, ...]
     what: str
-    n_fits: int
 
-    def fits(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
+    def is_chunk(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
         """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
         leading = (n_rows, *self.columns)
         return bool(arrays) and all(
@@ -150,18 +148,17 @@ class FitJob:
         Parameters
         ----------
         first : int
-            Number of the first row, for the error of a fit.
+            Number of the first row. An error of the fit carries it, with the seeds.
         member : bool array of shape (m, N)
         row_seeds : array of shape (m,)
         """
         try:
             signals = self.release.observe(self.points, member, row_seeds, self.want)
         except Exception as error:
-            if self.n_fits > 1:
-                error.add_note(f"in {named_rows(self.what, first, row_seeds)}")
+            setattr(error, _ROWS, (first, row_seeds))  # it travels with the error from another process
             raise
         arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
-        if arrays and not self.fits(arrays, len(member)):
+        if arrays and not self.is_chunk(arrays, len(member)):
             shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
             raise ValueError(
                 f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
@@ -323,15 +320,14 @@ class _Run:
 
     def chunks(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Yield the chunks by their numbers: those in the store, then the others."""
-        todo = list(range(len(self.rows)))
         if self.store is None:
             with ExitStack() as stack:
-                yield from self._made(todo, None, stack)
+                yield from self._make(range(len(self.rows)), len(self.rows), None, stack)
             return
         absent = self.store.missing(self.keys)
         todo = []
         for number, name in enumerate(self.keys):
-            stored = self._stored(number) if name not in absent else None
+            stored = self._load(number) if name not in absent else None
             if stored is None:
                 todo.append(number)
             else:
@@ -340,8 +336,8 @@ class _Run:
             self._refuse_missing(todo)
         elif todo:
             with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
-                yield from self._shared_with_others(todo, claims, stack)
-        _count(self.store, self.execution.tally)
+                yield from self._make_with_others(todo, claims, stack)
+        _add_counts(self.store, self.execution.tally)
 
     def fill(self, wanted: Sequence[int]) -> Filled:
         """Make those of some chunks that the store does not have."""
@@ -349,12 +345,12 @@ class _Run:
             raise ValueError(f"{self.job.release.name} cannot be stored: {describe_release(self.job.release)[1]}")
         absent = self.store.missing(self.keys)
         # a chunk that is damaged is made again
-        todo = [number for number in wanted if self.keys[number] in absent or self._stored(number) is None]
+        todo = [number for number in wanted if self.keys[number] in absent or self._load(number) is None]
         n_there = len(self.reused)
         with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
             if todo:
                 with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
-                    for _ in self._shared_with_others(todo, claims, stack):
+                    for _ in self._make_with_others(todo, claims, stack):
                         advance(1)
         n_of_others = len(self.reused) - n_there
         return Filled(len(wanted), len(todo) - n_of_others, len(self.keys), len(self.store.missing(self.keys)))
@@ -374,19 +370,19 @@ class _Run:
             f"{self.store.url}, or are damaged, first number {first.start} in chunk {missing[0]}: {instead}"
         )
 
-    def _stored(self, number: int) -> Mapping[str, Array] | None:
+    def _load(self, number: int) -> Mapping[str, Array] | None:
         """Read a chunk that somebody has stored; None if it is not there, or is damaged."""
         assert self.store is not None
-        arrays = self.store.load(self.keys[number], self._fits(number))
+        arrays = self.store.load(self.keys[number], self._has_expected_arrays(number))
         if arrays is not None:
             self.reused.add(number)
         return arrays
 
-    def _fits(self, number: int) -> Any:
+    def _has_expected_arrays(self, number: int) -> Check:
         rows = self.rows[number]
-        return partial(self.job.fits, n_rows=rows.stop - rows.start)
+        return partial(self.job.is_chunk, n_rows=rows.stop - rows.start)
 
-    def _shared_with_others(
+    def _make_with_others(
         self, todo: list[int], claims: Claims, stack: ExitStack
     ) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make what nobody else computes now, then take what others have computed, until all is there.
@@ -395,21 +391,26 @@ class _Run:
         """
         pause = _POLL
         while todo:
-            ours = _Claimed(self, todo, claims)
-            numbers = iter(ours)
+            claimed = _Claimed(self, todo, claims)
+            numbers = iter(claimed)
             first = next(numbers, None)
             if first is not None:
-                yield from self._made(_Counted(chain([first], numbers), len(todo)), claims, stack)
-            yield from ours.found
-            if ours.elsewhere and len(ours.elsewhere) == len(todo):
+                yield from self._make(chain([first], numbers), len(todo), claims, stack)
+            yield from claimed.found
+            if len(claimed.elsewhere) == len(todo):
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_POLL)
-            todo = ours.elsewhere
+            todo = claimed.elsewhere
 
-    def _made(self, numbers: Any, claims: Claims | None, stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """Make chunks, and keep them in the store."""
-        engine = self.execution.engine
-        made = self._here(numbers) if engine is None else self._by(engine, numbers, stack)
+    def _make(
+        self, numbers: Iterable[int], most: int, claims: Claims | None, stack: ExitStack
+    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks, at most so many, and keep them in the store."""
+        engine = self.execution.connect()
+        if engine is None:
+            made = self._make_here(numbers, most)
+        else:
+            made = self._make_by_workers(engine, numbers, stack)
         try:
             for number, arrays in made:
                 self.has_made = True
@@ -417,19 +418,21 @@ class _Run:
                     claims.give_up(self.keys[number])
                 yield number, arrays
         except Exception as error:
-            if not self.has_made and not self.reused:  # then it is of all of them, and not of one
-                error.__notes__ = []
+            rows = getattr(error, _ROWS, None)
+            # if no fit has worked so far, the error is most likely one of all fits
+            if rows is not None and (self.has_made or self.reused):
+                error.add_note(f"in {named_rows(self.job.what, *rows)}")
             raise
 
-    def _here(self, numbers: Any) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _make_here(self, numbers: Iterable[int], most: int) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
         calls = ((number, self._arguments(number)) for number in numbers)
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
         with self._killed_in_one_line():
-            for number, arrays in pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place):
+            for number, arrays in pool.run_numbered(self.job.make, calls, most, n_jobs, place):
                 if self.store is not None and arrays:
                     # all who share a store go on with the arrays of whoever was first
-                    arrays = self.store.keep(self.keys[number], arrays, self._fits(number))
+                    arrays = self.store.keep(self.keys[number], arrays, self._has_expected_arrays(number))
                 yield number, arrays
 
     def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
@@ -437,11 +440,13 @@ class _Run:
         # in one memory order wherever they are used: sums of floating-point numbers may depend on it
         return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
 
-    def _by(self, engine: Engine, numbers: Any, stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _make_by_workers(
+        self, engine: Engine, numbers: Iterable[int], stack: ExitStack
+    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by the workers of a cluster, which put them into the store themselves."""
         tally = self.execution.tally
         with self._killed_in_one_line():
-            job = self._for_workers(engine, stack)
+            job = self._job_for_workers(engine, stack)
             calls = ((number, self._task(job, number)) for number in numbers)
             for number, done in engine.run(_make_chunk, calls):
                 tally.bytes_loaded += done.bytes_loaded
@@ -454,14 +459,14 @@ class _Run:
                 tally.other_machine += done.saved.other_machine
                 tally.differing += done.saved.differs
                 tally.retries += done.retries
-                yield number, self._appeared(number)
+                yield number, self._load_from_worker(number)
 
-    def _appeared(self, number: int) -> Mapping[str, Array]:
+    def _load_from_worker(self, number: int) -> Mapping[str, Array]:
         """Read a chunk that a worker has stored; a network drive may show it up to a minute later."""
         assert self.store is not None
         pause, end = _POLL, time.monotonic() + _LATEST_APPEARANCE
         while True:
-            arrays = self.store.load(self.keys[number], self._fits(number))
+            arrays = self.store.load(self.keys[number], self._has_expected_arrays(number))
             if arrays is not None:
                 return arrays
             if time.monotonic() > end:
@@ -473,7 +478,7 @@ class _Run:
             pause = min(2 * pause, _LONGEST_POLL)
             self.store.ls()  # a listing makes the system look again
 
-    def _for_workers(self, engine: Engine, stack: ExitStack) -> Any:
+    def _job_for_workers(self, engine: Engine, stack: ExitStack) -> Any:
         """Put data and model where each worker loads them once; the same place for all rounds of a run."""
         if self.store is not None:
             if self.shared is None:
@@ -481,7 +486,7 @@ class _Run:
                 # workers may run in another folder than this process
                 store = self.store if folder is None else Store(os.path.abspath(folder))
                 self.shared = Shared.put(store, self.job)
-                stack.callback(_removed, self.shared)
+                stack.callback(_remove_shared, self.shared)
             return self.shared
         if engine.scatter is None:
             raise ValueError(
@@ -511,20 +516,7 @@ class _Run:
             ) from None
 
 
-class _Counted:
-    """Numbers of chunks that are taken one by one, with how many there are at most."""
-
-    def __init__(self, numbers: Iterator[int], most: int) -> None:
-        self._numbers, self._most = numbers, most
-
-    def __iter__(self) -> Iterator[int]:
-        return self._numbers
-
-    def __len__(self) -> int:
-        return self._most
-
-
-class _Claimed(Sequence[int]):
+class _Claimed:
     """The chunks of a list that this run may make, claimed when a worker will soon be free.
 
     Parameters
@@ -546,18 +538,12 @@ class _Claimed(Sequence[int]):
         self.elsewhere: list[int] = []
         self.found: list[tuple[int, Mapping[str, Array]]] = []
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._numbers[place]
-
     def __iter__(self) -> Iterator[int]:
         for number in self._numbers:
             if not self._claims.take(self._run.keys[number]):
                 self.elsewhere.append(number)
                 continue
-            stored = self._run._stored(number)  # it may have been finished since the store was listed
+            stored = self._run._load(number)  # it may have been finished since the store was listed
             if stored is None:
                 yield number
             else:
@@ -612,17 +598,17 @@ def _make_chunk(
         if store is None or not arrays:  # a release that gives none of the signals has nothing to be stored
             return _Done(None, arrays, n_bytes, 0, worker)
         before = store.retries
-        saved = store.save(name, arrays, partial(job.fits, n_rows=len(row_seeds)))
+        saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)))
         return _Done(saved, None, n_bytes, store.retries - before, worker)
 
 
-def _removed(shared: Shared) -> None:
+def _remove_shared(shared: Shared) -> None:
     """Remove what the workers were given; where that cannot be done, a later run does it."""
     with suppress(OSError):
         shared.remove()
 
 
-def _count(store: Store, tally: Tally) -> None:
+def _add_counts(store: Store, tally: Tally) -> None:
     tally.retries += store.retries
     tally.other_machine += store.n_other_machine
     tally.differing += store.n_differing

@@ -122,7 +122,8 @@ def observe(
     ValueError
         If the release gives a signal for some models and not for others, or of another shape.
     """
-    arrays, is_made = _observed_rows(release, points, member, want, seed, execution)
+    job, sets = _models(release, points, member, want, seed)
+    arrays, is_made = _observed_rows(job, sets, execution)
     if not is_made.all():  # of finished models alone `observe_finished` is asked
         raise ValueError(f"{release.name}: {np.count_nonzero(~is_made):,} models are not in the store")
     return arrays
@@ -150,7 +151,8 @@ def observe_finished(
     is_made : bool array of shape (M,)
         Which ones these are.
     """
-    arrays, is_made = _observed_rows(release, points, member, want, seed, execution)
+    job, sets = _models(release, points, member, want, seed)
+    arrays, is_made = _observed_rows(job, sets, execution)
     return {name: values[is_made] for name, values in arrays.items()}, is_made
 
 
@@ -176,38 +178,36 @@ def fill(
     -------
     Filled
     """
-    sets = DataSets.listed(member, seed)
-    return fill_store(_job(release, points, want, sets), sets, execution, chunks)
+    return fill_store(*_models(release, points, member, want, seed), execution, chunks)
 
 
-def _job(release: Release, points: Points, want: Sequence[str], sets: Sets) -> FitJob:
-    return FitJob(release, points, sorted(want), "float32", (len(points),), "model", sets.n_fits)
+def _models(
+    release: Release, points: Points, member: Bool[Array, "M N"], want: Sequence[str], seed: int
+) -> tuple[FitJob, DataSets]:
+    """Describe what is made of each row of a game, and the rows."""
+    job = FitJob(release, points, sorted(want), "float32", (len(points),), "model")
+    return job, DataSets.listed(member, seed)
 
 
 def _observed_rows(
-    release: Release,
-    points: Points,
-    member: Bool[Array, "M N"],
-    want: Sequence[str],
-    seed: int,
-    execution: Execution,
+    job: FitJob, sets: DataSets, execution: Execution
 ) -> tuple[dict[str, Float[Array, "M N ..."]], Bool[Array, " M"]]:
     """Place the signals of the models, and tell which models there are."""
     arrays: dict[str, Array] = {}
     placed: dict[str, Bool[Array, " M"]] = {}
-    is_made = np.zeros(len(member), dtype=bool)
-    sets = DataSets.listed(member, seed)
-    for rows, signals in finished_chunks(_job(release, points, want, sets), sets, execution):
-        _place(arrays, signals, rows, len(member))
+    n_models = sets.n_fits
+    is_made = np.zeros(n_models, dtype=bool)
+    for rows, signals in finished_chunks(job, sets, execution):
+        _place(arrays, signals, rows, n_models)
         is_made[rows] = True
         for name in signals:
-            placed.setdefault(name, np.zeros(len(member), dtype=bool))[rows] = True
+            placed.setdefault(name, np.zeros(n_models, dtype=bool))[rows] = True
     for name, rows_with in placed.items():
         n_without = np.count_nonzero(is_made & ~rows_with)
         if n_without:
             raise ValueError(
-                f"{release.name}: the signal {name!r} is missing of {n_without:,} of {len(member):,} models; a release "
-                "must give the same signals of every model"
+                f"{job.release.name}: the signal {name!r} is missing of {n_without:,} of {n_models:,} models; a "
+                "release must give the same signals of every model"
             )
     return arrays, is_made
 
@@ -286,7 +286,7 @@ def outputs(
     """
     n_numbers = len(statistic.labels(points))
     values = np.full((sets.n_fits, n_numbers), np.nan)
-    job = FitJob(statistic, points, ["output"], "float64", (n_numbers,), "fit", sets.n_fits)
+    job = FitJob(statistic, points, ["output"], "float64", (n_numbers,), "fit")
     for rows, chunk in finished_chunks(job, sets, execution):
         values[rows] = chunk["output"]
     return values

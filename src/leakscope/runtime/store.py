@@ -28,7 +28,7 @@ from leakscope.runtime.machine import this_machine
 from leakscope.runtime.places import CLAIMS, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
-Fits = Callable[[Mapping[str, Array]], bool]
+Check = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
 _CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)
 _DAY = 24 * 3600.0
@@ -182,7 +182,7 @@ class Store:
         """How often something was done again because the other side did not answer."""
         return self.place.n_retries
 
-    def load(self, name: str, fits: Fits | None = None) -> dict[str, Array] | None:
+    def load(self, name: str, is_expected: Check | None = None) -> dict[str, Array] | None:
         """Read the arrays of a chunk.
 
         The digest, the key, and the sizes that the chunk declares are compared before an array is allocated.
@@ -191,7 +191,7 @@ class Store:
         ----------
         name : str
             The key under which the chunk was saved.
-        fits : callable, optional
+        is_expected : callable, optional
             Tells whether names, shapes and dtypes of the arrays are those that the caller expects.
 
         Returns
@@ -208,11 +208,11 @@ class Store:
             chunk = self._chunk(name)
         except Damaged:
             return None
-        if chunk is None or (fits is not None and not fits(chunk.arrays)):
+        if chunk is None or (is_expected is not None and not is_expected(chunk.arrays)):
             return None
         return chunk.arrays
 
-    def save(self, name: str, arrays: Mapping[str, Array], fits: Fits | None = None) -> Saved:
+    def save(self, name: str, arrays: Mapping[str, Array], is_expected: Check | None = None) -> Saved:
         """Write a chunk, as a whole, unless there is one.
 
         Parameters
@@ -220,7 +220,7 @@ class Store:
         name : str
             Its key.
         arrays : mapping of str to array
-        fits : callable, optional
+        is_expected : callable, optional
             As of `load`. A chunk that is there, but is damaged or does not fit, is replaced.
 
         Returns
@@ -234,35 +234,35 @@ class Store:
         OSError
             In one line, if the store cannot be written or is full; nothing half-written stays.
         """
-        content, digest = chunk_file.written(name, arrays, this_machine())
+        content, digest = chunk_file.serialise(name, arrays, this_machine())
         for _ in range(_ATTEMPTS):
             if self.place.put_new(_path(name), content):
                 return Saved(name, True, digest, len(content))
             try:
                 there = self._chunk(name)
             except Damaged:
-                return self._replaced(name, content, digest)
+                return self._replace(name, content, digest)
             if there is None:  # somebody has just removed it
                 continue
-            if fits is not None and not fits(there.arrays):
-                return self._replaced(name, content, digest)
-            return self._compared(name, there, digest)
+            if is_expected is not None and not is_expected(there.arrays):
+                return self._replace(name, content, digest)
+            return self._compare(name, there, digest)
         raise OSError(f"the store {self.url} cannot be written: its chunks are removed while they are written")
 
-    def keep(self, name: str, arrays: dict[str, Array], fits: Fits | None = None) -> dict[str, Array]:
+    def keep(self, name: str, arrays: dict[str, Array], is_expected: Check | None = None) -> dict[str, Array]:
         """Save a chunk and return the arrays that the store holds: those of whoever was first.
 
         All who use a store so go on with the same numbers, whichever machine computed them.
 
         Parameters
         ----------
-        name, arrays, fits
+        name, arrays, is_expected
             As of `save`.
         """
-        saved = self.save(name, arrays, fits)
+        saved = self.save(name, arrays, is_expected)
         if not (saved.other_machine or saved.differs):
             return arrays
-        return self.load(name, fits) or arrays
+        return self.load(name, is_expected) or arrays
 
     def missing(self, names: Iterable[str]) -> set[str]:
         """Tell which chunks are not there, by one listing of the store.
@@ -438,11 +438,11 @@ class Store:
         content = self.place.read(_path(name))
         return None if content is None else chunk_file.read(content, name)
 
-    def _replaced(self, name: str, content: bytes, digest: str) -> Saved:
+    def _replace(self, name: str, content: bytes, digest: str) -> Saved:
         self.place.replace(_path(name), content)
         return Saved(name, True, digest, len(content))
 
-    def _compared(self, name: str, there: Chunk, digest: str) -> Saved:
+    def _compare(self, name: str, there: Chunk, digest: str) -> Saved:
         """Compare what was computed here with the whole chunk that was there before."""
         is_same = there.arrays_digest == digest
         is_of_this_kind = there.machine.digest == this_machine().digest

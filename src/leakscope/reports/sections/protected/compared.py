@@ -18,6 +18,12 @@ METHODS: Mapping[str, str] = {  # of others, on the same design
     "pac_least_noise": ", PAC privacy",
     "izzo_gamma": ", Izzo et al.",
 }
+SOURCES: Mapping[str, str] = {  # of the methods of others
+    "discrete_gaussian": "Discrete noise: a discrete Gaussian of the least scale whose total variation is within the limit.",
+    "pac_least_noise": "PAC privacy: the least noise for the limit on mutual information (xiao2023).",
+    "izzo_gamma": "Izzo et al.: Algorithm 1 with the Gamma radius (izzo2022, Theorem 7 and Corollary 8).",
+}
+ESTIMATED = "Estimated from draws of half of the records, and not certified: {names}. All other errors are computed."
 RECOMMENDED: Mapping[str, str] = {
     "counts": (
         "Recommended: --promise anyone. It is a table of counts, for which differential privacy needs about as much "
@@ -59,6 +65,16 @@ def rows(facts: DesignsCompared) -> list[Mapping[str, Markup]]:
 def reasons(facts: DesignsCompared) -> list[Markup]:
     """Say why a design has no errors."""
     return [say("{design}: {reason}.", design=_name(row), reason=row.reason) for row in facts.designs if row.reason]
+
+
+def notes(facts: DesignsCompared) -> list[Markup]:
+    """Say whose noise other rows have, and which errors are estimated."""
+    known = [design for design in facts.designs if design.errors is not None]
+    lines = [Markup.escape(SOURCES[design.method]) for design in known if design.method]
+    estimated = [_name(design) for design in known if design.is_estimated]
+    if estimated:
+        lines.append(say(ESTIMATED, names="; ".join(estimated)))
+    return lines
 
 
 def _name(design: DesignErrors) -> str:

@@ -183,7 +183,10 @@ def _designs(result: ProtectedResult) -> Section | None:
     facts = result.about.designs
     if facts is None:
         return None
-    rows, below = compared.rows(facts), [*compared.reasons(facts), compared.RECOMMENDED[facts.why]]
+    rows, below = (
+        compared.rows(facts),
+        [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why]],
+    )
     heads = {column: column for column in rows[0]} if rows else {}
     content = {
         "heads": heads,
