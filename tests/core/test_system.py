@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -113,3 +116,26 @@ def test_processes_are_started_where_signals_cannot_be_blocked(monkeypatch):
     with system.without_ctrl_c():
         done = subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=True)
     assert done.stdout.strip() == b"1"
+
+
+@pytest.mark.parametrize("can_block", [True, False])
+def test_ctrl_c_waits_until_the_processes_are_started(can_block, monkeypatch):
+    """Also if a thread hears it that began before: an interrupted start leaves workers without their task."""
+    if not can_block:
+        monkeypatch.delattr("signal.pthread_sigmask")
+    done, began = threading.Event(), []
+
+    def start_a_worker():
+        with system.without_ctrl_c():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            began.append("a worker")
+
+    listener = threading.Thread(target=done.wait)
+    listener.start()
+    with pytest.raises(KeyboardInterrupt):
+        start_a_worker()
+    done.set()
+    listener.join()
+    assert began == ["a worker"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

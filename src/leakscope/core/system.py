@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -143,14 +144,33 @@ def without_ctrl_c() -> Iterator[None]:
     """
     mask = getattr(signal, "pthread_sigmask", None)
     if mask is None:
-        yield
+        with _ctrl_c_later():
+            yield
         return
     resource_tracker.ensure_running()  # it would lift the mask if it were started later, together with a worker
     before = mask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _ctrl_c_later():
+        try:
+            yield
+        finally:
+            mask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Hold Ctrl-C back: a mask is of one thread, and Python interrupts the main thread for what any other hears."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield
+        return
+    heard = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: heard.set())
     try:
         yield
     finally:
-        mask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if heard.is_set():
+            signal.raise_signal(signal.SIGINT)
 
 
 def flush_c_streams() -> None:

@@ -19,7 +19,7 @@ METHODS: Mapping[str, str] = {  # of others, on the same design
     "izzo_gamma": ", Izzo et al.",
 }
 SOURCES: Mapping[str, str] = {  # of the methods of others
-    "discrete_gaussian": "Discrete noise: a discrete Gaussian of the least scale whose total variation is within the limit.",
+    "discrete_gaussian": "Discrete noise: a discrete Gaussian of the least scale within the limit on total variation.",
     "pac_least_noise": "PAC privacy: the least noise for the limit on mutual information (xiao2023).",
     "izzo_gamma": "Izzo et al.: Algorithm 1 with the Gamma radius (izzo2022, Theorem 7 and Corollary 8).",
 }
