@@ -314,11 +314,13 @@ class TestStreams:
     def test_dry_run(self, leakscope):
         left = leakscope(f"{NOISE} {TREE} --dry-run --n-jobs 3")
         assert (left.code, left.err) == (0, "")
-        imports, first, second = left.out.splitlines()
+        imports, first, second, clusters, more = left.out.splitlines()
         assert imports == "imports sklearn.tree:DecisionTreeClassifier"
         assert first.startswith("noise.csv: 80 points, ")
         assert re.match(r"DecisionTreeClassifier: 24 models, \S+ s each, about \d+ s with 3 workers, ", second)
-        assert len(json.loads(leakscope(f"{NOISE} {TREE} --dry-run --json").out)) == 3
+        assert clusters.startswith("DecisionTreeClassifier on a cluster: ")
+        assert more.startswith("DecisionTreeClassifier with 10 and 1,000 times the records: about ")
+        assert len(json.loads(leakscope(f"{NOISE} {TREE} --dry-run --json").out)) == 5
         assert not Path("leakscope-report").exists()
 
 

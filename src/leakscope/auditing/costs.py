@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,13 @@ from leakscope.runtime.execution import Execution
 
 Array = np.ndarray
 FEW = 10  # steps of DP-SGD from which the cost of all is extrapolated
+CLUSTERS = (10, 100)  # workers
+TIMES_THE_RECORDS = (10, 1_000)
+PART = 4  # the growth of time is measured between a quarter of the records and all of them
+FEWEST_OF_A_PART = 20  # records
+MEASURED = 0.05  # seconds: shorter fits are repeated, and the shortest counts
+MOST_FITS = 5
+SLOPES = (0.0, 3.0)  # what a measured slope is cut to
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,64 @@ class Fit:
             f"{self.n_bytes * n_models / 1e6:,.0f} MB in the store"
         )
         yield from (f"{name}: a fit warns: {warning}" for warning in self.warned)
+
+    def on_clusters(self, name: str, n_models: int, data_bytes: int) -> str:
+        """Say what the same models take on clusters of `CLUSTERS` workers."""
+        times = [
+            f"{_duration(self.seconds * math.ceil(n_models / n))} with {n} workers" for n in CLUSTERS if n <= n_models
+        ]
+        sent = f"{_size(data_bytes)} of data to each worker, {_size(self.n_bytes * n_models)} of signals to the store"
+        return f"{name} on a cluster: {', '.join([*times, sent])}"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How the time of a fit grows with the number of records n.
+
+    Parameters
+    ----------
+    n_few, n_all : int
+        Numbers of records between which it was measured.
+    slope : float
+        The time grows like n to this power there.
+    """
+
+    n_few: int
+    n_all: int
+    slope: float
+
+    def line(self, name: str, fit: Fit, n_models: int, workers: int) -> str:
+        """Say what `TIMES_THE_RECORDS` would cost; a fit that costs less than n is taken to cost n beyond n_all."""
+        power = max(1.0, self.slope)
+        seconds = [fit.seconds * times**power * n_models / workers for times in TIMES_THE_RECORDS]
+        sizes = [fit.n_bytes * times * n_models for times in TIMES_THE_RECORDS]
+        measured = f"n^{self.slope:.2f} from {self.n_few:,} to {self.n_all:,} records"
+        beyond = " and is taken to grow like n from there" if self.slope < power else ""
+        return (
+            f"{name} with {' and '.join(f'{times:,}' for times in TIMES_THE_RECORDS)} times the records: "
+            f"about {' and '.join(map(_duration, seconds))} with {workers} workers, "
+            f"{' and '.join(map(_size, sizes))} in the store; the time of a fit grew like {measured}{beyond}"
+        )
+
+
+def _duration(seconds: float) -> str:
+    """Write a time in the largest unit of which there are two."""
+    for unit, length in (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{_three_digits(seconds / length)} {unit}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _size(n_bytes: float) -> str:
+    """Write a number of bytes in the largest unit of which there is one."""
+    for unit, length in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= length:
+            return f"{_three_digits(n_bytes / length)} {unit}"
+    return f"{_three_digits(n_bytes / 1e3)} kB"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Iterator[str]:
@@ -114,7 +180,7 @@ def _of_membership(
     settings = [_quickly_set(plan, attacks, release, loaded) for release in releases]
     # of all releases before the first fit: a release that promises nothing is refused here
     promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
-    rehearsals = []
+    rehearsals, fits = [], []
     for place, (audited, accountant_claim) in enumerate(zip(settings, promises, strict=True)):
         points, game, name = audited.data.points, audited.game, audited.release.name
         if place == 0 and audited.planted:
@@ -133,8 +199,15 @@ def _of_membership(
             yield f"{name}: the canaries are chosen in one more training"
         fit = _one(audited.release, points, game.member[:1], audited.wanted(attacks), plan.seed)
         yield from fit.lines(name, game.n_models, workers)
+        yield fit.on_clusters(name, game.n_models, _data_bytes(points))
+        fits.append(fit)
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
     refuse_idle(attacks, rehearsals)
+    for audited, fit in zip(settings, fits, strict=True):
+        member, wanted = audited.game.member[:1], audited.wanted(attacks)
+        growth = _growth(audited.release, audited.data.points, member, wanted, plan.seed, fit)
+        if growth is not None:
+            yield growth.line(audited.release.name, fit, audited.game.n_models, workers)
 
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
@@ -171,6 +244,7 @@ def _of_attribute(
     for release in releases:
         fit = _one(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
         yield from fit.lines(release.name, game.n_models, workers)
+        yield fit.on_clusters(release.name, game.n_models, _data_bytes(rows.points))
         rehearsals.append(Rehearsal(draw(plan, records, attacks), fit.shapes, records.group))
     refuse_idle(attacks, rehearsals)
 
@@ -187,6 +261,42 @@ def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: S
     step_bytes = (more.n_bytes - first.n_bytes) // FEW
     seconds = first.seconds + (n_steps - 1) * step_seconds
     return Fit(seconds, first.n_bytes + (n_steps - 1) * step_bytes, more.warned, first.shapes)
+
+
+def _growth(
+    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, fit: Fit
+) -> Growth | None:
+    """Fit a part of the records, and all; None where the time is that of steps, or a part cannot be fitted."""
+    few = np.arange(0, len(points), PART)
+    if is_private(release) or len(few) < FEWEST_OF_A_PART or not 0 < member[0, few].sum() < len(few):
+        return None
+    part, part_member = points.take(few), member[:, few]
+    try:
+        cold = _timed(release, part, part_member, want, seed)
+    except ValueError:  # a class of which the part has none, or fewer records than the model needs
+        return None
+    of_part = _shortest(release, part, part_member, want, seed, cold)
+    of_all = _shortest(release, points, member, want, seed, fit)
+    slope = math.log(max(of_all, 1e-9) / max(of_part, 1e-9)) / math.log(len(points) / len(few))
+    return Growth(len(few), len(points), min(max(slope, SLOPES[0]), SLOPES[1]))
+
+
+def _shortest(
+    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, first: Fit
+) -> float:
+    """Measure a short fit again, for the first one includes what is done once in a process; seconds."""
+    seconds, n_fits = first.seconds, 1
+    while seconds < MEASURED and n_fits < MOST_FITS:
+        seconds = min(seconds, _timed(release, points, member, want, seed).seconds)
+        n_fits += 1
+    return seconds
+
+
+def _data_bytes(points: Points) -> int:
+    """Count the bytes of features and labels that a worker loads."""
+    memory_usage = getattr(points.x, "memory_usage", None)  # of a frame
+    of_x = int(memory_usage(deep=True).sum()) if memory_usage is not None else int(getattr(points.x, "nbytes", 0))
+    return of_x + (0 if points.y is None else int(points.y.nbytes))
 
 
 def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
