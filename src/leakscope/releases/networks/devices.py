@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import torch
 
+from leakscope.core.workers import worker_number
 from leakscope.releases.networks.recipe import Recipe
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ LARGEST_ERROR = 2e-6  # relative, of a product of matrices in float32
 
 
 def device_of(recipe: Recipe) -> torch.device:
-    """Return the device of a recipe.
+    """Return the device of a recipe; workers of one machine take its GPUs in turn, unless the recipe numbers one.
 
     Parameters
     ----------
@@ -47,8 +48,14 @@ def device_of(recipe: Recipe) -> torch.device:
             raise ValueError(
                 f"device={recipe.device!r}: PyTorch sees {n_gpus} GPU{'s' * (n_gpus != 1)}, numbered from cuda:0 on"
             )
-        return device
-    return torch.device("cuda" if has_gpu and recipe.device == "auto" else "cpu")
+        return device if device.index is not None else _gpu_of_this_worker()
+    return _gpu_of_this_worker() if has_gpu and recipe.device == "auto" else torch.device("cpu")
+
+
+def _gpu_of_this_worker() -> torch.device:
+    """Return the GPU of CUDA's choice outside of workers; in worker i of a machine with n GPUs, number i modulo n."""
+    number, n_gpus = worker_number(), torch.cuda.device_count()
+    return torch.device("cuda") if number is None or n_gpus < 2 else torch.device("cuda", number % n_gpus)
 
 
 @contextmanager
