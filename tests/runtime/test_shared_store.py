@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.reports.content import read
-from leakscope.runtime import fits
+from leakscope.runtime import fits, places
 from leakscope.runtime import store as store_module
 from leakscope.runtime.machine import Machine, this_machine
 from leakscope.runtime.observe import Execution, Tally, observe
@@ -83,6 +88,56 @@ def test_who_comes_second_goes_on_with_the_first_ones_numbers(url, is_other, mon
     np.testing.assert_array_equal(values, np.nextafter(first, 1, dtype=np.float32))
     assert (tally.computed, tally.reused) == (10, 0)
     assert (tally.other_machine, tally.differing) == ((4, 0) if is_other else (0, 4))
+
+
+def test_that_it_waits_for_another_run_is_shown(tmp_path, monkeypatch):
+    """The other run has claimed all chunks, and stores them one after another."""
+    alone, _ = seen(str(tmp_path))
+    store = Store(tmp_path)
+    made = {entry.name: store.load(entry.name) for entry in store.ls()}
+    store.clear()
+    shown: list[tuple[str, int]] = []
+
+    @contextmanager
+    def recorded(name: str, total: int | None = None) -> Iterator[Any]:
+        shown.append((name, store.size()[0]))
+        yield lambda n=1, *, stored=False: None
+
+    monkeypatch.setattr(fits, "progress", recorded)
+    monkeypatch.setattr(fits, "_POLL", 0.01)
+    for name in made:
+        assert store.claim(name, "another run", 60)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(seen, str(tmp_path))
+        for name, arrays in made.items():
+            time.sleep(0.1)
+            assert arrays is not None
+            assert not waiting.done()
+            store.save(name, arrays)
+            store.release(name, "another run")
+        values, tally = waiting.result(timeout=60)
+    np.testing.assert_array_equal(values, alone)
+    assert (tally.computed, tally.reused) == (0, 10)
+    assert ("waiting for another run on this store", 0) in shown
+
+
+def test_a_store_that_cannot_be_written_is_told_before_the_first_fit(tmp_path, monkeypatch):
+    def refuse(path: Path) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(places, "open_new", refuse)
+    log: list[Any] = []
+    with pytest.raises(OSError, match=rf"^the store {tmp_path}/new cannot be written: Read-only file system$"):
+        seen(str(tmp_path / "new"), Plain(log))
+    assert log == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o700, False), (0o775, False), (0o777, True)])
+def test_a_store_that_every_user_can_write_is_told(tmp_path, mode, is_told):
+    tmp_path.chmod(mode)
+    told = "The folder of the store can be written by every user of the machine (mode 777)"
+    assert (told in " ".join(audited(str(tmp_path)).table().split())) == is_told
 
 
 def test_repeated_tasks_are_found_at_a_url(url):

@@ -56,7 +56,7 @@ from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
 from leakscope.runtime.fits import Filled, n_chunks_of
-from leakscope.runtime.observe import Execution, Tally, fill, not_stored, observe
+from leakscope.runtime.observe import Execution, Tally, fill, observe, store_notes
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -588,7 +588,7 @@ def audit_model(
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *repeated_names(points)]
-    notes += [] if recipe is None else [*preparation_notes([recipe]), *not_stored([recipe], execution)]
+    notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(

@@ -29,7 +29,7 @@ from leakscope.data.columns import identifier_notes, repeated_names
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
 from leakscope.reports import Curve, Report
-from leakscope.runtime.observe import Execution, not_stored, observe, observe_finished
+from leakscope.runtime.observe import Execution, observe, observe_finished, store_notes
 from leakscope.runtime.progress import progress
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     yield from identifier_notes(points)
     yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
-    yield from not_stored([audited.release for audited in settings], execution)
+    yield from store_notes([audited.release for audited in settings], execution)
     for audited in settings:
         if _own_layers_unseen(audited):
             yield (

@@ -24,6 +24,7 @@ HAS_MODES = os.name == "posix"  # elsewhere a file has no owner, group and other
 OWNER_ALONE = 0o600
 OWNERS_FOLDER = 0o700
 _OTHERS = 0o077
+_ANYBODY_WRITES = 0o002
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
@@ -83,6 +84,13 @@ def open_there(path: Path) -> int:
 def open_to_others(state: os.stat_result) -> str:
     """Say which mode lets others than the owner read or write a file; empty where none does, or modes are unknown."""
     if HAS_MODES and state.st_mode & _OTHERS:
+        return f"{stat.S_IMODE(state.st_mode):o}"
+    return ""
+
+
+def writable_by_anybody(state: os.stat_result) -> str:
+    """Say which mode lets every user of the machine write a file or folder; empty where none does, or is unknown."""
+    if HAS_MODES and state.st_mode & _ANYBODY_WRITES:
         return f"{stat.S_IMODE(state.st_mode):o}"
     return ""
 

@@ -390,17 +390,24 @@ class _Run:
         Data and model are given to the workers once, when there is something to be made; the stack takes them back.
         """
         pause = _POLL
-        while todo:
-            claimed = _Claimed(self, todo, claims)
-            numbers = iter(claimed)
-            first = next(numbers, None)
-            if first is not None:
-                yield from self._make(chain([first], numbers), len(todo), claims, stack)
-            yield from claimed.found
-            if len(claimed.elsewhere) == len(todo):
-                time.sleep(pause)
-                pause = min(2 * pause, _LONGEST_POLL)
-            todo = claimed.elsewhere
+        with ExitStack() as waiting:
+            while todo:
+                claimed = _Claimed(self, todo, claims)
+                numbers = iter(claimed)
+                first = next(numbers, None)
+                if first is not None:
+                    waiting.close()
+                    yield from self._make(chain([first], numbers), len(todo), claims, stack)
+                yield from claimed.found
+                if len(claimed.elsewhere) < len(todo):
+                    pause = _POLL
+                else:  # others compute all that is left
+                    if pause == _POLL:
+                        waiting.close()
+                        waiting.enter_context(progress("waiting for another run on this store"))
+                    time.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_POLL)
+                todo = claimed.elsewhere
 
     def _make(
         self, numbers: Iterable[int], most: int, claims: Claims | None, stack: ExitStack

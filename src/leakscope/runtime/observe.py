@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from leakscope.core import seeds
 from leakscope.core.checks import count, known_keywords
 from leakscope.core.signals import SIGNALS
+from leakscope.core.system import writable_by_anybody
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.core.untrusted import in_one_line
 from leakscope.data import arrays_of
@@ -29,17 +31,17 @@ __all__ = [
     "Sets",
     "Tally",
     "fill",
-    "not_stored",
     "observe",
     "observe_finished",
     "outputs",
     "read_signals",
     "signals_of",
+    "store_notes",
 ]
 
 
-def not_stored(releases: Sequence[Release | Statistic], execution: Execution) -> Iterator[str]:
-    """Say of each release whose models a store does not keep why that is so; nothing where no store is used.
+def store_notes(releases: Sequence[Release | Statistic], execution: Execution) -> Iterator[str]:
+    """Say what is to be known of a store: releases whose models it does not keep, and who could change the others.
 
     Parameters
     ----------
@@ -49,10 +51,16 @@ def not_stored(releases: Sequence[Release | Statistic], execution: Execution) ->
     Yields
     ------
     str
-        A sentence for the notes of a report.
+        A sentence for the notes of a report; none where no store is used.
     """
     if execution.store is None:
         return
+    with suppress(OSError, ValueError):  # a URL, or a folder that is made later, for its owner alone
+        if mode := writable_by_anybody(os.stat(execution.store)):
+            yield (
+                f"The folder of the store can be written by every user of the machine (mode {mode}): any of them could "
+                "put other models there. chmod o-w closes it"
+            )
     for release in releases:
         description, reason = describe_release(release)
         if description is None:

@@ -189,11 +189,12 @@ class LocalFolder:
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """Make the folder and sweep it; if it is empty at the end, remove what was made."""
+        """Make the folder, try a write and sweep it; if it is empty at the end, remove what was made."""
         missing = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         self._make()
-        self.sweep()
         try:
+            self.sweep()
+            self._try_a_write()
             yield
         finally:
             for folder in (self.folder / CLAIMS, self.folder / SHARED, *missing):
@@ -222,6 +223,15 @@ class LocalFolder:
             yield
         except OSError as error:
             raise OSError(f"the store {self.url} cannot be written: {error.strerror or error}") from error
+
+    def _try_a_write(self) -> None:
+        """Make and remove a file: the folder may be of somebody else, or on a disk that can only be read."""
+        part = temporary.part_of(self.folder / "trial")
+        with self._writable():
+            try:
+                os.close(open_new(part))
+            finally:
+                part.unlink(missing_ok=True)
 
     def _make(self) -> None:
         with self._writable():

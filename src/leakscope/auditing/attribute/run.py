@@ -32,7 +32,7 @@ from leakscope.reports.about import (
     TheoremFacts,
     envelope,
 )
-from leakscope.runtime.observe import Execution, not_stored, observe
+from leakscope.runtime.observe import Execution, observe, store_notes
 
 BASELINES: Mapping[str, TheoremFacts] = {
     "prior_guess": TheoremFacts(
@@ -124,7 +124,7 @@ def infer(
         *loaded.notes,
         *_notes(baselines, len(loaded.points)),
         *preparation_notes(adapted_releases),
-        *not_stored(releases, execution),
+        *store_notes(releases, execution),
     ]
     about = _about(plan, attacks, facts, notes, command, execution.facts)
     about = about.model_copy(update={"owner_notes": tuple(owner_notes(adapted_releases))})
