@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leakscope.auditing.api import fill_store
+from leakscope.core import signals_by_model
+from leakscope.core.block_signals import BlockSignals
+from leakscope.core.findings import Finding
 from leakscope.plans import AuditPlan
 from leakscope.reports.content import read
 from leakscope.runtime import execution
@@ -106,6 +110,81 @@ def test_there_are_no_other_chunks(leakscope, chunks) -> None:
 def test_what_makes_no_sense_is_one_line(leakscope, flags, line) -> None:
     called = leakscope(flags)
     assert (called.code, called.out, called.err) == (1, "", f"leakscope: error: {line}\n")
+
+
+SIGNALS = (
+    PLAN.replace('"lira"', '"lira", "rmia"').partition("[[model]]")[0]
+    + """
+[[model]]
+spec = "sklearn.tree:DecisionTreeClassifier"
+"""
+)
+
+
+def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakscope, monkeypatch) -> None:
+    """Written four models at a time, and read 20 points at a time."""
+    Path("plan.toml").write_text(SIGNALS)
+    monkeypatch.setattr(signals_by_model, "BLOCK", 300)
+    called = leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    assert (called.code, called.err) == (0, "")
+    assert called.out.splitlines()[2] == "the signals of all models are in signals"
+    attacks = "--attack loss --attack lira --attack rmia"
+    assert leakscope(f"audit --signals signals {attacks} --out files").code == 0
+    assert leakscope("audit plan.toml --store made --from-store --out memory").code == 0
+    files, memory = (read(f"{folder}/report.json").findings for folder in ("files", "memory"))
+    expected = {number(finding) for finding in memory if finding.quantity in ("auc", "accuracy", "tpr")}
+    assert len(expected) > 12
+    assert expected == {number(finding) for finding in files if finding.quantity in ("auc", "accuracy", "tpr")}
+    again = leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    assert (again.code, again.out) == (1, "")
+    assert again.err == "leakscope: error: signals is not empty; name a new folder for the signals\n"
+
+
+def number(finding: Finding) -> tuple[Any, ...]:
+    ends = (None if end is None else round(end, 9) for end in (finding.value, finding.low, finding.high))
+    return finding.attack, finding.quantity, tuple(finding.operating_point.items()), *ends
+
+
+def test_each_model_of_a_plan_has_a_folder_of_signals(leakscope) -> None:
+    missing = leakscope("fit plan.toml --store made --n-jobs 1 --chunks 0..6 --signals signals")
+    assert missing.err == (
+        "leakscope: error: the signals of all models are written, and 1 chunks are missing: make them first\n"
+    )
+    assert not Path("signals").exists()
+    leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    assert sorted(path.name for path in Path("signals").iterdir()) == ["DecisionTreeClassifier", "GaussianNB"]
+    for name in ("DecisionTreeClassifier", "GaussianNB"):
+        assert BlockSignals(f"signals/{name}").n_models == 16
+
+
+TREE, BAYES = {"spec": "sklearn.tree:DecisionTreeClassifier"}, {"spec": "sklearn.naive_bayes:GaussianNB"}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ({"game": "average_datum"}, "a folder of signals has the same target points for all models"),
+        ({"model": [{**TREE, "name": "a/b"}, BAYES]}, "the model 'a/b' gets a folder of its name: give it one without"),
+    ],
+)
+def test_what_a_folder_cannot_hold_is_refused_before_the_first_fit(tmp_path, words, line) -> None:
+    plan = AuditPlan(**{"dataset": "wine", "attacks": ("loss",), "n_models": 4, "model": [TREE], **words})
+    with pytest.raises(ValueError, match=line):
+        fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_target_is_as_good_as_all(tmp_path) -> None:
+    plan = AuditPlan(dataset="wine", game="per_datum", target=(1,), attacks=("loss",), n_models=4, model=[BAYES])
+    fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
+    assert BlockSignals(tmp_path / "signals").game.n_target_points == 1
+
+
+def test_groups_do_not_go_into_a_folder(tmp_path) -> None:
+    (tmp_path / "rows.csv").write_text("person,x,label\n" + "".join(f"{n // 2},{n},{n % 2}\n" for n in range(40)))
+    plan = AuditPlan(data=tmp_path / "rows.csv", label="label", group="person", n_models=4, model=[BAYES])
+    with pytest.raises(ValueError, match="a folder of signals has no groups"):
+        fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
 
 
 def test_an_attribute_has_no_chunks(tmp_path) -> None:

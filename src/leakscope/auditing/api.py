@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from leakscope.attacks.given import Given
 from leakscope.auditing.adaptive import played_until
 from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
-from leakscope.auditing.canaries import all_planned, attacks_on, private_network
+from leakscope.auditing.canaries import Setting, all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
 from leakscope.auditing.large import refuse_table
 from leakscope.auditing.observed import ObservedFiles, ObservedRelease
@@ -56,7 +57,7 @@ from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
 from leakscope.reports import Report
 from leakscope.runtime.fits import Filled, n_chunks_of
-from leakscope.runtime.observe import Execution, Tally, fill, observe, store_notes
+from leakscope.runtime.observe import Execution, Tally, fill, observe, store_notes, write_signals
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -321,6 +322,7 @@ def fill_store(
     *,
     store: str | os.PathLike[str],
     chunks: range | None = None,
+    signals: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
     cluster: Any = None,
@@ -338,6 +340,10 @@ def fill_store(
     store : path or URL
     chunks : range, optional
         Numbers of the chunks; all unless given.
+    signals : path, optional
+        A new folder for the signals of all models, which `audit_signals` reads some points at a time: for more points
+        and models than fit into memory. All chunks must be there then. With several models in the plan, the folder
+        has one for each, named like it.
     n_jobs : int, optional
     tmp : path, optional
     cluster : str, distributed.Client or concurrent.futures.Executor, optional
@@ -352,7 +358,8 @@ def fill_store(
     Raises
     ------
     ValueError
-        In one line: for a plan of another kind, chunks that there are not, and a model that cannot be stored.
+        In one line: for a plan of another kind, chunks that there are not, a model that cannot be stored, and signals
+        that cannot be written to a folder.
 
     Examples
     --------
@@ -364,16 +371,20 @@ def fill_store(
     Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)
     """
     with only_from(allow_modules):
-        return _filled(plan, Execution(store, n_jobs, tmp, cluster), chunks)
+        return _filled(plan, Execution(store, n_jobs, tmp, cluster), chunks, signals)
 
 
-def _filled(plan: AuditPlan, execution: Execution, chunks: range | None) -> Filled:
-    """Make the chunks of each model that are among those asked for."""
+def _filled(
+    plan: AuditPlan, execution: Execution, chunks: range | None, folder: str | os.PathLike[str] | None
+) -> Filled:
+    """Make the chunks of each model that are among those asked for; write the signals of all."""
     if plan.attribute is not None:
         raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
     releases, loaded = _planned(plan)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
     settings = [setting(plan, attacks, release, loaded) for release in releases]
+    if folder is not None:
+        _refuse_folder(folder, settings)
     sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
     wanted = range(sum(sizes)) if chunks is None else chunks
     if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
@@ -384,7 +395,34 @@ def _filled(plan: AuditPlan, execution: Execution, chunks: range | None) -> Fill
         what = (audited.release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
         found.append(fill(*what, plan.seed, execution, own))
         start += size
+    n_missing = sum(filled.n_missing for filled in found)
+    if folder is not None and n_missing:
+        raise ValueError(
+            f"the signals of all models are written, and {n_missing:,} chunks are missing: make them first"
+        )
+    if folder is not None:
+        stored = replace(execution, from_store="all", tally=Tally())
+        for audited in settings:
+            place = Path(folder) / audited.release.name if len(settings) > 1 else Path(folder)
+            points, wanted_signals = audited.data.points.unnamed, audited.wanted(attacks)
+            write_signals(place, audited.release, points, audited.game, wanted_signals, plan.seed, stored)
     return Filled(*(sum(counts) for counts in zip(*map(astuple, found), strict=True)))
+
+
+def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> None:
+    """Refuse what a folder of signals cannot hold, before the first fit."""
+    for audited in settings:
+        if audited.planted or audited.game.is_target_point.ndim > 1:
+            raise ValueError(
+                "a folder of signals has the same target points for all models and no canaries; play half_split"
+            )
+        if audited.data.points.group is not None:
+            raise ValueError("a folder of signals has no groups: leave out the group, or audit in memory")
+        name = audited.release.name
+        if len(settings) > 1 and (name in ("", ".", "..") or re.search(r"[/\\:]", name)):
+            raise ValueError(f"the model {name!r} gets a folder of its name: give it one without / \\ :")
+    if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise ValueError(f"{folder} is not empty; name a new folder for the signals")
 
 
 def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:

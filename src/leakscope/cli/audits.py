@@ -588,6 +588,7 @@ def _fit(
     plan: Path | None,
     store: str | None,
     chunks: str | None,
+    signals: Path | None,
     n_jobs: int | None,
     cluster: str | None,
     tmp: str | None,
@@ -603,6 +604,7 @@ def _fit(
         from_toml(plan),
         store=store,
         chunks=None if chunks is None else _range_of(chunks),
+        signals=signals,
         n_jobs=n_jobs,
         cluster=cluster,
         tmp=tmp,
@@ -610,6 +612,8 @@ def _fit(
     )
     print(f"{filled.n_made:,} of {filled.n_asked:,} chunks made, the others were there")
     print(f"{filled.n_chunks - filled.n_missing:,} of all {filled.n_chunks:,} chunks of the plan are in the store")
+    if signals is not None:
+        print(f"the signals of all models are in {signals}")
 
 
 def _from_store(options: Mapping[str, Any]) -> str:
@@ -635,6 +639,7 @@ fit = command(
         argument("plan", Path, "A plan in TOML, see leakscope init."),
         option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals."),
         option("chunks", str | None, "FIRST..LAST, the numbers of the chunks, from 0. [all]"),
+        option("signals", Path | None, "New folder for the signals of all models, for leakscope audit --signals."),
         option("n_jobs", int | None, "Worker processes. [all cores]"),
         option("cluster", str | None, "Workers of Dask: tcp://HOST:PORT of its scheduler, or local:N processes here."),
         option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),

@@ -368,7 +368,7 @@ class BlockWriter:
                 # for the owner alone from the first moment on, whatever the mode of the folder
                 self._files[name] = FileIO(open_new(self.folder / f"{name}.npy"), "w")
                 self._heads[name] = (array.shape[1:], array.dtype)
-                self._files[name].write(_header(self._heads[name], 0))
+                self._files[name].write(array_header(self._heads[name], 0))
             write_all(self._files[name], array)
         self.n_points += n_points
 
@@ -376,17 +376,9 @@ class BlockWriter:
         """Finish the files; without this the folder is not taken."""
         for name, file in self._files.items():
             file.seek(0)
-            file.write(_header(self._heads[name], self.n_points))
+            file.write(array_header(self._heads[name], self.n_points))
             file.close()
-        about = {
-            "format": FORMAT,
-            "version": 1,
-            "models": self.n_models,
-            "points": self.n_points,
-            "targets": self.n_targets,
-        }
-        with os.fdopen(open_new(self.folder / ABOUT), "w", encoding="utf-8") as file:
-            file.write(json.dumps(about, indent=1) + "\n")
+        finish(self.folder, self.n_models, self.n_points, self.n_targets)
 
     def abandon(self) -> None:
         """Close the files of a folder that was not finished."""
@@ -442,15 +434,33 @@ def write_blocks(folder: str | os.PathLike[str], *, n_models: int, n_targets: in
     >>> ls.BlockSignals(folder).game.n_target_points
     300
     """
-    folder = Path(folder)
     n_models = count("n_models", n_models)
     n_targets = n_models if n_targets is None else count("n_targets", n_targets)
     if n_targets > n_models:
         raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {n_targets}")
+    return BlockWriter(new_folder(folder), n_models, n_targets)
+
+
+def new_folder(folder: str | os.PathLike[str]) -> Path:
+    """Make a folder for signals, readable by its owner alone.
+
+    Raises
+    ------
+    ValueError
+        If it has something in it.
+    """
+    folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is not empty; name a new folder for the signals")
     folder.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
-    return BlockWriter(folder, n_models, n_targets)
+    return folder
+
+
+def finish(folder: Path, n_models: int, n_points: int, n_targets: int) -> None:
+    """Write the file without which a folder of signals is not taken."""
+    about = {"format": FORMAT, "version": 1, "models": n_models, "points": n_points, "targets": n_targets}
+    with os.fdopen(open_new(folder / ABOUT), "w", encoding="utf-8") as file:
+        file.write(json.dumps(about, indent=1) + "\n")
 
 
 @in_one_line
@@ -527,7 +537,7 @@ def _rejoined_mappings(parts: Iterator[dict[str, Array]], n: int) -> Iterator[di
         yield kept
 
 
-def _header(head: tuple[tuple[int, ...], np.dtype[Any]], n_rows: int) -> bytes:
+def array_header(head: tuple[tuple[int, ...], np.dtype[Any]], n_rows: int) -> bytes:
     """Header of an array file, of the same length for any number of rows."""
     further, dtype = head
     text = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n_rows, *further)})

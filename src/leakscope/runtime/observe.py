@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from leakscope.core import seeds
 from leakscope.core.checks import count, known_keywords
 from leakscope.core.signals import SIGNALS
+from leakscope.core.signals_by_model import ModelWriter
 from leakscope.core.system import writable_by_anybody
 from leakscope.core.types import Game, Points, Release, Signals
 from leakscope.core.untrusted import in_one_line
@@ -37,6 +38,7 @@ __all__ = [
     "read_signals",
     "signals_of",
     "store_notes",
+    "write_signals",
 ]
 
 
@@ -187,6 +189,32 @@ def fill(
     Filled
     """
     return fill_store(*_models(release, points, member, want, seed), execution, chunks)
+
+
+def write_signals(
+    folder: str | os.PathLike[str],
+    release: Release,
+    points: Points,
+    game: Game,
+    want: Sequence[str],
+    seed: int,
+    execution: Execution,
+) -> None:
+    """Write the signals that `observe` would return to a folder, some models at a time.
+
+    Parameters
+    ----------
+    folder : path
+        A new one; see `leakscope.core.signals_by_model.ModelWriter`.
+    release, points, want, seed, execution
+        As in `observe`.
+    game : Game
+        In which all targets have the same target points.
+    """
+    job, sets = _models(release, points, game.member, want, seed)
+    with ModelWriter(folder, game.member, game.is_target_point, n_targets=game.n_targets) as writer:
+        for rows, arrays in finished_chunks(job, sets, execution):
+            writer.add(rows, {name: array for name, array in arrays.items() if name in SIGNALS})
 
 
 def _models(
