@@ -43,7 +43,7 @@ EXECUTION = {"store", "n_jobs", "tmp"}  # where work is done: no part of what is
 OF_FILES = {"data", "dataset", "label", "drop", "separator", "decimal"}  # a call takes arrays
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
-    "game", "sampling", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
+    "game", "sampling", "sample", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
     "n_models", "references", "seed", "until",
 }  # fmt: skip
 

@@ -149,3 +149,35 @@ class TestPlay:
         for each in (first, again):
             about = each.about.model_copy(update={"execution": None})
             assert replace(each, about=about).to_json() == plain.to_json()
+
+
+class TestSample:
+    """A random sample of the records is attacked, in models of all of them."""
+
+    def test_the_models_are_those_of_an_audit_of_all(self, wine, tmp_path):
+        execution = Execution(tmp_path, 1)
+        plan = AuditPlan(n_models=8, attacks=("loss",))
+        play(plan, find(("loss",)), [TREE], wine, execution)
+        sampled = plan.model_copy(update={"sample": 40})
+        report = play(sampled, find(("loss",)), [TREE], wine, Execution(tmp_path, 1))
+        assert (report.about.execution.reused, report.about.execution.made) == (8, 0)
+        facts = report.about.releases[0]
+        assert (facts.target_points, facts.sampled_from, facts.data.records) == (40, 178, 178)
+        assert set(report.records()["record"]) == set(draw(sampled, wine.points, find(("loss",))).target_points)
+
+    def test_the_report_says_so(self, wine):
+        plan = AuditPlan(n_models=8, attacks=("loss",), sample=40)
+        report = play(plan, find(("loss",)), [TREE], wine, HERE)
+        text = " ".join(report.table().split())
+        assert "Membership audit, a random sample of 40 of 178 records, 1 model trained 8 times" in text
+        assert round(np.sqrt((1 - 39 / 178) * np.log(40) / 80), 2) == 0.19
+        assert "differs from that of the sample by at most 0.19 (confidence 0.95; Serfling 1974)" in text
+        assert "a random sample of 40 of 178 records" in report.to_html()
+
+    def test_persons_are_drawn(self):
+        x, y = data.load("wine").points.x, data.load("wine").points.y
+        persons = from_arrays(x, y, group=np.arange(178) // 2)
+        plan = AuditPlan(n_models=8, attacks=("loss",), sample=30, unit="person")
+        report = play(plan, find(("loss",)), [TREE], Data(persons, "arrays"), HERE)
+        assert (report.about.releases[0].target_points, report.about.releases[0].sampled_from) == (30, 89)
+        assert "a random sample of 30 of 89 people" in " ".join(report.table().split())

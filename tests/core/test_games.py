@@ -117,6 +117,33 @@ class TestHalfSplit:
         assert len(games.half_split(1000, 2, population=0.5).population) == 25
         assert len(games.one_model(10, 1000, population=0.5).population) == 25
 
+    def test_a_sample_of_the_points_is_attacked_in_the_same_models(self):
+        whole = games.half_split(200, 30, population=0.1, seed=3)
+        game = games.half_split(200, 30, population=0.1, seed=3, sample=25)
+        np.testing.assert_array_equal(game.member, whole.member)
+        assert (game.n_target_points, game.sampled_from, whole.sampled_from) == (25, 180, None)
+        assert not (game.is_target_point & ~whole.is_target_point).any()
+        np.testing.assert_array_equal(game.population, whole.population)
+        assert games.half_split(200, 30, sample=200).sampled_from is None
+
+    @pytest.mark.statistics
+    def test_every_sample_is_equally_likely(self):
+        chosen = np.array([games.half_split(6, 1, seed=seed, sample=3).is_target_point for seed in range(4000)])
+        assert uniform_over(subset_number(chosen, 3), 20)
+
+    def test_a_sample_is_one_of_whole_units(self):
+        group = np.repeat(np.arange(20), [1, 2, 3, 4] * 5)
+        game = games.half_split(50, 8, group=group, sample=7)
+        assert len(np.unique(group[game.is_target_point])) == 7
+        assert not set(group[game.is_target_point]) & set(group[~game.is_target_point])
+
+    @pytest.mark.parametrize(
+        ("sample", "line"), [(0, "sample must be >= 1, got 0"), (9, "must be from 1 to the 8 that")]
+    )
+    def test_a_sample_that_cannot_be(self, sample, line):
+        with pytest.raises(ValueError, match=line):
+            games.half_split(8, 4, sample=sample)
+
     def test_the_rows_of_a_unit_are_in_or_out_together(self):
         group = np.array(["ann", "bob", "ann", "cem", "bob", "dan", "ann", "eve"])
         game = games.half_split(8, 40, group=group, population=0.2)

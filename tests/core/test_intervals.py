@@ -17,6 +17,7 @@ from leakscope.core.intervals import (
     hoeffding,
     korn_graubard,
     placements,
+    sampling_error,
 )
 from tests.marks import nightly
 
@@ -82,6 +83,24 @@ def test_dkw_band_holds_everywhere_at_once():
     upper, lower = np.arange(1, 51) / 50 - draws, draws - np.arange(50) / 50
     distance = np.maximum(upper, lower).max(axis=1)
     assert np.count_nonzero(distance <= dkw(50)) >= 3760
+
+
+@pytest.mark.parametrize(("n", "n_all"), [(1, 30), (12, 30), (40, 60), (59, 60), (60, 60), (100, 400)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_mean_of_a_sample_is_as_near_to_that_of_all_as_promised(n, n_all, confidence):
+    """Exact, for any number of ones among zeros: the hypergeometric distribution."""
+    most = sampling_error(n, n_all, confidence)
+    for n_ones in range(n_all + 1):
+        sampled = np.arange(n + 1)
+        is_far = np.abs(sampled / n - n_ones / n_all) > most + 1e-12
+        assert stats.hypergeom(n_all, n_ones, n).pmf(sampled)[is_far].sum() <= 1 - confidence
+
+
+def test_a_sample_of_few_of_many_is_as_good_as_independent_draws():
+    assert sampling_error(100, 10**12) == pytest.approx(math.sqrt(math.log(2 / 0.05) / 200))
+    assert sampling_error(1, 2, 0.99999) == 1.0
+    with pytest.raises(ValueError, match="n_all must be >= 5, got 4"):
+        sampling_error(5, 4)
 
 
 def test_cluster_t_is_that_of_scipy():

@@ -95,10 +95,10 @@ class TestFiles:
             ),
         )
         # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others,
-        # only a single model is varied, slices are compared in half_split, and looks take no claim
+        # only a single model is varied, slices and samples are of half_split, and looks take no claim
         others = {
             "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice", "until",
+            "slice", "until", "sample",
         }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 
@@ -139,6 +139,11 @@ class TestFiles:
             (
                 'game = "chess"',
                 "game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got 'chess'",
+            ),
+            ("sample = 0", "sample: Input should be greater than or equal to 1, got 0"),
+            (
+                'sample = 5\ngame = "average_datum"',
+                "sample draws the attacked records of the game half_split, in an audit of membership",
             ),
             ('sampling = "coin"', "sampling: Input should be 'fixed' or 'poisson', got 'coin'"),
             ("fpr = [5]", "fpr is a fraction: 5 is out of range; did you mean 0.05? It must be > 0 and < 1"),

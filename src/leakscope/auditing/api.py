@@ -80,6 +80,7 @@ def audit(
     slice: Slices = (),
     game: Literal["half_split", "per_datum", "average_datum", "canaries"] = "half_split",
     sampling: Literal["fixed", "poisson"] = "fixed",
+    sample: int | None = None,
     target: Sequence[int] = (),
     references: int = 0,
     canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
@@ -145,6 +146,9 @@ def audit(
         Who is in and who is out.
     sampling : {"fixed", "poisson"}
         Halves of fixed size, or a fair coin for each point.
+    sample : int, optional
+        Attack a random sample of so many records, or units, where all are too many; the models are trained on halves
+        of all of them. Numbers and intervals are about the sample, and a note says how far all may be from it.
     target : sequence of int
         Indices of the attacked points: one for ``per_datum``, or the canaries.
     references : int
@@ -231,6 +235,7 @@ def audit(
         claim=_claims(claim),
         game=game,
         sampling=sampling,
+        sample=sample,
         target=tuple(target),
         references=references,
         canaries=canaries,

@@ -278,9 +278,9 @@ def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: Sl
     """Collect the facts about a release that the report states."""
     game, data = observed.game, observed.data
     if isinstance(game, BlockGame):
-        n_points, n_population = game.n_points, game.n_population
+        n_points, n_population, sampled_from = game.n_points, game.n_population, None
     else:
-        n_points, n_population = game.member.shape[1], len(game.population)
+        n_points, n_population, sampled_from = game.member.shape[1], len(game.population), game.sampled_from
     facts = {
         "name": observed.name,
         "title": observed.name,
@@ -303,5 +303,6 @@ def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: Sl
         "knowledge": None,
         "files": {},
         "slices": slices,
+        "sampled_from": sampled_from,
     }
     return ReleaseFacts(**{**facts, **observed.facts})

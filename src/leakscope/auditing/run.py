@@ -22,7 +22,7 @@ from leakscope.bounds import BOUNDS
 from leakscope.core import reasons
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.intervals import Interval
+from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes, repeated_names
@@ -117,7 +117,7 @@ def play(
     notes = [
         *of_finished,
         *loaded.notes,
-        *_notes(loaded.points, settings, execution),
+        *_notes(loaded.points, settings, execution, plan.confidence),
         *_notes_of_noise(observed_releases),
     ]
     report = assemble(plan, attacks, observed_releases, notes, command)
@@ -238,7 +238,7 @@ def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
     return claims
 
 
-def _notes(points: Points, settings: Sequence[Setting], execution: Execution) -> Iterator[str]:
+def _notes(points: Points, settings: Sequence[Setting], execution: Execution, confidence: float) -> Iterator[str]:
     """Yield what a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
@@ -246,6 +246,15 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution) ->
     yield from identifier_notes(points)
     yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
+    game = settings[0].game
+    if game.sampled_from is not None:
+        n = game.n_target_points if points.group is None else len(np.unique(points.group[game.target_points]))
+        yield (
+            f"The attacked records are a random sample of {n:,} of {game.sampled_from:,}. Numbers, intervals and the "
+            "most exposed record are about the sample. The average over all of a quantity from 0 to 1, as the rate at "
+            "which a fixed attack is right, differs from that of the sample by at most "
+            f"{sampling_error(n, game.sampled_from, confidence):.2g} (confidence {confidence:g}; Serfling 1974)"
+        )
     yield from store_notes([audited.release for audited in settings], execution)
     for audited in settings:
         if _own_layers_unseen(audited):

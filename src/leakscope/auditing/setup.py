@@ -42,6 +42,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
             sampling=plan.sampling,
             population=population_share(attacks),
             group=points.group,
+            sample=plan.sample,
         )
     if points.group is not None:
         raise ValueError(f"the game {plan.game} is played by single records; use half_split with a group column")

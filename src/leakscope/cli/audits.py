@@ -46,7 +46,7 @@ TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
-    "sampling", "target", "references", "vary", "until", "cluster", "from_store", "partial",
+    "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -137,7 +137,7 @@ GROUPS = {  # panels of the help, in its order
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
         "classes", "vary",
     ),
-    "Game": ("game", "sampling", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
+    "Game": ("game", "sampling", "sample", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
     "Attack": ("attacks", "fpr", "confidence", "prior", "until"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),

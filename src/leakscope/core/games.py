@@ -7,6 +7,7 @@ out, whether the row that was left out holds the point.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ def half_split(
     sampling: Sampling = "fixed",
     population: float = 0.0,
     group: Shaped[Array, " N"] | None = None,
+    sample: int | None = None,
 ) -> Game:
     """Each model gets a random half of the points, every model is a target and every point is a target point.
 
@@ -47,17 +49,26 @@ def half_split(
         Fraction of the units that is set aside (in no model, no target points; at most 10,000 points).
     group : array of shape (N,), optional
         Unit of each point; the rows of a unit are in or out together.
+    sample : int, optional
+        How many of the units are target points, drawn at random; all unless given. The models are the same.
 
     Returns
     -------
     Game
-        With all points that are not set aside as targets.
+        With the sample, or all points that are not set aside, as targets.
+
+    Raises
+    ------
+    ValueError
+        For a sample of more units than there are.
 
     Examples
     --------
     >>> from leakscope.core.games import half_split
     >>> half_split(10, 4).member.sum(axis=1).tolist()
     [5, 5, 5, 5]
+    >>> half_split(10, 4, sample=3).target_points.tolist()
+    [1, 2, 6]
     """
     count("n_models", n_models)
     unit = _units(n_points, group)
@@ -74,7 +85,14 @@ def half_split(
     for row in range(n_models):
         member[row, playing] = _half(len(playing), sampling, stream(seed, "game", row))
     prior = len(playing) // 2 / len(playing) if sampling == "fixed" else 0.5
-    return Game("half_split", member[:, unit], ~aside[unit], n_models, prior, "pool", sampling)
+    game = Game("half_split", member[:, unit], ~aside[unit], n_models, prior, "pool", sampling)
+    if sample is None or sample == len(playing):
+        return game
+    if count("sample", sample) > len(playing):
+        raise ValueError(f"sample must be from 1 to the {len(playing):,} that can be attacked, got {sample:,}")
+    is_sampled = np.zeros(n_units, dtype=bool)
+    is_sampled[stream(seed, "game", "sample").choice(playing, sample, replace=False)] = True
+    return replace(game, is_target_point=is_sampled[unit], sampled_from=len(playing))
 
 
 def per_datum(

@@ -226,6 +226,35 @@ def dkw(n: int, confidence: float = 0.95) -> float:
     return math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
 
 
+def sampling_error(n: int, n_all: int, confidence: float = 0.95) -> float:
+    """Compute how far the mean of a random sample may be from the mean of all, for values in [0, 1].
+
+    The sample is drawn without replacement (Serfling 1974, corollary 1.1, at both ends). The values may be any that do
+    not depend on which of them are drawn.
+
+    Parameters
+    ----------
+    n : int
+        Size of the sample.
+    n_all : int
+        How many there are.
+    confidence : float
+
+    Returns
+    -------
+    float
+        The largest distance, at this confidence; 1 at most.
+
+    Examples
+    --------
+    >>> from leakscope.core.intervals import sampling_error
+    >>> round(sampling_error(10_000, 1_000_000), 4), round(sampling_error(999, 1000), 4)
+    (0.0135, 0.0019)
+    """
+    unseen = 1 - (count("n", n) - 1) / count("n_all", n_all, least=n)
+    return min(1.0, math.sqrt(unseen * math.log(1 / _tail(confidence)) / (2 * n)))
+
+
 def cluster_t(values: Float[Array, " T"], confidence: float = 0.95, variance_inflation: float = 1.0) -> Interval:
     """Interval of the mean of one value a model: Student's t with T - 1 degrees of freedom.
 

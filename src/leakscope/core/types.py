@@ -147,6 +147,8 @@ class Game:
     candidate_of : int array of shape (N,), optional
         In a game about an attribute: the record that each row is a candidate for. At most one row of a record is
         ever in, the record as it is.
+    sampled_from : int, optional
+        Of how many units the target points are a random sample; None if all that are in or out by chance are targets.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class Game:
     others: Literal["pool", "fresh"] = "pool"
     sampling: Literal["fixed", "poisson"] = "fixed"
     candidate_of: Int[Array, " N"] | None = None
+    sampled_from: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "member", np.asfortranarray(self.member))  # point-major, like the signals

@@ -122,6 +122,9 @@ class AuditPlan(FilePlan):
         default="half_split", description="who is in and who is out"
     )
     sampling: Literal["fixed", "poisson"] = Field(default="fixed", description="halves of fixed size, or fair coins")
+    sample: int | None = Field(
+        default=None, ge=1, description="attack a random sample of so many records; all unless given"
+    )
     target: tuple[int, ...] = Field(
         default=(), description="numbers of the attacked records: one for per_datum, or the canaries"
     )
@@ -254,6 +257,8 @@ class AuditPlan(FilePlan):
             raise ValueError(f"target names a record twice: {list(self.target)}")
         if self.game in ("half_split", "average_datum") and self.target:
             raise ValueError(f"the game {self.game} takes no target")
+        if self.sample is not None and (self.game != "half_split" or self.attribute is not None):
+            raise ValueError("sample draws the attacked records of the game half_split, in an audit of membership")
         if self.game == "half_split" and self.references:
             raise ValueError("in a half_split the references of a model are all others; references must be 0")
 

@@ -144,6 +144,9 @@ class ReleaseFacts(Facts):
         description="Files that the model was read from, with the SHA-256 of each."
     )
     slices: SliceFacts | None = Field(None, description="Null where no slices were asked for.")
+    sampled_from: Count | None = Field(
+        None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
+    )
 
 
 class AttributeFacts(Facts):
