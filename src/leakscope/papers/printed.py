@@ -275,7 +275,7 @@ def _measured(ours: Ours | None) -> dict[str, Any]:
     if ours is None:
         return {"ours": None, "error": None, "note": ""}
     value = None if ours.unclear else ours.value
-    return {"ours": value, "error": ours.error, "note": ours.smaller or ours.detail}
+    return {"ours": value, "error": ours.error, "note": "; ".join(filter(None, (ours.smaller, ours.detail)))}
 
 
 def all_above(differences: Iterable[Ours]) -> bool | None:

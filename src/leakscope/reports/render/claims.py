@@ -147,7 +147,7 @@ def measured(claim: Mapping[str, Any]) -> str:
     """Our number with its standard error."""
     ours, error = claim["ours"], claim["error"]
     if ours is None:
-        return "not clear" if claim["verdict"] == "cannot tell" else ""
+        return "" if claim["verdict"] == "not run" else "not clear"
     if isinstance(ours, bool):
         return "so" if ours else "not so"
     return number(ours) + (f" +- {error:.2g}" if error else "")
