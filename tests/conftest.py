@@ -78,6 +78,14 @@ def as_users_run_it() -> Iterator[None]:
 
 
 @pytest.fixture
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages and fragments with an empty element for each chart: for tests of words, as charts take most of the time."""
+    from leakscope.reports.render import html
+
+    monkeypatch.setattr(html, "draw", lambda report, figure: html.Markup("<svg></svg>" if figure else ""))
+
+
+@pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
     """A small file system, to be mounted; it is gone after the test."""
     made = Disk(tmp_path / "disk")

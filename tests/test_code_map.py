@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
-from benchmarks.code_map import CodeMap, Style, code_map, main
+from benchmarks.code_map import (
+    CodeMap,
+    Style,
+    code_map,
+    definitions_of,
+    main,
+    public_functions,
+    read_modules,
+    takes_any_keyword,
+)
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -487,6 +497,17 @@ def test_a_folder_without_the_package_is_an_error(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_public_calls_name_every_keyword():
+    """Imports between folders are tested in tests/test_layers.py."""
+    modules = read_modules(REPOSITORY / "src" / "leakscope")
+    public = public_functions(modules)
+    nodes = {(name, path): node for name, module in modules.items() for path, node in definitions_of(module.tree)}
+    functions = {name: nodes[name] for name in public if isinstance(nodes[name], ast.FunctionDef)}
+    assert len(functions) > 100
+    assert [name for name, node in functions.items() if takes_any_keyword(node)] == []
+
+
+@pytest.mark.nightly
 def test_the_repository_is_measured():
     """No cycle between the folders of the package, and public calls name every keyword."""
     measured = code_map(REPOSITORY)

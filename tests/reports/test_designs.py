@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,28 @@ from tests.reports.page_reading import Page
 
 every_report = pytest.mark.parametrize("name", ALL)
 every_design = pytest.mark.parametrize("design", DESIGNS)
+words_alone = pytest.mark.usefixtures("without_charts")
+
+
+@cache
+def report_of(name: str) -> Report:
+    """One of all reports, made once for the tests that read it."""
+    return ALL[name]()
+
+
+@cache
+def page_of(name: str) -> str:
+    return report_of(name).to_html()
+
+
+@cache
+def fragment_of(name: str) -> str:
+    return notebook(report_of(name))
+
+
+def public(design: str) -> str:
+    """The name of the report of a design for publication."""
+    return f"{design}, public"
 
 
 def flat(text: str) -> str:
@@ -64,28 +87,27 @@ def alone(report: Report) -> Report:
 
 @every_report
 def test_a_page_a_text_and_a_fragment_are_made(name):
-    report = ALL[name]()
-    text, page = report.table(), report.to_html()
+    report = report_of(name)
+    text, page = report.table(), page_of(name)
     assert max(map(len, text.splitlines())) <= 100
     assert text.isascii()
     assert len(Page(page).all("script")) == 1
-    assert protected_words.right(protected_result(report)) in Page(notebook(report)).whole
+    assert protected_words.right(protected_result(report)) in Page(fragment_of(name)).whole
     assert "{" not in text.split("\nquantity")[0]
 
 
 @every_report
 def test_reports_follow_the_schema_and_are_read_again(name, tmp_path):
-    report = ALL[name]()
+    report = report_of(name)
     document = json.loads(report.to_json(tmp_path / "report.json"))
     assert Draft202012Validator(schema()).is_valid(document)
-    assert Report.from_json(tmp_path / "report.json").to_html() == report.to_html()
+    assert Report.from_json(tmp_path / "report.json").to_html() == page_of(name)
 
 
 @every_report
 def test_the_wrong_words_never_appear(name):
-    report = ALL[name]()
-    whole = Page(report.to_html()).whole
-    for text in (report.table(), whole, Page(notebook(report)).whole):
+    whole = Page(page_of(name)).whole
+    for text in (report_of(name).table(), whole, Page(fragment_of(name)).whole):
         wrong = r"\bDP\b|jackknife|differential identifiability|anonym|\bof the draw\b|\bthe draw\b|candidates who"
         assert not re.search(wrong, text), re.search(wrong, text)
     half = ("are drawn uniformly", "drawn at random", "second release of the same", "Coupling", "of the members")
@@ -94,8 +116,7 @@ def test_the_wrong_words_never_appear(name):
 
 @every_report
 def test_who_is_told_best_is_on_no_page(name):
-    report = ALL[name]()
-    assert not any("617" in text for text in (report.table(), report.to_html(), notebook(report)))
+    assert not any("617" in text for text in (report_of(name).table(), page_of(name), fragment_of(name)))
 
 
 @pytest.mark.parametrize("unit", ["record", "household", "image"])
@@ -157,7 +178,8 @@ def test_the_order_of_half_has_not_changed():
         "Tells of the data",
         "Declared public",
     ]
-    whole = flat(Page(made_protected.means().to_html()).whole)
+    page = made_protected.means().to_html()
+    whole = flat(Page(page).whole)
     for said in (
         "Nobody can tell with any confidence whether a given person is among the 500.",
         "In the game of this page 500 of the 1,000 people are in the data, and the attacker, who sees the release, "
@@ -172,7 +194,7 @@ def test_the_order_of_half_has_not_changed():
         "release is right with probability at most 0.5500.",
     ):
         assert said in whole
-    assert "members found (TPR)" in made_protected.means().to_html()
+    assert "members found (TPR)" in page
 
 
 # what each design says
@@ -181,8 +203,9 @@ def test_the_order_of_half_has_not_changed():
 @pytest.mark.parametrize("owner", [False, True])
 def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
     """Every item of the list of A.11, for publication and for the owner."""
-    report = design_report("leave-one-out", owner=owner)
-    for text in (flat(report.table()), flat(Page(report.to_html()).whole).replace("“", '"').replace("”", '"')):
+    name = "leave-one-out, owner" if owner else public("leave-one-out")
+    report = report_of(name)
+    for text in (flat(report.table()), flat(Page(page_of(name)).whole).replace("“", '"').replace("”", '"')):
         for said in (
             "One of the 1,000 people is drawn uniformly at random and in secret, and left out. The release is a "
             "function of the other 999 alone, plus noise; all else is public.",
@@ -215,6 +238,7 @@ def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
     ]
 
 
+@words_alone
 def test_leave_one_out_promises_and_names():
     """P(the one left out is named) <= 1/1000 + .999 * .1 = .1009."""
     report = alone(design_report("leave-one-out"))
@@ -237,15 +261,17 @@ def test_leave_one_out_promises_and_names():
 
 
 def test_the_axes_of_leave_one_out_are_of_who_is_left_out():
-    texts = {text.get_text() for text in roc(design_report("leave-one-out")).texts}
+    report = report_of(public("leave-one-out"))
+    texts = {text.get_text() for text in roc(report).texts}
     assert {"the one left out recognised (TPR)", "false alarms: another one called left out (FPR)"} <= texts
-    report = design_report("leave-one-out")
     assert "the one left out in more than 11 % of cases at 1 % false alarms and 11 % at 0.1 %." in (
         row(report, "Whole curve")
     )
-    assert "The one left out recognised (TPR) against false alarms (FPR), logarithmic axes" in report.to_html()
+    page = page_of(public("leave-one-out"))
+    assert "The one left out recognised (TPR) against false alarms (FPR), logarithmic axes" in page
 
 
+@words_alone
 @pytest.mark.parametrize("owner", [False, True])
 def test_per_instance_promises_to_those_whom_the_noise_covers(owner):
     report = alone(design_report("per-instance", owner=owner))
@@ -317,7 +343,7 @@ def test_an_epsilon_of_adding_or_removing_says_so():
 
 @every_design
 def test_the_headline_is_the_promise_of_all_releases_of_the_ledger(design):
-    report = design_report(design)
+    report, page = report_of(public(design)), page_of(public(design))
     said = promise(report)
     assert "on seeing all releases of this ledger, is right in at most 60.0 of 100 cases" in said
     assert "On seeing this release alone it is at most 55.0 of 100." in said
@@ -327,24 +353,24 @@ def test_the_headline_is_the_promise_of_all_releases_of_the_ledger(design):
         "on seeing all releases of this ledger is right with probability at most 0.6000, on seeing this release "
         in (promised)
     )
-    assert "promise η = 0.1 for all releases of its ledger, η = 0.05 for this one" in flat(Page(report.to_html()).whole)
+    assert "promise η = 0.1 for all releases of its ledger, η = 0.05 for this one" in flat(Page(page).whole)
     ledger = row(report, "Ledger")
     assert ledger.startswith(
         f"Release number 2 of its ledger; entry {DIGEST[:12]}. All releases of this ledger together: accuracy at most "
         "0.6000, fixed before the first one; queries declared beforehand: 3."
     )
-    assert DIGEST[:13] not in report.to_html()
-    assert "this release alone</text>" in report.to_html()
+    assert DIGEST[:13] not in page
+    assert "this release alone</text>" in page
 
 
 @every_design
 def test_what_is_spent_is_for_the_owner(design):
-    public, owner = design_report(design), design_report(design, owner=True)
+    released, owner = report_of(public(design)), report_of(f"{design}, owner")
     assert "Spent so far, for the owner alone: 0.0712 of the budget of 0.1." in row(owner, "Ledger")
     text = flat(owner.table())
     assert "All releases of this ledger together, fixed before the first one:" in text
     assert "All releases of this ledger so far: Gain over guessing of any attacker, prior 1/2 0.0712" in text
-    assert "0.0712" not in public.table() + public.to_html()
+    assert "0.0712" not in released.table() + page_of(public(design))
     spent = design_report(design, findings=owner.findings)  # it stays off the certificate, even where it is given
     assert "0.0712" not in row(spent, "Ledger")
 
@@ -405,14 +431,14 @@ def test_without_a_ledger_the_rows_say_what_one_is_for():
 
 
 def test_a_number_without_noise_is_exact_and_outside_of_the_promise():
-    report = made_designs.exact()
-    whole = flat(Page(report.to_html()).whole)
+    report = report_of("leave-one-out, exact")
+    whole = flat(Page(page_of("leave-one-out, exact")).whole)
     assert "number of sexes Released 2 Noise, 95 % none: exact" in whole
     assert "Numbers without noise are exact, and outside of the promise." in whole
     assert row(report, "Does not promise").endswith(
         "Anything about number of sexes: released exactly, outside of the promise."
     )
-    noisy = Page(design_report("leave-one-out").to_html()).whole
+    noisy = Page(page_of(public("leave-one-out"))).whole
     assert "exact, and outside" not in noisy
     assert "released exactly" not in noisy
 
@@ -437,7 +463,7 @@ def test_many_exact_numbers_are_counted():
 
 
 def test_where_all_is_exact_no_noise_keeps_a_promise():
-    whole = flat(Page(made_designs.all_exact().to_html()).whole)
+    whole = flat(Page(page_of("leave-one-out, all exact")).whole)
     exact = (
         "the numbers are the same for so many of those who may be left out that the promise is kept without any. They "
         "are exact, and what they tell of the file is outside of the promise."
@@ -449,8 +475,7 @@ def test_where_all_is_exact_no_noise_keeps_a_promise():
 
 @pytest.mark.parametrize(("design", "size"), [("leave-one-out", "999"), ("per-instance", "1,000"), ("dp", "1,000")])
 def test_the_noise_is_shown_beside_the_sampling_error(design, size):
-    report = design_report(design, owner=True)
-    whole = flat(Page(report.to_html()).whole)
+    whole = flat(Page(page_of(f"{design}, owner")).whole)
     # hypot(.57, .23) = .61465; .61465/.57 = 1.0783; 1000 (.57/.61465)^2 = 860
     assert re.search(
         rf"Sampling error 0.57 Noise 0.23 Together 0.61 Increase \+7.8 % Worth a sample of \d+ of {size}", whole
@@ -461,29 +486,33 @@ def test_the_noise_is_shown_beside_the_sampling_error(design, size):
     assert "The price is noise of 0.38 to 0.41 times the sampling error." in whole
     used = {"leave-one-out": "All but one of the 1,000 people are used.", "dp": "All 1,000 people are used."}
     assert used.get(design, "") in whole
-    public = flat(Page(design_report(design).to_html()).whole)
-    assert used.get(design, "") in public
-    assert "Sampling error" not in public
-    assert "what the privacy cost" not in public
+    published = flat(Page(page_of(public(design))).whole)
+    assert used.get(design, "") in published
+    assert "Sampling error" not in published
+    assert "what the privacy cost" not in published
 
 
+@words_alone
 def test_people_with_several_rows_are_counted_as_people():
     data = {"name": "visits.csv", "digest": "", "records": 2500}
     whole = Page(design_report("leave-one-out", data=data).to_html()).whole
     assert "visits.csv, 2,500 rows of 1,000 people." in whole
-    assert "survey.csv, 1,000 people." in Page(design_report("leave-one-out").to_html()).whole
+    assert "survey.csv, 1,000 people." in Page(page_of(public("leave-one-out"))).whole
 
 
+@words_alone
 @every_design
 def test_a_calibration_says_that_nothing_is_drawn(design):
     report = design_report(design, owner=True, rows=(), certificate={"ledger": False, "entry": None})
     text = flat(report.table())
     assert "Calibrated noise, for the owner of the data" in text
     assert "not drawn yet" in row(report, "Noise")
-    assert "can be computed" not in Page(report.to_html()).whole
-    assert "cannot be drawn again" not in Page(report.to_html()).whole
+    whole = Page(report.to_html()).whole
+    assert "can be computed" not in whole
+    assert "cannot be drawn again" not in whole
 
 
+@words_alone
 @every_design
 def test_a_given_seed_is_not_for_publication(design):
     whole = Page(design_report(design, insecure_seed=True).to_html()).whole
@@ -504,7 +533,7 @@ def test_total_errors_are_said_of_what_each_errs_by():
 @every_design
 def test_what_a_ledger_knows_is_not_said_to_be_written_nowhere(design):
     """It holds the key of the noise and, of leave-one-out, the values without each record."""
-    whole = flat(Page(design_report(design).to_html()).whole)
+    whole = flat(Page(page_of(public(design))).whole)
     assert "What they were without noise is not published." in whole
     assert "without the key of the ledger the released values cannot be drawn again." in whole
     assert "written nowhere" not in whole
@@ -565,6 +594,7 @@ def marked(design: DesignWords) -> DesignWords:
     return DesignWords(**content)
 
 
+@words_alone
 @every_report
 def test_other_words_of_a_design_change_the_words_of_a_report_and_nothing_else(name, monkeypatch):
     report = ALL[name]()

@@ -16,6 +16,7 @@ import pytest
 from joblib.externals.loky import ProcessPoolExecutor as Loky
 
 from leakscope.core import seeds
+from leakscope.runtime import cluster as cluster_module
 from leakscope.runtime import execution as execution_module
 from leakscope.runtime.cluster import ALLOWED, check_address, connected
 from leakscope.runtime.execution import Execution
@@ -37,8 +38,9 @@ def dask() -> Iterator[Any]:
     execution_module.close_clusters()
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=KINDS, scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """One of each kind for all tests: workers take longer to start than what they do here."""
     if request.param == "dask":
         yield request.getfixturevalue("dask")
         return
@@ -108,6 +110,7 @@ def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_pa
     np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
 
 
+@pytest.mark.parametrize("cluster", ["threads", "dask"], indirect=True)
 def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
     release, found = Logged(str(tmp_path), seconds=0.1), []
 
@@ -209,11 +212,12 @@ def test_other_addresses_are_refused(address) -> None:
     assert str(line.value) == f"cluster must be {ALLOWED}; got {address!r}"
 
 
-def test_other_objects_are_refused(tmp_path) -> None:
+def test_other_objects_are_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(ValueError, match=r"or an executor of concurrent.futures, got int$"):
         observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=4))
     with pytest.raises(ValueError, match=r"give one of them$"):
         Execution(tmp_path, n_jobs=2, cluster="local:2")
+    monkeypatch.setattr(cluster_module, "_TIMEOUT", 0.5)
     with pytest.raises(OSError, match=r"^no scheduler of Dask answers at tcp://127.0.0.1:1: "):
         observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster="tcp://127.0.0.1:1"))
 

@@ -11,6 +11,7 @@ import pytest
 from docs.picture import screen
 
 from leakscope.reports.comparison import compare
+from tests.marks import nightly_but
 from tests.reports import made_bounds, made_designs, made_protected, samples
 from tests.reports.abouts import changed
 
@@ -64,31 +65,47 @@ def console(finished: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in finished.stderr.splitlines() if "CONSOLE" in line]
 
 
-@pytest.mark.parametrize(
-    "sample",
-    [
-        samples.two_models,
-        samples.judged,
-        samples.no_leak,
-        samples.tiny,
-        made_bounds.leakage,
-        made_bounds.odd_cells,
-        made_protected.means,
-        made_protected.compared,
-        made_protected.average,
-        made_designs.exact,
-    ],
+RENDERED = (
+    samples.two_models,
+    samples.judged,
+    samples.no_leak,
+    samples.tiny,
+    made_bounds.leakage,
+    made_bounds.odd_cells,
+    made_protected.means,
+    made_protected.compared,
+    made_protected.average,
+    made_designs.exact,
 )
-def test_renders_without_errors_and_without_sideways_scrolling(chromium, tmp_path, sample):
-    sample().to_html(tmp_path / "page.html")
-    frames = "".join(FRAME.format(width=width) for width in WIDTHS)
-    (tmp_path / "probe.html").write_text(PROBE.format(frames=frames), encoding="utf-8")
-    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
-    assert console(finished) == []
-    seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
-    assert len(seen) == len(WIDTHS), finished.stdout[-500:]
-    for width, numbers in zip(WIDTHS, seen, strict=True):
-        scroll, client, scripts, sorted_columns = map(int, numbers)
+
+
+@pytest.fixture(scope="module")
+def seen(chromium, tmp_path_factory):
+    """What the probe sees of each sample at each width, and what the pages wrote: all in one browser."""
+    folder = tmp_path_factory.mktemp("pages")
+    frames = ""
+    for sample in RENDERED:
+        name = f"{sample.__name__}.html"
+        sample().to_html(folder / name)
+        frames += "".join(FRAME.format(width=width).replace("page.html", name) for width in WIDTHS)
+    (folder / "probe.html").write_text(PROBE.format(frames=frames), encoding="utf-8")
+    finished = run(chromium, folder, "--window-size=1400,1000", "--dump-dom", f"file://{folder}/probe.html")
+    found = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
+    assert len(found) == len(RENDERED) * len(WIDTHS), finished.stdout[-500:]
+    numbers = [tuple(map(int, each)) for each in found]
+    of_samples = {sample: numbers[len(WIDTHS) * n :][: len(WIDTHS)] for n, sample in enumerate(RENDERED)}
+    return of_samples, console(finished)
+
+
+def test_renders_without_errors(seen):
+    _, written = seen
+    assert written == []
+
+
+@pytest.mark.parametrize("sample", RENDERED)
+def test_renders_without_sideways_scrolling(seen, sample):
+    of_samples, _ = seen
+    for width, (scroll, client, scripts, sorted_columns) in zip(WIDTHS, of_samples[sample], strict=True):
         assert client == width
         assert scroll <= client
         assert scripts == 1  # nothing that a user wrote became a script
@@ -120,7 +137,7 @@ for (const frame of document.querySelectorAll("iframe")) frame.onload = function
 </script>"""
 
 
-@pytest.mark.parametrize("width", [1280, 840, 400])
+@pytest.mark.parametrize("width", nightly_but([1280, 840, 400], 400))
 def test_no_cell_of_a_policy_prints_over_the_next(chromium, tmp_path, width):
     report = samples.judged()
     tpr = {"check": "tpr", "fpr": 0.01, "limit": 0.05, "value": 0.014, "low": 0.01, "high": 0.151}
@@ -136,7 +153,10 @@ def test_no_cell_of_a_policy_prints_over_the_next(chromium, tmp_path, width):
         assert re.findall(r'<pre class="seen">(.*?)</pre>', finished.stdout, re.DOTALL) == ["[]"]
 
 
-@pytest.mark.parametrize("sample", [samples.two_models, made_bounds.leakage, made_protected.means, made_designs.exact])
+PRINTED = [samples.two_models, made_bounds.leakage, made_protected.means, made_designs.exact]
+
+
+@pytest.mark.parametrize("sample", nightly_but(PRINTED, samples.two_models, made_designs.exact))
 def test_prints(chromium, tmp_path, sample):
     sample().to_html(tmp_path / "page.html")
     pdf = tmp_path / "page.pdf"
