@@ -38,7 +38,8 @@ os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no work
 TORCH = find_spec("torch") is not None
 collect_ignore = [] if TORCH else ["networks"]
 
-settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=60)
+N_EXAMPLES = int(os.environ.get("LEAKSCOPE_EXAMPLES", "30"))  # of hypothesis; .ci/nightly takes more
+settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=N_EXAMPLES)
 settings.load_profile("same every time")
 
 

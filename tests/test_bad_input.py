@@ -456,8 +456,8 @@ def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
     "words",
     [
         "two.csv",
-        "constant.csv --noise-scale 0.5",
-        "twice.csv",
+        pytest.param("constant.csv --noise-scale 0.5", marks=pytest.mark.slow),
+        pytest.param("twice.csv", marks=pytest.mark.slow),
         "script.csv",
         nightly("script.csv --statistic quantiles --k 20 --noise-scale 20"),
         "constant.csv --statistic covariance --noise-scale 0.5",

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -96,7 +96,20 @@ def top_level_imports(tree: ast.Module) -> Iterator[str]:
             yield from imports(ast.Module([node], []))
 
 
-every_file = pytest.mark.parametrize("name", SOURCES)
+def every_file(check: Callable[[str], None]) -> Callable[[], None]:
+    """Turn a check of a file into one test of all files, which names those that are wrong."""
+
+    def test() -> None:
+        wrong = []
+        for name in SOURCES:
+            try:
+                check(name)
+            except AssertionError as error:
+                wrong.append(f"{name}: {error}")
+        assert wrong == []
+
+    test.__doc__ = check.__doc__
+    return test
 
 
 @every_file

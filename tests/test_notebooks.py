@@ -58,6 +58,7 @@ def test_a_notebook_runs_and_draws_the_picture_of_the_page(paper):
     assert np.abs(drawn - shown).mean() < (3 if as_kept else 15)
 
 
+@pytest.mark.slow
 def test_without_sliders_the_values_of_the_first_cell_are_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     names = notebooks.executed("lowy2024")

@@ -19,7 +19,7 @@ from jaxtyping import _import_hook, config, jaxtyped
 
 Function = Callable[..., Any]
 executed = beartype(conf=BeartypeConf(is_pep484_tower=True))
-CALLS_PER_TEST = math.inf if os.environ.get("LEAKSCOPE_CHECK_EVERY_CALL") == "1" else 5
+CALLS_PER_TEST = math.inf if os.environ.get("LEAKSCOPE_CHECK_EVERY_CALL") == "1" else 2
 n_tests_begun = 0  # counted by a fixture in conftest.py
 
 

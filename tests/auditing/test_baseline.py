@@ -369,7 +369,7 @@ class TestInputsOfNetworks:
 
     def test_fields(self):
         rng = np.random.default_rng(0)
-        fields = {"ids": rng.integers(50, size=(400, 6)), "image": rng.normal(size=(400, 3, 8, 8))}
+        fields = {"ids": rng.integers(50, size=(400, 6)), "image": rng.normal(size=(400, 3, 4, 4))}
         assert not self.of(fields).found
         assert self.of(fields | {"image": fields["image"] + 0.5 * self.MEMBER[:, None, None, None]}).found
         mask = (rng.random((400, 6)) < np.where(self.MEMBER, 0.9, 0.5)[:, None]).astype(int)

@@ -14,6 +14,7 @@ from leakscope.auditing.setup import draw, wanted
 from leakscope.plans import AuditPlan, ModelPlan
 from leakscope.releases.estimator import Estimator, from_spec
 from leakscope.runtime.observe import Execution, observe
+from tests.marks import nightly
 
 TREE = ModelPlan(spec="sklearn.tree:DecisionTreeClassifier", name="tree")
 SHORT = ModelPlan(spec="sklearn.linear_model:LogisticRegression", name="short", set={"max_iter": 2})
@@ -175,7 +176,9 @@ class TestAttacksThatCannotRun:
     def test_attacks_that_were_not_named_are_left_out(self):
         assert len(list(cost(plan(self.MARGINS, n=4, attacks=("default",))))) >= 2
 
-    @pytest.mark.parametrize(("attack", "model"), [("lira", TREE), ("loss", MARGINS), ("gradient_norm", TREE)])
+    @pytest.mark.parametrize(
+        ("attack", "model"), [("lira", TREE), nightly("loss", MARGINS), nightly("gradient_norm", TREE)]
+    )
     def test_the_same_where_an_attribute_is_guessed(self, tmp_path, attack, model):
         x = np.random.default_rng(0).integers(3, size=(60, 3))
         frame = pd.DataFrame(x, columns=["a", "b", "secret"]).assign(label=x.sum(axis=1) % 2)

@@ -22,6 +22,7 @@ from leakscope.plans.limits import Limit
 from leakscope.plans.policies import policy_of
 from leakscope.releases.structure import Structure, structure_of
 from tests.levels import allowed, sizes
+from tests.marks import nightly
 
 AUC = policy_of({"limits": ["auc=0.6"]})
 (LIMIT,) = AUC.parsed_limits
@@ -213,7 +214,7 @@ def test_records_on_both_sides_are_a_question_and_nothing_but_such_records_an_er
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(("limit", "n_audits"), [*sizes(100, "auc", full=400), *sizes(100, "accuracy", full=400)])
+@pytest.mark.parametrize(("limit", "n_audits"), [*sizes(100, "auc", full=400), nightly("accuracy", 400)])
 def test_wrong_verdicts_are_rare(limit, n_audits):
     """Audits of 4 models whose strongest of 3 attacks is exactly at the limit: both verdicts would be wrong.
 

@@ -59,6 +59,7 @@ def test_bad_attributes_are_refused_in_one_line(table, monkeypatch, capfd, words
     refused(caller(monkeypatch, capfd)(f"audit --data people.csv --label pay {words} {TREE}"), line)
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_people_with_several_rows_count_once(table, monkeypatch, capfd) -> None:
     frame = pd.read_csv("people.csv").drop(columns="holes")
     frame.assign(person=np.arange(80) // 4).to_csv("visits.csv", index=False)

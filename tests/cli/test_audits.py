@@ -451,6 +451,7 @@ class TestOtherSources:
         assert left.code == 2
         assert Report.from_json("leakscope-report/report.json").about.releases[0].targets == 16
 
+    @pytest.mark.slow
     def test_a_folder_of_signals(self, leakscope):
         rng = np.random.default_rng(0)
         member = rng.random((1200, 4)) < 0.5

@@ -40,6 +40,7 @@ def result(folder: str) -> str:
     return of_the_result(Path(folder, "report.json").read_text())
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakscope) -> None:
     fit = "fit plan.toml --store made --n-jobs 1 --chunks"
     for chunks, there in (("0..2", 3), ("5", 4), ("3..7", 8)):
@@ -58,6 +59,7 @@ def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakscope) -> Non
     assert (facts.reused, facts.made) == (32, 0)
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_finished_models_alone_are_audited_and_the_page_says_so(leakscope) -> None:
     leakscope("fit plan.toml --store made --n-jobs 1 --chunks 1..3")
     none = leakscope("audit plan.toml --store made --partial --out out")

@@ -9,6 +9,7 @@ import pytest
 from tests.libraries.__main__ import load_calls
 from tests.libraries.natural import CALLS, WrongResult, finds_a_leak, finds_no_leak, in_new_folder, people
 from tests.libraries.table import FIRST, LAST, PAGE, page, rows_of
+from tests.marks import nightly
 
 load_calls()
 
@@ -53,10 +54,10 @@ def test_the_page_is_made_of_the_results():
 @pytest.mark.parametrize(
     "name",
     [
-        "forest_on_mixed_frame",
+        pytest.param("forest_on_mixed_frame", marks=pytest.mark.slow),
         "tfidf_on_list_of_texts",
-        "sample_weights_in_a_function",
-        "independent_scores_do_not_accuse",
+        nightly("sample_weights_in_a_function"),
+        nightly("independent_scores_do_not_accuse"),
     ],
 )
 def test_calls_without_further_libraries_run_here_too(name):

@@ -335,6 +335,7 @@ def settings():
 
 
 class TestTable1:
+    @pytest.mark.slow
     def test_claims(self, settings):
         """A claim that is true differs with probability .003 at most, one of 27 with .08; the seed is fixed."""
         known = printed("azize2024")["table1"]
@@ -346,6 +347,7 @@ class TestTable1:
         assert {key for key, verdict in verdicts.items() if verdict == "differs"} <= similar
         assert verdicts["subsampling_leaks_less"] == "agrees"
 
+    @pytest.mark.slow
     def test_our_formulas(self, settings):
         """The mixture, and m* cos^2 of 60 degrees for a similar point; four standard errors of 6 numbers: 4e-4."""
         rows = settings.numbers.query("panel == 'rows'")

@@ -225,6 +225,7 @@ CASES = [
 CASES = [CASES[3], *(nightly(*case) for case in CASES[:3])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("figure", "axis", "values", "holds"), CASES, ids=["6", "3", "4", "5"])
 def test_figures_at_two_places(monkeypatch, figure, axis, values, holds):
     """The claims that a few data sets decide, of 80 records where they need 200^2 pairs; and a picture that needs the

@@ -235,7 +235,7 @@ def test_streams_have_names():
 
 # Each with parameters small enough to be quick.
 SMALLER = [
-    ("izzo2022/figure1", {"n": 6}),
+    nightly("izzo2022/figure1", {"n": 6}),
     ("sablayrolles2019/figure1", {"n": 20, "d": 40}),
     nightly("izzo2022/figure2", {"n": 2000}),
     nightly("azize2024/figure2", {"n": 50, "d": 80}),

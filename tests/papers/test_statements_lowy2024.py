@@ -253,6 +253,7 @@ def test_the_success_that_the_text_on_figure_2_prints():
 # --- The simulations --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_larger_n_does_not_make_the_ratio_to_epsilon_smaller():
     """Section 3 on Figure 2 expects smaller ratios for n above 6. They are the same at n = 10, with epsilon(X) = 10.
 

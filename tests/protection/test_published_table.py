@@ -27,6 +27,7 @@ from leakscope.protection.published_table import (
 from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import PublishedTable
+from tests.marks import nightly
 
 LEVELS = {"sector": ["care", "trade", "mining"], "sex": ["f", "m"]}
 
@@ -113,7 +114,7 @@ class TestRelease:
         ("design", "words"),
         [
             ("half", {"promise": "drawn", "ledger": None}),
-            ("half", {"promise": "drawn", "ledger": None, "noise": "norm"}),
+            pytest.param("half", {"promise": "drawn", "ledger": None, "noise": "norm"}, marks=pytest.mark.slow),
             ("per-instance", {"design": "per-instance", "promise": "file", "noise_scale": 4.0}),
         ],
     )
@@ -162,17 +163,22 @@ class TestRelease:
 
 
 class TestErrors:
+    @pytest.mark.parametrize(("n_releases", "least", "wrong_by"), [(2_000, 0.925, 0.085), nightly(20_000, 0.942, 0.03)])
     @pytest.mark.parametrize("total", [None, 1000])
-    def test_deviation_and_interval_are_those_of_the_published_numbers(self, total: int | None) -> None:
-        """20,000 releases of the same counts: 95 % intervals, whole as the counts are, hold in at least 94.2 % (five
-        standard errors), deviations to 3 % (five standard errors and the rounding). A false alarm has probability 1e-5.
+    def test_deviation_and_interval_are_those_of_the_published_numbers(
+        self, total: int | None, n_releases: int, least: float, wrong_by: float
+    ) -> None:
+        """Releases of the same counts: 95 % intervals, whole as the counts are, hold in at least 94.2 % of 20,000 or
+        92.5 % of 2,000 (five standard errors), deviations to 3 % or 8.5 % (five standard errors and the rounding).
+
+        A false alarm has probability 1e-5. In 9 of 10 cases 20,000 find a coverage of 94.0 %, 2,000 one of 91.7 %.
         """
         rng = np.random.default_rng(1)
         truth = np.array([[500, 300], [150, 50]])
         deviation = np.array([[4.0, 4.0], [8.0, 2.0]])
         levels = (("a", "b"), ("c", "d"))
         values = {}
-        for _ in range(20_000):
+        for _ in range(n_releases):
             noisy = truth + deviation * rng.standard_normal((2, 2))
             counts = Counts(("x", "y"), levels, noisy, 1.0, np.square(deviation))
             table = published_table(counts, total=total, n_records=None)
@@ -186,9 +192,9 @@ class TestErrors:
                 assert np.ptp(value) == 0
                 assert stated[0] == 0
                 continue
-            assert value.mean() == pytest.approx(exact[cell], abs=5 * stated[0] / np.sqrt(20_000))
-            assert value.std() == pytest.approx(stated[0], rel=0.03)
-            assert np.mean((low <= exact[cell]) & (exact[cell] <= high)) >= 0.942
+            assert value.mean() == pytest.approx(exact[cell], abs=5 * stated[0] / np.sqrt(n_releases))
+            assert value.std() == pytest.approx(stated[0], rel=wrong_by)
+            assert np.mean((low <= exact[cell]) & (exact[cell] <= high)) >= least
             assert np.all(low == np.floor(low)) & np.all(high == np.ceil(high))
 
     def test_the_total_is_taken_out_as_least_squares_do(self) -> None:

@@ -128,6 +128,7 @@ def accuracy_of_the_best_attacker(table: np.ndarray, record: int, n_games: int =
 
 
 class TestLeaveOneOut:
+    @pytest.mark.slow
     def test_nobody_is_right_more_often_than_promised_and_the_promise_is_no_larger_than_needed(self, ledger) -> None:
         made = release(ledger, MEAN, TABLE)
         table = whitened(made)

@@ -275,6 +275,7 @@ def holds_a_record(value, records, seen):
     return holds_a_record(getattr(value, "__dict__", {}), records, seen)
 
 
+@pytest.mark.slow
 def test_no_class_of_which_it_is_said_keeps_records():
     """Fit the classes of scikit-learn that are said to keep no records, and look for rows of the data in them."""
     x, y = small_data()

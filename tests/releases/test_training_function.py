@@ -17,6 +17,7 @@ from leakscope.data import from_arrays
 from leakscope.releases.estimator import Estimator
 from leakscope.releases.factory import release_from, release_of
 from leakscope.releases.training_function import TrainingFunction, trains
+from tests.marks import slow_but
 from tests.releases.user_functions import fit_tree, fit_tree_without_seed
 
 N = 60
@@ -169,7 +170,7 @@ class TestStored:
 
 
 class TestAudits:
-    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize("n_jobs", slow_but([1, 2], 1))
     def test_a_closure_is_audited_in_worker_processes_too(self, n_jobs):
         n_trees = 30
         report = ls.audit(

@@ -225,6 +225,7 @@ class TestHeadline:
         assert "different games (signals, scores)" in text.replace("half split", "signals")
         assert "The interval of scores is over the records of its models" in text
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     @pytest.mark.parametrize("n_pairs", sizes(20, full=200))
     def test_two_audits_of_the_same_leak_seldom_differ(self, n_pairs):

@@ -130,6 +130,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
 FAST = ("gap", "information", "cells", "attribute", "leave-one-out, public", "per-instance, owner", "dp, owner")
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("name", nightly_but(MADE, *FAST))
 def test_other_phrases_change_the_words_of_a_report_and_nothing_else(name, marked) -> None:
     make = MADE[name]
@@ -150,6 +151,7 @@ def test_other_phrases_change_no_gate(marked) -> None:
     assert (exit_code(report, limits), len(failures(report, limits))) == before
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("make", [made_protected.compared, nightly(made_protected.means), made_protected.no_noise])
 def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Report]) -> None:
     """Which columns there are, and how they are aligned, is decided by their keys."""

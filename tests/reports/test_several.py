@@ -19,6 +19,7 @@ def text(report: Report) -> str:
     return " ".join(report.table().split())
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize("owner", [False, True])
 @pytest.mark.parametrize("design", DESIGNS)
 class TestSeveral:
@@ -53,6 +54,7 @@ def test_a_single_statistic_has_no_word_of_several() -> None:
 
 
 class TestOtherDesigns:
+    @pytest.mark.usefixtures("without_charts")
     def test_each_is_named_and_no_joint_number_is_promised(self) -> None:
         half = {"design": "half", "date": "", "number": 1, "digest": "cd" * 32}
         report = with_others(OTHER, half)

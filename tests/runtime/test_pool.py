@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from leakscope.runtime import pool
 from leakscope.runtime.cluster import WorkerKilled
+from tests.marks import slow_but
 
 # tasks are defined inside the tests: they travel to the workers by value, as the test modules cannot be imported
 
@@ -82,7 +83,7 @@ def test_one_worker_for_each_core_that_may_be_used_unless_said(monkeypatch):
     assert pool.workers(3) == 3
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", slow_but([1, 2], 1))
 def test_one_blas_thread_inside(n_jobs):
     """In a process of its own, where BLAS would otherwise use two threads."""
     code = f"""

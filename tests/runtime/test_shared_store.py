@@ -26,6 +26,7 @@ from leakscope.runtime.observe import Execution, Tally, observe
 from leakscope.runtime.places import ObjectStore
 from leakscope.runtime.store import Store
 from tests.cli.calling import caller
+from tests.marks import slow_but
 from tests.results import of_the_result
 from tests.runtime.test_observe import MEMBER, POINTS, Plain
 
@@ -41,7 +42,7 @@ def seen(store: str, release: Plain | None = None) -> tuple[np.ndarray, Tally]:
     return observe(release or Plain([]), POINTS, MEMBER, ("loss",), execution=execution)["loss"], execution.tally
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=slow_but(["memory", "s3"], "memory"))
 def url(request: pytest.FixtureRequest) -> str:
     if request.param == "s3":
         request.getfixturevalue("s3")

@@ -28,6 +28,7 @@ from leakscope.runtime.observe import Execution
 from leakscope.runtime.places import LocalFolder, ObjectStore
 from leakscope.runtime.retries import WAITS
 from leakscope.runtime.store import Collected, Saved, Store, key
+from tests.marks import slow_but
 from tests.s3_server import ENVIRONMENT, Server
 
 ARRAYS = {"loss": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array(7)}
@@ -37,7 +38,10 @@ OTHER_MACHINE = Machine({**this_machine().facts, "features": ["NEON"]})
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(params=["folder", "file", "memory", "s3", "without links"])
+PLACES = ["folder", "file", "memory", "s3", "without links"]
+
+
+@pytest.fixture(params=slow_but(PLACES, "folder", "file", "memory", "without links"))
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | Path]:
     """A new place of each kind."""
     name = uuid4().hex
@@ -494,6 +498,7 @@ class TestServers:
         assert store.retries == 6
         assert store.ls() == []
 
+    @pytest.mark.slow
     def test_what_does_not_pass_is_one_line_and_loses_nothing(self, s3, store, waits):
         store.save(KEY, ARRAYS)
         s3.tell(refuse=1_000)
@@ -511,6 +516,7 @@ class TestServers:
         assert store.load(KEY) is not None
         assert store.save(key(row=1), ARRAYS).created
 
+    @pytest.mark.slow
     def test_a_slow_one_is_waited_for(self, s3, store, waits):
         s3.tell(slow=0.2)
         assert store.save(KEY, ARRAYS).created
@@ -572,6 +578,7 @@ class TestServers:
             raise AssertionError("not reached")
         assert store.ls() == []
 
+    @pytest.mark.slow
     def test_an_object_is_put_in_one_request(self, s3, store):
         """Larger than what s3fs would put in parts, of which a broken-off upload would leave some."""
         arrays = {"loss": np.zeros(14_000_000)}

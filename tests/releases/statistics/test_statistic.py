@@ -228,6 +228,7 @@ def test_functions_are_known_by_path_and_source():
     assert Fit("mine", Function(local), ()).describe() is None
 
 
+@pytest.mark.slow
 def test_workers_give_the_same():
     statistic = named(f"{HERE}:bootstrap", shape=(D,))
     tasks = [(PLAIN, MEMBER[rows], SEEDS[rows]) for rows in (slice(0, 3), slice(3, 6))]

@@ -53,7 +53,7 @@ def audits() -> dict[str, ls.Report]:
             n_jobs=1,
         ),
         "attribute": ls.audit(
-            {"stump": models["stump"]}, frame_without_ids, labels, attribute="town", n_models=8, n_jobs=1
+            {"stump": models["stump"]}, frame_without_ids, labels, attribute="town", n_models=4, n_jobs=1
         ),
     }
 

@@ -70,6 +70,7 @@ def test_a_rate_without_an_interval_says_why():
     assert row[head].replace("\u202f", " ").endswith(" % (too few models for an interval)")
 
 
+@pytest.mark.usefixtures("without_charts")
 def test_without_a_policy_those_that_reveal_least_come_first():
     report = samples.judged()
     report = replace(report, about=changed(report.about, decisions=[], plan={}))
