@@ -73,7 +73,8 @@ def assert_same_reports(found, expected):
     [
         (6, 300, 2, 50),
         *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((1, 400, 1, 0), (2, 400, 2, 0))),
-        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((8, 1500, 8, 200), (16, 500, 16, 0))),
+        nightly(8, 1500, 8, 200),
+        nightly(16, 500, 16, 0),
     ],
 )
 def test_findings_are_those_in_memory(tmp_path, small_pieces, n_models, n_points, n_targets, n_population):

@@ -299,7 +299,7 @@ def draws(rng: np.random.Generator) -> Iterator[tuple[str, Data, float]]:
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("n_cases", [40, pytest.param(200, marks=pytest.mark.slow), nightly(1000)])
+@pytest.mark.parametrize("n_cases", [40, nightly(1000)])
 def test_the_best_attacker_keeps_the_promise_of_a_left_out_record(n_cases) -> None:
     """In every case, for every unit; nothing is random, so there is no false alarm.
 
