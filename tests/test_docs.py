@@ -51,6 +51,7 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--attack lira --out quick": "--attack lira --out quick --dry-run",
     "--fail-above most_exposed=0.9   # exit code 3": "--fail-above most_exposed=0.9 --dry-run",
     "--n-models 16 --out stronger": "--n-models 4 --out stronger",
+    "--n-models 16 --policy policy.toml": "--n-models 8 --policy policy.toml",
 }
 FAST = ("add-a-method.md", "cheap.md", "coverage.md", "errata.md", "networks.md", "report.md")
 KEY = re.compile(r"\b[a-z]{2,}(?:19|20)\d\d\b")

@@ -196,6 +196,7 @@ def test_an_attribute_has_no_chunks(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_charts")
 def test_a_cluster_has_the_same_bytes(leakscope) -> None:
     try:
         assert leakscope("audit plan.toml --cluster local:2 --out cluster").code == 0

@@ -11,7 +11,7 @@ import pytest
 from docs.picture import screen
 
 from leakscope.reports.comparison import compare
-from tests.marks import nightly_but
+from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_protected, samples
 from tests.reports.abouts import changed
 
@@ -168,7 +168,7 @@ def test_prints(chromium, tmp_path, sample):
     assert len(re.findall(rb"/Type\s*/Page\b", content)) >= 1
 
 
-@pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])
+@pytest.mark.parametrize(("scheme", "is_light"), [("light", True), nightly("dark", False)])
 def test_the_pictures_of_the_docs_are_of_a_light_and_a_dark_screen(chromium, tmp_path, scheme, is_light):
     samples.judged().to_html(tmp_path / "page.html")
     image = screen(tmp_path / "page.html", 400, 300, scheme)
