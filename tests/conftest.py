@@ -6,12 +6,14 @@ import gc
 import os
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import jaxtyping
 import pytest
+import typer.main
 from hypothesis import settings
 
 import tests.typecheck
@@ -34,6 +36,10 @@ jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{test
 for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"):
     os.environ.pop(name, None)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no workers unless a test asks for them
+
+# Typer makes all commands and flags anew for each call, which takes longer than many commands: a process of a user has
+# one call, and the tests have hundreds.
+typer.main.get_command = cache(typer.main.get_command)
 
 TORCH = find_spec("torch") is not None
 collect_ignore = [] if TORCH else ["networks"]
