@@ -298,6 +298,7 @@ VERDICTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", sorted(ITEMS))
 def test_every_statement_of_a_paper_says_where_it_is_and_what_tests_it(paper: str) -> None:
     heads, _, *rows = ITEMS[paper].read_text(encoding="utf-8").strip().splitlines()

@@ -38,6 +38,7 @@ def widths(report, quantity):
     return [each.high - each.low for each in report.findings if each.quantity == quantity and each.attack == "loss"]
 
 
+@pytest.mark.slow
 def test_it_stops_at_the_first_look_that_is_narrow_enough(tmp_path) -> None:
     """The audits of 8, 16 and 32 models, made one by one at the level of a look, say where that is."""
     by_looks = {n: audited(tmp_path / str(n), None, n, confidence=1 - 0.05 / 3) for n in (8, 16, 32)}

@@ -41,6 +41,7 @@ class TestOneSource:
     def false_alarms(self, x, y, n_splits):
         return sum(source_test(x, halves(len(x), seed), y, seed=seed).found for seed in range(n_splits))
 
+    @pytest.mark.slow
     def test_random_splits_of_real_data(self):
         """At most 2.5 % each: more than 2 of 8 has probability 8e-4. A level of 54 % is found in 9 of 10 cases."""
         assert self.false_alarms(X[:200, :10], Y[:200], 8) <= 2

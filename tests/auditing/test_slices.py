@@ -125,6 +125,7 @@ def test_a_target_of_its_own_is_in_no_slice() -> None:
     assert {each.reason.id for each in by_slice(release, LOSS, RATES, 0.95).findings} == {"target_of_its_own"}
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_models", "spread", "n_runs"),
@@ -192,6 +193,7 @@ class TestAudits:
         with pytest.raises(ValueError, match=line):
             ls.audit_scores(np.zeros(member.shape), member, n_jobs=1, slice=slices)
 
+    @pytest.mark.slow
     def test_names_change_no_finding(self) -> None:
         """Byte for byte, and with the same seeds of the fits."""
         plain, named = self.plain(), self.audit(id=self.names)
@@ -202,6 +204,7 @@ class TestAudits:
         assert named.to_json(records=False) == plain.to_json(records=False)
         assert named.to_html(publish=True) == plain.to_html(publish=True)
 
+    @pytest.mark.slow
     def test_the_most_exposed_record_is_named_to_its_owner_alone(self) -> None:
         report = self.audit(id=self.names, unit="person")
         frame = report.records().sort_values(["won", "margin"], ascending=False, kind="stable")

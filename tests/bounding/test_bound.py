@@ -168,6 +168,7 @@ class TestTrainingByEpochs:
         with pytest.raises(ValueError, match=message):
             ls.bound("dpsgd", **words, **self.WORDS)
 
+    @pytest.mark.slow
     def test_the_noise_for_it(self):
         by_steps = MultiplierPlan(sample_rate=0.01, steps=100, advantage=0.2)
         by_epochs = MultiplierPlan(epochs=1, batch_size=10, records=1000, advantage=0.2)

@@ -59,6 +59,7 @@ def test_bad_attributes_are_refused_in_one_line(table, monkeypatch, capfd, words
     refused(caller(monkeypatch, capfd)(f"audit --data people.csv --label pay {words} {TREE}"), line)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pages")
 def test_people_with_several_rows_count_once(table, monkeypatch, capfd) -> None:
     frame = pd.read_csv("people.csv").drop(columns="holes")
@@ -75,10 +76,11 @@ def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> N
         f"audit --data people.csv --label pay --drop holes --attribute sex --dry-run {TREE}"
     )
     assert left.code == 0
-    _, first, imputed, release = left.out.splitlines()
+    _, first, imputed, release, clusters = left.out.splitlines()
     assert first == "people.csv: 80 points, 80 attacked, 0 set aside; sex has 2 values: 160 candidates"
     assert imputed.startswith("imputation, without any release: 4 models, ")
     assert release.startswith("DecisionTreeClassifier: 4 models, ")
+    assert clusters.startswith("DecisionTreeClassifier on a cluster: ")
     assert not (table / "leakscope-report").exists()
 
 

@@ -40,6 +40,7 @@ def result(folder: str) -> str:
     return of_the_result(Path(folder, "report.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pages")
 def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakscope) -> None:
     fit = "fit plan.toml --store made --n-jobs 1 --chunks"
@@ -123,6 +124,7 @@ spec = "sklearn.tree:DecisionTreeClassifier"
 )
 
 
+@pytest.mark.slow
 def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakscope, monkeypatch) -> None:
     """Written four models at a time, and read 20 points at a time."""
     Path("plan.toml").write_text(SIGNALS)

@@ -79,6 +79,7 @@ def test_average_precision_is_that_of_scikit_learn(inside, decimals):
     assert average_precision(one, inside=inside).value == pytest.approx(each[0])
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize("distance", [0.0, 1.0, 2.5])

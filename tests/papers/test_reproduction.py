@@ -335,6 +335,7 @@ def test_a_document_from_before_parameters_is_the_same_run(found):
     assert found.same_run(document)
 
 
+@pytest.mark.slow
 def test_claims_of_a_run_with_other_values_are_an_empty_table(tmp_path):
     ls.reproduce("izzo2022/figure1", quick=True, set={"n": 6}, out=tmp_path / "out")
     assert len(pd.read_csv(tmp_path / "out" / "claims.csv")) == 0

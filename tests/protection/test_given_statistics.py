@@ -86,6 +86,7 @@ def test_the_same_that_is_declared_is_an_assumption_of_the_certificate(tmp_path:
     assert "chosen without looking at the data" in PHRASES["statistic_fixed_beforehand"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["leave-one-out", "per-instance", "half"])
 @pytest.mark.parametrize("statistic", [np.ptp, "numpy:ptp", Linear("mean", Columns())])
 def test_so_is_a_function(tmp_path: Path, design: str, statistic: Any) -> None:

@@ -170,6 +170,7 @@ class TestStored:
 
 
 class TestAudits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", slow_but([1, 2], 1))
     def test_a_closure_is_audited_in_worker_processes_too(self, n_jobs):
         n_trees = 30
@@ -179,6 +180,7 @@ class TestAudits:
         )  # fmt: skip
         assert max(f.low or 0 for f in report.findings if f.quantity == "accuracy") > 0.6
 
+    @pytest.mark.slow
     def test_references_of_a_trained_model(self):
         model = LogisticRegression(C=100.0).fit(X[:30], Y[:30])
         report = ls.audit_model(

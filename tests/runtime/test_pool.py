@@ -36,6 +36,7 @@ def test_the_same_bytes_with_one_worker_and_with_two():
     assert {n: array.tobytes() for n, array in alone.items()} == {n: array.tobytes() for n, array in together.items()}
 
 
+@pytest.mark.slow
 def test_a_slow_task_does_not_hold_back_the_others():
     """Results come in order of completion, each with its own number."""
 

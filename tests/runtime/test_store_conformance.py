@@ -475,6 +475,7 @@ class TestServers:
     def store(self, s3: Server, waits: list[float]) -> Store:
         return Store(f"s3://bucket/{uuid4().hex}", waits.append)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "told",
         [

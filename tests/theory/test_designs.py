@@ -471,6 +471,7 @@ def check_neighbours(statistic: str, n_pairs: int, seed: int) -> float:
     return largest
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_pairs", [12, nightly(300)])
 @pytest.mark.parametrize("statistic", [*BOUNDED, "median"])

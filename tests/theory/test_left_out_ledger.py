@@ -360,6 +360,7 @@ def largest_variation(first: Version, second: list[Version], n_all: int, of: Ver
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_cases", [25, nightly(400)])
 def test_versions_with_other_units_keep_the_promise(n_cases) -> None:

@@ -363,6 +363,7 @@ class TestTheTheory:
     a case, less than 1 % a case. The seeds are fixed.
     """
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", nightly_but(CASES, "half"))
     def test_scores_and_rates_are_those_of_the_curves(self, name):
         (z, gamma, rho), (outside, inside) = CASES[name], played(name)

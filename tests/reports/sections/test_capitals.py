@@ -58,6 +58,7 @@ def audits() -> dict[str, ls.Report]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["several", "varied", "alone", "trained", "attribute"])
 def test_no_name_gets_a_capital(kind):
     report = audits()[kind]
