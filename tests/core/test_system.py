@@ -121,6 +121,8 @@ def test_processes_are_started_where_signals_cannot_be_blocked(monkeypatch):
 @pytest.mark.parametrize("can_block", [True, False])
 def test_ctrl_c_waits_until_the_processes_are_started(can_block, monkeypatch):
     """Also if a thread hears it that began before: an interrupted start leaves workers without their task."""
+    # a process that a shell has started in the background ignores Ctrl-C
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     if not can_block:
         monkeypatch.delattr("signal.pthread_sigmask")
     done, began = threading.Event(), []
@@ -133,9 +135,22 @@ def test_ctrl_c_waits_until_the_processes_are_started(can_block, monkeypatch):
 
     listener = threading.Thread(target=done.wait)
     listener.start()
-    with pytest.raises(KeyboardInterrupt):
-        start_a_worker()
-    done.set()
-    listener.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start_a_worker()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        done.set()
+        listener.join()
     assert began == ["a worker"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_who_ignores_ctrl_c_goes_on_ignoring_it():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with system.without_ctrl_c():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

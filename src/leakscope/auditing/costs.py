@@ -132,8 +132,9 @@ def _three_digits(value: float) -> str:
 
 
 def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Iterator[str]:
-    """Estimate models, time and disk of a plan, a line each; one model of each release is fitted for it.
+    """Estimate models, time and disk of a plan, a line each.
 
+    One model of each release is fitted for it, and another of a quarter of the records, which shows how the time grows.
     Of DP-SGD a few steps are run, and their cost is extrapolated. A user-supplied training loop cannot be cut short and
     runs to its end.
 
