@@ -203,3 +203,16 @@ def test_small_audits_are_measured_by_the_benchmark(tmp_path):
     assert 0 < row["peak_bytes"] < 2e9
     assert json.loads(json.dumps(row)) == row
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", [3, 30])
+def test_what_cannot_be_is_refused_wherever_it_stands(tmp_path, small_pieces, place):
+    """Of the population (the first 10 points), too, which the attack by the loss does not read."""
+    signals = signals_of(1, 4, 60, 4, n_population=10)
+    loss = np.array(signals.array("loss"))
+    loss[2, place] = np.nan
+    member, is_target = signals.game.member, signals.game.is_target_point
+    with ls.write_blocks(tmp_path / "signals", n_models=4) as write:
+        write(member.T, {"loss": loss.T}, is_target_point=is_target)
+    with pytest.raises(ValueError, match=rf"signals, points {0 if place < 10 else 10} to {9 if place < 10 else 59}: "):
+        ls.audit_signals(tmp_path / "signals", attacks=["loss"])

@@ -79,8 +79,9 @@ def judge_blocks(
         )
     if table is not None:
         table.unlink(missing_ok=True)  # that of an earlier audit, if this one has none
-    for _ in signals.target_blocks(signals.names):  # what is wrong is said before the first attack
-        pass
+    for blocks in (signals.target_blocks, signals.population_blocks):
+        for _ in blocks(signals.names):  # what is wrong is said before the first attack
+            pass
     findings: list[Finding] = []
     curves = []
     with temporary.folder(tmp) as folder, _full_disk_in_one_line(folder), ExitStack() as of_best:

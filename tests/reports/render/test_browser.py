@@ -31,17 +31,20 @@ QUIET = (
     "--enable-logging=stderr",
     "--virtual-time-budget=4000",
 )
-PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title>
-{frames}<script>
-for (const frame of document.querySelectorAll("iframe")) frame.onload = function () {{
-  var page = this.contentDocument, root = page.documentElement;
+# the function is there before the first frame is loaded
+PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title><script>
+function look(frame) {{
+  var page = frame.contentDocument, root = page.documentElement;
   var handle = page.querySelector("#findings .sort");
   if (handle) handle.click();
-  this.nextElementSibling.textContent = JSON.stringify([root.scrollWidth, root.clientWidth,
+  frame.nextElementSibling.textContent = JSON.stringify([root.scrollWidth, root.clientWidth,
     page.scripts.length, page.querySelectorAll("#findings th[aria-sort]").length]);
-}};
-</script>"""
-FRAME = '<iframe src="page.html" style="border:0;width:{width}px;height:800px"></iframe><pre class="seen"></pre>'
+}}
+</script>{frames}"""
+FRAME = (
+    '<iframe src="page.html" onload="look(this)" style="border:0;width:{width}px;height:800px"></iframe>'
+    '<pre class="seen"></pre>'
+)
 WIDTHS = (1280, 400)
 
 
@@ -126,15 +129,14 @@ def test_a_comparison_fits_a_phone(chromium, tmp_path, pair):
     assert all(int(scroll) <= int(client) and int(scripts) == 1 for scroll, client, scripts, _ in seen)
 
 
-OVERPRINTED = """<!doctype html><meta charset="utf-8"><title>probe</title>
-{frames}<script>
-for (const frame of document.querySelectorAll("iframe")) frame.onload = function () {{
-  var page = this.contentDocument;
+OVERPRINTED = """<!doctype html><meta charset="utf-8"><title>probe</title><script>
+function look(frame) {{
+  var page = frame.contentDocument;
   for (const closed of page.querySelectorAll("details")) closed.open = true;
   var wide = [...page.querySelectorAll("td, th")].filter(cell => cell.scrollWidth > cell.clientWidth + 1);
-  this.nextElementSibling.textContent = JSON.stringify(wide.map(cell => cell.textContent));
-}};
-</script>"""
+  frame.nextElementSibling.textContent = JSON.stringify(wide.map(cell => cell.textContent));
+}}
+</script>{frames}"""
 
 
 @pytest.mark.parametrize("width", nightly_but([1280, 840, 400], 400))
