@@ -162,7 +162,9 @@ class TestLeaveOneOut:
         one = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", ledger=tmp_path / "one", games=0)
         (scale,) = {each.noise.scale for each in four.statistics.values()}
         assert 0.85 < scale / (2 * one.noise.scale) < 1.15  # two digits each; for one number the bound is exact
-        assert len({float(each.value[0]) for each in four.statistics.values()}) == 4  # noise of their own
+        # noise of their own: on a grid of 1,024 steps to the scale two of them are equal in 2 of 1,000 runs, and two
+        # pairs, or three, in fewer than 1 of 100,000
+        assert len({float(each.value[0]) for each in four.statistics.values()}) >= 3
 
     def test_weights(self, ledger, tmp_path) -> None:
         mean = {**MEAN, "weight": 1}

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from jaxtyping import Bool, Int, Num
@@ -321,7 +322,30 @@ class BlockSignals:
         return sorted(stored)
 
 
-class BlockWriter:
+class SignalsWriter(ABC):
+    """Writes a folder of signals; as a context it is finished at the end, and abandoned after an error."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Finish the folder; without this it is not taken."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End without finishing the folder."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+
+class BlockWriter(SignalsWriter):
     """Writes signals point by point; see `write_blocks`."""
 
     def __init__(self, folder: Path, n_models: int, n_targets: int) -> None:
@@ -384,17 +408,6 @@ class BlockWriter:
         """Close the files of a folder that was not finished."""
         for file in self._files.values():
             file.close()
-
-    def __enter__(self) -> BlockWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
 
 
 @known_keywords()

@@ -13,13 +13,12 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
 from jaxtyping import Bool, Num
 
-from leakscope.core.block_signals import BLOCK, array_header, finish, new_folder
+from leakscope.core.block_signals import BLOCK, SignalsWriter, array_header, finish, new_folder
 from leakscope.core.system import open_new
 
 Array = np.ndarray
@@ -27,7 +26,7 @@ MEMORY = 1 << 28  # bytes of signals that are kept before they are written
 _FLOAT = np.dtype(np.float32)
 
 
-class ModelWriter:
+class ModelWriter(SignalsWriter):
     """Writes signals model by model to a folder that `BlockSignals` reads.
 
     Parameters
@@ -121,17 +120,6 @@ class ModelWriter:
             with self._new("labels", (), np.dtype(np.int64)) as file:
                 file.truncate(file.tell() + 8 * self.n_points)
         finish(self.folder, self.n_models, self.n_points, self.n_targets)
-
-    def __enter__(self) -> ModelWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.abandon()
 
     def abandon(self) -> None:
         """Remove what was written."""
