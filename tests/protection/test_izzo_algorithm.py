@@ -158,7 +158,7 @@ class TestRelease:
         for algorithm in (SOUND, PRINTED):
             first, again = wrapped(X, algorithm), wrapped(X, algorithm)
             assert first.sigma.tolist() == again.sigma.tolist()
-            assert (first.value != again.value).any()  # one of three is equal in a run of some 1,000: they lie on a grid
+            assert (first.value != again.value).any()  # one of three may be equal: they lie on a grid
             assert not first.seeded
 
     @pytest.mark.parametrize("statistic", ["sum", "covariance", "quantiles", "ols"])

@@ -68,7 +68,7 @@ def half_split(
     >>> half_split(10, 4).member.sum(axis=1).tolist()
     [5, 5, 5, 5]
     >>> half_split(10, 4, sample=3).target_points.tolist()
-    [1, 2, 6]
+    [1, 4, 8]
     """
     count("n_models", n_models)
     unit = _units(n_points, group)
