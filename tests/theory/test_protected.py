@@ -337,7 +337,7 @@ class TestWrongUse:
         words = {"promise": "drawn", "eta": 0.1, "games": 0}
         secure, seeded, again = (ls.protect("mean", self.ROWS, seed=seed, **words) for seed in (None, 3, 3))
         assert (seeded.value == again.value).all()
-        assert (secure.value != seeded.value).all()
+        assert (secure.value != seeded.value).any()  # one of them may be equal: they lie on a grid
         assert [each.certificate.about.insecure_seed for each in (secure, seeded)] == [False, True]
         told = [
             "not for publication" in " ".join(each.certificate.table().lower().split()) for each in (secure, seeded)
