@@ -57,7 +57,7 @@ def test_clusters_and_the_network(monkeypatch):
     """13 numbers of 8 bytes and a label a record; three signals of 4 bytes a record and model."""
     _, line, _ = of_fits(monkeypatch, 60.0, 20.0)
     assert line == (
-        "tree on a cluster: 10 min with 10 workers, 60 s with 100 workers, 19.9 kB of data to each worker, "
+        "tree on a cluster: about 10 min with 10 workers, about 60 s with 100 workers, 19.9 kB of data to each worker, "
         "214 kB of signals to the store"
     )
     assert 178 * (13 + 1) * 8 == 19_936

@@ -75,7 +75,9 @@ class Fit:
     def on_clusters(self, name: str, n_models: int, data_bytes: int) -> str:
         """Say what the same models take on clusters of `CLUSTERS` workers."""
         times = [
-            f"{_duration(self.seconds * math.ceil(n_models / n))} with {n} workers" for n in CLUSTERS if n <= n_models
+            f"about {_duration(self.seconds * math.ceil(n_models / n))} with {n} workers"
+            for n in CLUSTERS
+            if n <= n_models
         ]
         sent = f"{_size(data_bytes)} of data to each worker, {_size(self.n_bytes * n_models)} of signals to the store"
         return f"{name} on a cluster: {', '.join([*times, sent])}"

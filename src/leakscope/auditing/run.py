@@ -246,15 +246,7 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     yield from identifier_notes(points)
     yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
-    game = settings[0].game
-    if game.sampled_from is not None:
-        n = game.n_target_points if points.group is None else len(np.unique(points.group[game.target_points]))
-        yield (
-            f"The attacked records are a random sample of {n:,} of {game.sampled_from:,}. Numbers, intervals and the "
-            "most exposed record are about the sample. The average over all of a quantity from 0 to 1, as the rate at "
-            "which a fixed attack is right, differs from that of the sample by at most "
-            f"{sampling_error(n, game.sampled_from, confidence):.2g} (confidence {confidence:g}; Serfling 1974)"
-        )
+    yield from _note_of_sample(points, settings[0].game, confidence)
     yield from store_notes([audited.release for audited in settings], execution)
     for audited in settings:
         if _own_layers_unseen(audited):
@@ -262,6 +254,19 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
                 f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer "
                 "and nothing else passes this audit; check in its code that every layer is clipped"
             )
+
+
+def _note_of_sample(points: Points, game: Game, confidence: float) -> Iterator[str]:
+    """Yield how far all records may be from those that were drawn to be attacked."""
+    if game.sampled_from is None:
+        return
+    n = game.n_target_points if points.group is None else len(np.unique(points.group[game.target_points]))
+    yield (
+        f"The attacked records are a random sample of {n:,} of {game.sampled_from:,}. Numbers, intervals and the most "
+        "exposed record are about the sample. The average over all of a quantity from 0 to 1, as the rate at which a "
+        "fixed attack is right, differs from that of the sample by at most "
+        f"{sampling_error(n, game.sampled_from, confidence):.2g} (confidence {confidence:g}; Serfling 1974)"
+    )
 
 
 def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:

@@ -156,8 +156,8 @@ def without_ctrl_c() -> Iterator[None]:
             yield
         return
     resource_tracker.ensure_running()  # it would lift the mask if it were started later, together with a worker
-    before = mask(signal.SIG_BLOCK, {signal.SIGINT})
     with _ctrl_c_later():
+        before = mask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
         finally:

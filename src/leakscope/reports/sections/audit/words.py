@@ -89,8 +89,9 @@ def facts(results: Sequence[Result]) -> list[str]:
     about = results[0].about
     n_records = {result.facts.target_points for result in results}
     most = several(max(n_records), about.unit)
-    if len(results) and results[0].facts.sampled_from is not None:
-        most = f"a random sample of {count(max(n_records))} of {several(results[0].facts.sampled_from, about.unit)}"
+    sampled_from = results[0].facts.sampled_from  # one sample is drawn for all models
+    if sampled_from is not None:
+        most = f"a random sample of {count(max(n_records))} of {several(sampled_from, about.unit)}"
     line = [
         "Membership audit",
         most if len(n_records) == 1 else f"up to {most}",
