@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from joblib.externals.loky import ProcessPoolExecutor as Loky
 from leakscope.core import seeds
 from leakscope.runtime import cluster as cluster_module
 from leakscope.runtime import execution as execution_module
-from leakscope.runtime.cluster import ALLOWED, check_address, connected
+from leakscope.runtime.cluster import ALLOWED, Engine, WorkerKilled, check_address, connected
 from leakscope.runtime.execution import Execution
 from leakscope.runtime.observe import observe
 from leakscope.runtime.store import Store
@@ -149,13 +149,68 @@ def test_a_worker_that_is_killed_once_is_replaced(where, tmp_path, request) -> N
 def test_rows_that_kill_each_worker_are_named(where, tmp_path, request) -> None:
     release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=9)
     words: dict[str, Any] = {"n_jobs": 2} if where == "here" else {"cluster": request.getfixturevalue("dask")}
-    with pytest.raises(OSError, match="two processes were killed while they made models 3 to 5") as line:
+    with pytest.raises(OSError, match="two processes or more were killed while they made models 3 to 5") as line:
         observed(release, Execution(tmp_path / "store", **words))
     assert str(line.value).endswith(f"what was finished is in {tmp_path / 'store'}")
     assert "\n" not in str(line.value)
     assert [first for _, first in release.fits_made()].count(SEEDS[3]) == 2
     mended = Logged(str(tmp_path))
     np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
+
+
+class KilledWorker(Exception):
+    """Stands for the error of Dask, which is known by its name."""
+
+
+class BlamesAll(Executor):
+    """One worker with a queue; when it is killed, all that was sent to it fails, as with Dask.
+
+    Parameters
+    ----------
+    culprit : int
+        The task that kills the worker.
+    n_kills : int
+        How often it does so.
+    """
+
+    def __init__(self, culprit: int, n_kills: int) -> None:
+        self.culprit, self.n_kills = culprit, n_kills
+        self.sent: list[int] = []
+        self.queue: list[tuple[Future[int], int]] = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future: Future[int] = Future()
+        self.sent.append(args[0])
+        self.queue.append((future, args[0]))
+        threading.Timer(0.05, self._work).start()
+        return future
+
+    def _work(self) -> None:
+        queue, self.queue = self.queue, []
+        is_killed = self.n_kills > 0 and self.culprit in [number for _, number in queue]
+        self.n_kills -= is_killed
+        for future, number in queue:
+            if is_killed:
+                future.set_exception(KilledWorker())
+            else:
+                future.set_result(number**2)
+
+
+def numbered_calls() -> list[tuple[int, tuple[int]]]:
+    return [(number, (number,)) for number in range(6)]
+
+
+@pytest.mark.parametrize("culprit", range(6))
+def test_a_task_that_was_sent_beside_the_culprit_is_not_blamed(culprit) -> None:
+    once = BlamesAll(culprit, n_kills=1)
+    engine = Engine(once, "fake", lambda: 1, lambda: True)
+    assert sorted(engine.run(pow, numbered_calls())) == [(number, number**2) for number in range(6)]
+    assert once.sent.count(culprit) == 2
+    always = BlamesAll(culprit, n_kills=9)
+    with pytest.raises(WorkerKilled) as killed:
+        list(Engine(always, "fake", lambda: 1, lambda: True).run(pow, numbered_calls()))
+    assert killed.value.args == (culprit,)
+    assert always.sent.count(culprit) == 2
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ _PATIENCE = 5.0  # seconds after which it is asked again whether it is alive
 
 
 class WorkerKilled(RuntimeError):
-    """The process of a worker was killed each time that it began a task, whose number is the argument."""
+    """Two processes of workers were killed while they did a task, whose number is the argument."""
 
 
 @runtime_checkable
@@ -76,6 +76,9 @@ class Engine:
     def run(self, task: Callable[..., Any], calls: Iterable[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
         """Do a task for each of numbered arguments, and give the results as they come.
 
+        A scheduler blames each task that was sent to a worker which was killed, also those that had not begun. So what
+        it blames is done again while nothing else runs: one that kills its worker again is known by its number.
+
         Parameters
         ----------
         task : callable
@@ -91,19 +94,15 @@ class Engine:
         Raises
         ------
         WorkerKilled
-            With the number of a task that killed its worker.
+            With the number of a task whose worker was killed twice.
         OSError
             In one line, if the cluster is gone.
         """
         running: dict[Future[Any], _Call] = {}
-        again: list[_Call] = []  # that were lost
-        upcoming = (_Call(number, arguments) for number, arguments in calls)
+        waiting = _Waiting(_Call(number, arguments) for number, arguments in calls)
         try:
             while True:
-                while len(running) < _PER_WORKER * max(1, self.n_workers()):
-                    call = again.pop() if again else next(upcoming, None)
-                    if call is None:
-                        break
+                for call in waiting.take(running, _PER_WORKER * max(1, self.n_workers())):
                     running[self._sent(task, call)] = call
                 if not running:
                     return
@@ -111,14 +110,24 @@ class Engine:
                 if not done and not self.is_alive():
                     raise self._gone()
                 for future in done:
-                    call = running.pop(future)
-                    if future.cancelled():  # nobody here has cancelled it: it was lost with its scheduler
-                        again.append(self._next_attempt(call))
-                    else:
-                        yield call.number, _result_of(future, call)
+                    yield from self._finished(future, running.pop(future), waiting)
         finally:
             for future in running:
                 future.cancel()
+
+    def _finished(self, future: Future[Any], call: _Call, waiting: _Waiting) -> Iterator[tuple[int, Any]]:
+        """Give the number and the result of a task, or let it wait again if it was lost with its worker."""
+        if future.cancelled():  # nobody here has cancelled it: it was lost with its scheduler
+            waiting.lost.append(self._next_attempt(call))
+            return
+        try:
+            result = _result_of(future, call)
+        except WorkerKilled:
+            if call.is_alone:
+                raise
+            waiting.suspects.append(replace(call, is_alone=True))
+        else:
+            yield call.number, result
 
     def _sent(self, task: Callable[..., Any], call: _Call) -> Future[Any]:
         try:
@@ -130,7 +139,7 @@ class Engine:
         """Send a task again that was lost, while there is somebody to send it to."""
         if call.attempt == _ATTEMPTS or not self.is_alive():
             raise self._gone()
-        return replace(call, attempt=call.attempt + 1)
+        return replace(call, attempt=call.attempt + 1, is_alone=False)
 
     def _gone(self) -> OSError:
         return OSError(
@@ -148,11 +157,49 @@ class _Call:
     arguments : tuple
     attempt : int
         1 for the first one.
+    is_alone : bool
+        It is sent while no other task is with the workers.
     """
 
     number: int
     arguments: tuple[Any, ...]
     attempt: int = 1
+    is_alone: bool = False
+
+
+class _Waiting:
+    """What is not with the workers.
+
+    Parameters
+    ----------
+    calls : iterator of _Call
+        Those that were never sent.
+
+    Attributes
+    ----------
+    lost : list of _Call
+        Lost with their scheduler.
+    suspects : list of _Call
+        Sent to a worker that was killed: they are sent again one at a time, with no other task.
+    """
+
+    def __init__(self, calls: Iterator[_Call]) -> None:
+        self._calls = calls
+        self.lost: list[_Call] = []
+        self.suspects: list[_Call] = []
+
+    def take(self, running: Mapping[Future[Any], _Call], most: int) -> Iterator[_Call]:
+        """Take what may be sent beside what is running, up to so many tasks together."""
+        while len(running) < (1 if self.suspects else most) and not any(call.is_alone for call in running.values()):
+            if self.suspects:
+                yield self.suspects.pop()
+            elif self.lost:
+                yield self.lost.pop()
+            else:
+                call = next(self._calls, None)
+                if call is None:
+                    return
+                yield call
 
 
 def _result_of(future: Future[Any], call: _Call) -> Any:
@@ -165,7 +212,7 @@ def _result_of(future: Future[Any], call: _Call) -> Any:
             "finished is kept; start a new one and repeat the command"
         ) from None
     except Exception as error:
-        if type(error).__name__ == "KilledWorker":  # of Dask, which has tried it on other workers
+        if type(error).__name__ == "KilledWorker":  # of Dask
             raise WorkerKilled(call.number) from error
         raise
 
@@ -255,8 +302,9 @@ def _client_of(address: str) -> Iterator[Any]:
             yield client
         return
 
-    # A task whose worker dies is tried once more: what kills two workers would kill all of them.
-    with import_module("dask.config").set({"distributed.scheduler.allowed-failures": 1}):
+    # A task whose worker dies comes back at once, and is tried once more by `Engine.run`, alone: what kills two workers
+    # would kill all of them.
+    with import_module("dask.config").set({"distributed.scheduler.allowed-failures": 0}):
         # with keys of its own no other user of this machine can send it tasks
         started = distributed.LocalCluster(
             n_workers=int(local["n"]),

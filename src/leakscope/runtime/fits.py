@@ -518,8 +518,8 @@ class _Run:
             named = named_rows(self.job.what, rows.start, self.sets.fit_seeds[rows])
             kept = "" if self.store is None else f"; what was finished is in {self.store.url}"
             raise OSError(
-                f"two processes were killed while they made {named}, as they are when memory runs out: use fewer "
-                f"workers or larger machines{kept}"
+                f"two processes or more were killed while they made {named}, as they are when memory runs out: use "
+                f"fewer workers or larger machines{kept}"
             ) from None
 
 
