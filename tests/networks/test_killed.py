@@ -35,8 +35,16 @@ COMMAND = shlex.split(
 )
 
 
-def started(folder: Path) -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-m", "leakscope.cli", *COMMAND, "--out", "out", "--store", "store", "--n-jobs", "1"]
+OFTEN = """
+from leakscope.core import checkpoints
+
+checkpoints.EVERY, checkpoints.MOST_OF_TIME = 0.0, float("inf")  # after each epoch
+"""
+
+
+def started(folder: Path, command: list[str] = COMMAND, before: str = "") -> subprocess.Popen[bytes]:
+    program = f"{before}\nfrom leakscope.cli.main import main\nmain()"
+    words = [sys.executable, "-c", program, *command, "--out", "out", "--store", "store", "--n-jobs", "1"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -69,3 +77,30 @@ def test_a_kill_costs_a_chunk(tmp_path):
     assert written(cut) == chunks
     for name in ("report.json", "report.html"):
         assert of_the_result((cut / "out" / name).read_bytes()) == of_the_result((whole / "out" / name).read_bytes())
+
+
+@pytest.mark.nightly
+def test_a_kill_inside_a_training_costs_an_epoch(tmp_path):
+    command = [word.replace("epochs=8", "epochs=400") for word in COMMAND]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for folder in (whole, cut):
+        folder.mkdir()
+        (folder / "slow_net.py").write_text(MINE)
+    begin = time.monotonic()
+    assert started(whole, command).wait(timeout=500) == 0
+    seconds = time.monotonic() - begin
+    assert not (whole / "store" / "checkpoints").exists()
+    seen = set()
+    for _ in range(3):  # each time inside a training, wherever that is
+        run = started(cut, command, OFTEN)
+        end = time.monotonic() + max(3.0, seconds / 6)
+        while not (there := list((cut / "store" / "checkpoints").glob("[!.]*"))) or time.monotonic() < end:
+            assert run.poll() is None
+            time.sleep(0.01)
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+        seen |= {file.name for file in there}
+    assert seen
+    assert started(cut, command, OFTEN).wait(timeout=500) == 0
+    assert written(cut) == written(whole)
+    assert not (cut / "store" / "checkpoints").exists()

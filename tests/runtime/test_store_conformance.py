@@ -23,6 +23,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from leakscope.runtime import machine, places
 from leakscope.runtime import store as store_module
+from leakscope.runtime.checkpoints import StoredCheckpoints
 from leakscope.runtime.machine import Machine, this_machine
 from leakscope.runtime.observe import Execution
 from leakscope.runtime.places import LocalFolder, ObjectStore
@@ -635,3 +636,43 @@ def test_nothing_is_asked_before_something_is_needed(monkeypatch):
     monkeypatch.setattr(places, "_file_system", fail)
     assert isinstance(Store("s3://bucket/runs").place, ObjectStore)
     assert Store("S3://bucket/runs/").url == "s3://bucket/runs"
+
+
+class TestCheckpoints:
+    def test_come_back_until_the_chunk_is_made(self, store):
+        checkpoints = StoredCheckpoints(store, KEY)
+        checkpoints.write("aa", b"epoch 1")
+        checkpoints.write("aa", b"epoch 2")
+        assert StoredCheckpoints(store, KEY).read("aa") == b"epoch 2"
+        assert StoredCheckpoints(store, key(row=1)).read("aa") is None
+        assert store.bytes_beside() == 32 + len(b"epoch 2")
+        assert store.size() == (0, 0)
+        assert store.gc() == Collected()
+        store.save(KEY, ARRAYS)
+        assert store.gc() == Collected(checkpoints=1)
+        assert store.bytes_beside() == 0
+
+    def test_go_when_nobody_has_gone_on_for_a_week(self, store, monkeypatch):
+        StoredCheckpoints(store, KEY).write("aa", b"epoch 1")
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 6 * 24 * 3600)
+        assert store.gc() == Collected()
+        monkeypatch.setattr(time, "time", lambda: now + 8 * 24 * 3600)
+        assert store.gc() == Collected(checkpoints=1)
+
+    def test_go_with_the_store(self, store):
+        store.save(KEY, ARRAYS)
+        StoredCheckpoints(store, key(row=1)).write("aa", b"epoch 1")
+        assert store.clear() == 2
+        assert store.bytes_beside() == 0
+
+    def test_a_place_that_fails_costs_the_checkpoint_alone(self, store, monkeypatch):
+        def fail(*_: object) -> None:
+            raise OSError("full")
+
+        monkeypatch.setattr(store.place, "replace", fail)
+        monkeypatch.setattr(store.place, "read", fail)
+        checkpoints = StoredCheckpoints(store, KEY)
+        checkpoints.write("aa", b"epoch 1")
+        assert checkpoints.read("aa") is None
+        checkpoints.remove()

@@ -23,9 +23,12 @@ Url = Annotated[str, typer.Argument(metavar="STORE", help="A folder, or a URL as
 
 @app.command("size", epilog=EXAMPLE)
 def store_size(store: Url) -> None:
-    """Print the number of chunks and their size."""
-    n_chunks, n_bytes = _store(store).size()
+    """Print the number of chunks and their size, and what runs that are under way keep beside them."""
+    opened = _store(store)
+    n_chunks, n_bytes = opened.size()
     print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
+    if beside := opened.bytes_beside():
+        print(f"data for workers and checkpoints: {beside / 1e6:,.1f} MB")
 
 
 @app.command("ls", epilog="Example: leakscope store ls s3://bucket/audits")
@@ -63,14 +66,17 @@ def store_gc(
         float | None, typer.Option(help="Also remove chunks that were written more than so many days ago.", min=0)
     ] = None,
 ) -> None:
-    """Remove expired claims and what writers that are gone left half-written; chunks only if asked."""
+    """Remove expired claims, checkpoints of finished models and what dead writers left; chunks only if asked."""
     removed = _store(store).gc(older_than)
-    print(f"removed {removed.claims:,} claims, {removed.parts:,} leftovers, {removed.chunks:,} chunks")
+    print(
+        f"removed {removed.claims:,} claims, {removed.checkpoints:,} checkpoints, {removed.parts:,} leftovers, "
+        f"{removed.chunks:,} chunks"
+    )
 
 
 @app.command("clear", epilog="Example: leakscope store clear leakscope-report/store")
 def store_clear(store: Url) -> None:
-    """Remove all chunks and claims."""
+    """Remove all chunks, claims and checkpoints."""
     print(f"removed {_store(store).clear():,} files")
 
 

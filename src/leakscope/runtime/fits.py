@@ -21,9 +21,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from leakscope.core import temporary
+from leakscope.core.checkpoints import kept_in
 from leakscope.core.types import Points, Release
 from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
 from leakscope.runtime import pool
+from leakscope.runtime.checkpoints import StoredCheckpoints
 from leakscope.runtime.claims import Claims
 from leakscope.runtime.cluster import Engine, WorkerKilled
 from leakscope.runtime.execution import Execution, Tally
@@ -141,7 +143,11 @@ class FitJob:
         )
 
     def make(
-        self, first: int, member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]
+        self,
+        first: int,
+        member: Bool[Array, "m N"],
+        row_seeds: Int[Array, " m"],
+        checkpoints: StoredCheckpoints | None = None,
     ) -> dict[str, Float[Array, "m ..."]]:
         """Make the rows of a chunk and observe their signals: the task of a worker.
 
@@ -151,9 +157,12 @@ class FitJob:
             Number of the first row. An error of the fit carries it, with the seeds.
         member : bool array of shape (m, N)
         row_seeds : array of shape (m,)
+        checkpoints : StoredCheckpoints, optional
+            Where long trainings keep on their way how far they are; removed when the chunk is made.
         """
         try:
-            signals = self.release.observe(self.points, member, row_seeds, self.want)
+            with kept_in(checkpoints):
+                signals = self.release.observe(self.points, member, row_seeds, self.want)
         except Exception as error:
             setattr(error, _ROWS, (first, row_seeds))  # it travels with the error from another process
             raise
@@ -163,6 +172,8 @@ class FitJob:
             raise ValueError(
                 f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
             )
+        if checkpoints is not None:
+            checkpoints.remove()
         return arrays
 
 
@@ -433,7 +444,7 @@ class _Run:
 
     def _make_here(self, numbers: Iterable[int], most: int) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
-        calls = ((number, self._arguments(number)) for number in numbers)
+        calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
         with self._killed_in_one_line():
             for number, arrays in pool.run_numbered(self.job.make, calls, most, n_jobs, place):
@@ -441,6 +452,10 @@ class _Run:
                     # all who share a store go on with the arrays of whoever was first
                     arrays = self.store.keep(self.keys[number], arrays, self._has_expected_arrays(number))
                 yield number, arrays
+
+    def _checkpoints(self, number: int) -> StoredCheckpoints | None:
+        """Return where the checkpoints of a chunk lie; nowhere without a store."""
+        return StoredCheckpoints(self.store, self.keys[number]) if self.store is not None else None
 
     def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
         rows = self.rows[number]
@@ -600,7 +615,8 @@ def _make_chunk(
             store = job.store
             job, n_bytes = job.get()
         member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
-        arrays = pool.alone(job.make, (first, member, row_seeds))
+        checkpoints = StoredCheckpoints(store, name) if store is not None else None
+        arrays = pool.alone(job.make, (first, member, row_seeds, checkpoints))
         worker = temporary.process_name()
         if store is None or not arrays:  # a release that gives none of the signals has nothing to be stored
             return _Done(None, arrays, n_bytes, 0, worker)

@@ -41,6 +41,7 @@ ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER, memory://N
 KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or remove
 CLAIMS = "claims"  # the folder of claims
 SHARED = "shared"  # the folder of what all tasks of a run need
+CHECKPOINTS = "checkpoints"  # the folder of trainings that are under way
 PROBE = "create-only.probe"  # an object whose second put tells whether the server knows the rule
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.DOTALL)
 _COLLAPSED = re.compile(r"(s3|gs|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
@@ -197,7 +198,7 @@ class LocalFolder:
             self._try_a_write()
             yield
         finally:
-            for folder in (self.folder / CLAIMS, self.folder / SHARED, *missing):
+            for folder in (*(self.folder / name for name in (CLAIMS, SHARED, CHECKPOINTS)), *missing):
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
 
@@ -206,14 +207,16 @@ class LocalFolder:
 
         Temporary folders of running processes stay in any case: their workers read them.
         """
-        parts = [*self.folder.glob(_PARTS), *(self.folder / CLAIMS).glob(_PARTS)]
+        folders = (self.folder, self.folder / CLAIMS, self.folder / CHECKPOINTS)
+        parts = [part for folder in folders for part in folder.glob(_PARTS)]
         unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
         unused += [path for path in parts if everything or temporary.abandoned(path)]
         for path in unused:
             temporary.remove(path)
         if everything:
-            with suppress(OSError):  # a claim is in it
-                (self.folder / CLAIMS).rmdir()
+            for name in (CLAIMS, CHECKPOINTS):
+                with suppress(OSError):  # something is in it
+                    (self.folder / name).rmdir()
         return len(unused)
 
     @contextmanager

@@ -25,12 +25,13 @@ from leakscope.core import temporary
 from leakscope.runtime import chunk_file
 from leakscope.runtime.chunk_file import Chunk, Damaged
 from leakscope.runtime.machine import this_machine
-from leakscope.runtime.places import CLAIMS, KEY, SHARED, Entry, LocalFolder, Place, place_of
+from leakscope.runtime.places import CHECKPOINTS, CLAIMS, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
 Check = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
 _CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)
+_CHECKPOINT = re.compile(rf"({KEY})\.[0-9a-f]+\.[0-9a-f]+\.pt", re.ASCII)
 _DAY = 24 * 3600.0
 _LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10,000
 _ATTEMPTS = 3
@@ -110,12 +111,13 @@ class Collected:
 
     Parameters
     ----------
-    claims, parts, chunks : int
+    claims, parts, chunks, checkpoints : int
     """
 
     claims: int = 0
     parts: int = 0
     chunks: int = 0
+    checkpoints: int = 0
 
 
 class Store:
@@ -306,7 +308,9 @@ class Store:
         return Verified(len(entries), damaged, machines)
 
     def gc(self, older_than: float | None = None) -> Collected:
-        """Remove expired claims and what dead writers left; chunks only if asked.
+        """Remove expired claims, what dead writers left, and checkpoints of chunks that are finished or given up.
+
+        Chunks only if asked. A checkpoint counts as given up when nobody has gone on from it for a week.
 
         Parameters
         ----------
@@ -325,7 +329,8 @@ class Store:
             newest = time.time() - older_than * _DAY
             old = [entry.name for entry in self.ls() if entry.changed < newest]
             self._remove([_path(name) for name in old])
-        return Collected(len(claims), self.place.sweep(), len(old))
+        n_checkpoints = self._remove_checkpoints()
+        return Collected(len(claims), self.place.sweep(), len(old), n_checkpoints)
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -338,6 +343,7 @@ class Store:
         """
         with self.place.prepared():
             self._remove_shared(is_dead)
+            self._remove_checkpoints()
             yield
 
     def size(self) -> tuple[int, int]:
@@ -345,12 +351,17 @@ class Store:
         sizes = [entry.n_bytes for entry in self.ls()]
         return len(sizes), sum(sizes)
 
+    def bytes_beside(self) -> int:
+        """Count the bytes of what runs that are under way need: data for workers, and checkpoints."""
+        return sum(entry.n_bytes for folder in (SHARED, CHECKPOINTS) for entry in self.place.entries(folder))
+
     def clear(self) -> int:
-        """Remove all chunks and claims, and what killed runs left next to them; the number of things removed.
+        """Remove all chunks, claims and checkpoints, and what killed runs left; the number of things removed.
 
         Temporary folders of running processes stay: their workers read them.
         """
         names = [_path(entry.name) for entry in self.ls()] + [_claim_path(name) for name in self._claim_names()]
+        names += [f"{CHECKPOINTS}/{entry.name}" for entry in self._checkpoints()]
         self._remove(names)
         self._remove_shared(lambda entry: True)
         return len(names) + self.place.sweep(everything=True)
@@ -475,6 +486,20 @@ class Store:
         """Remove what runs left of the data and models that they gave to their workers."""
         entries = self.place.entries(SHARED)
         self._remove([f"{SHARED}/{entry.name}" for entry in entries if is_left(entry)])
+
+    def _checkpoints(self) -> list[Entry]:
+        return [entry for entry in self.place.entries(CHECKPOINTS) if _CHECKPOINT.fullmatch(entry.name)]
+
+    def _remove_checkpoints(self) -> int:
+        """Remove the checkpoints of chunks that are finished, and those that nobody has gone on from for a week."""
+        entries = self._checkpoints()
+        if not entries:
+            return 0
+        unfinished = self.missing(entry.name[:64] for entry in entries)
+        oldest = time.time() - temporary.MAX_AGE
+        left = [entry.name for entry in entries if entry.name[:64] not in unfinished or entry.changed < oldest]
+        self._remove([f"{CHECKPOINTS}/{name}" for name in left])
+        return len(left)
 
     def _remove(self, names: list[str]) -> None:
         if names:

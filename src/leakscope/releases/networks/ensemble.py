@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Num, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from leakscope.releases.networks.checkpoints import copy_into, tensors_of
 from leakscope.releases.networks.devices import seeded
 
 ELEMENTWISE = (
@@ -36,6 +37,19 @@ class Learner(Protocol):
         """Keep training these models, and write the parameters of the others back into their modules."""
         ...
 
+    @property
+    def modules(self) -> Sequence[nn.Module]:
+        """The networks from the beginning, those too that do not train any more."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return all that training changes, for a checkpoint."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned of models that were built in the same way."""
+        ...
+
 
 class SingleModel:
     """A single model; images are in the memory layout in which convolutions are fastest.
@@ -59,6 +73,19 @@ class SingleModel:
 
     def keep(self, models: Bool[Tensor, 1]) -> None:
         """Do nothing: the module holds its parameters already."""
+
+    @property
+    def modules(self) -> Sequence[nn.Module]:
+        """The one network."""
+        return [self.module]
+
+    def state(self) -> dict[str, Any]:
+        """Return its parameters and buffers."""
+        return {"training": [0], "tensors": list(tensors_of(self.module))}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Copy them into the network."""
+        copy_into(list(tensors_of(self.module)), state["tensors"])
 
 
 class BatchedEnsemble:
@@ -98,6 +125,16 @@ class BatchedEnsemble:
     def keep(self, models: Bool[Tensor, " K"]) -> None:
         self._stacked.keep(models)
 
+    @property
+    def modules(self) -> Sequence[nn.Module]:
+        return self._stacked.modules
+
+    def state(self) -> dict[str, Any]:
+        return self._stacked.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._stacked.restore(state)
+
 
 class VmapEnsemble:
     """Models of any architecture without state, evaluated at once by ``torch.func.vmap``.
@@ -127,22 +164,59 @@ class VmapEnsemble:
     def keep(self, models: Bool[Tensor, " K"]) -> None:
         self._stacked.keep(models)
 
+    @property
+    def modules(self) -> Sequence[nn.Module]:
+        return self._stacked.modules
+
+    def state(self) -> dict[str, Any]:
+        return self._stacked.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._stacked.restore(state)
+
 
 class _Stacked:
-    """The parameters of modules of one architecture, each as one tensor with an axis for the models."""
+    """The parameters of modules of one architecture, each as one tensor with an axis for the models.
+
+    Attributes
+    ----------
+    modules : list of nn.Module
+        All of them.
+    training : list of int
+        Which of them the tensors are of.
+    tensors : list of tensor
+    """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         self.modules = list(modules)
+        self.training = list(range(len(self.modules)))
         by_parameter = zip(*(module.parameters() for module in modules), strict=True)
         self.tensors = [_stacked([tensor.detach() for tensor in tensors]) for tensors in by_parameter]
 
     @torch.no_grad()
     def keep(self, models: Bool[Tensor, " K"]) -> None:
-        for index in (~models).nonzero().flatten().tolist():
-            for parameter, tensor in zip(self.modules[index].parameters(), self.tensors, strict=True):
-                parameter.copy_(tensor[index])
-        self.modules = [self.modules[index] for index in models.nonzero().flatten().tolist()]
-        self.tensors = [_stacked(tensor.detach()[models].unbind()) for tensor in self.tensors] if self.modules else []
+        for place in (~models).nonzero().flatten().tolist():
+            module = self.modules[self.training[place]]
+            copy_into(list(module.parameters()), [tensor[place] for tensor in self.tensors])
+        self.training = [self.training[place] for place in models.nonzero().flatten().tolist()]
+        self.tensors = [_stacked(tensor.detach()[models].unbind()) for tensor in self.tensors] if self.training else []
+
+    def state(self) -> dict[str, Any]:
+        """Return which models train, their parameters, and those of the models that do not train any more."""
+        left = {
+            index: [parameter.detach() for parameter in module.parameters()]
+            for index, module in enumerate(self.modules)
+            if index not in self.training
+        }
+        return {"training": self.training, "tensors": [tensor.detach() for tensor in self.tensors], "left": left}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Let the same models train on; nothing was trained yet."""
+        is_training = torch.tensor([index in state["training"] for index in range(len(self.modules))])
+        self.keep(is_training.to(self.tensors[0].device))
+        copy_into([tensor.detach() for tensor in self.tensors], state["tensors"])
+        for index, parameters in state["left"].items():
+            copy_into([parameter.detach() for parameter in self.modules[index].parameters()], parameters)
 
 
 def _stacked(tensors: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "K ..."]:

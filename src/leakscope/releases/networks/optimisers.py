@@ -7,7 +7,7 @@ three times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from leakscope.releases.networks.checkpoints import copy_into
 from leakscope.releases.networks.recipe import Recipe
 
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # PyTorch's defaults
@@ -71,6 +72,16 @@ class Optimiser:
             new.copy_(old[models])
         optimiser.n_steps, optimiser.lr = self.n_steps, self.lr
         return optimiser
+
+    def state(self) -> dict[str, Any]:
+        """Return the moments and the number of steps, for a checkpoint."""
+        return {"first": self.first, "second": self.second, "n_steps": self.n_steps}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        copy_into(self.first, state["first"])
+        copy_into(self.second, state["second"])
+        self.n_steps = state["n_steps"]
 
     def _constants(self) -> dict[str, Any]:
         betas = {"beta1": BETA1, "beta2": BETA2, "eps": EPS}

@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy
 from leakscope.core.seeds import integer, stream
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.augmentation import Augmentation, augment
+from leakscope.releases.networks.checkpoints import TrainingCheckpoint, random_state, set_random_state
 from leakscope.releases.networks.devices import seeded, with_less
 from leakscope.releases.networks.ensemble import (
     BatchedEnsemble,
@@ -135,7 +136,7 @@ def trained(
 
 
 def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _"]], seeds: Sequence[int]) -> None:
-    """Train models, each on its own points, by one recipe.
+    """Train models, each on its own points, by one recipe; go on from a checkpoint where there is one.
 
     Model k reads its points in the order of ``stream(seeds[k], "batches", epoch)``; its loss is the mean over its
     own batch, so that the gradient of the sum over the models is that of each one. Random numbers of the models
@@ -157,10 +158,20 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
     """
     recipe = data.recipe
     training = list(range(len(members)))  # indices of the models that have not stopped
-    optimiser = Optimiser(recipe, learner.parameters)
     loss_before = np.full(len(members), np.inf)
+    first_epoch = 0
+    checkpoint = TrainingCheckpoint.here(seeds, type(learner).__name__, learner.modules)
     with seeded(integer(seeds[0], "dropout"), data.device):
-        for epoch in range(recipe.epochs):
+        state = checkpoint.load()
+        if state is not None:
+            learner.restore(state["models"])
+            training, first_epoch = state["models"]["training"], state["epoch"]
+            loss_before = state["loss"].numpy()
+        optimiser = Optimiser(recipe, learner.parameters)
+        if state is not None:
+            optimiser.restore(state["optimiser"])
+            set_random_state(state["random"], data.device)
+        for epoch in range(first_epoch, recipe.epochs):
             optimiser.lr = recipe.lr_in(epoch)
             batches = _Epoch.drawn([members[k] for k in training], [seeds[k] for k in training], epoch, recipe)
             loss = _train_epoch(learner, optimiser, data, batches)
@@ -178,7 +189,21 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
                     return
                 optimiser = optimiser.narrowed(learner.parameters, still_training.nonzero().flatten())
             loss_before = loss[goes_on]
+            checkpoint.save_if_due(partial(_state, epoch + 1, learner, optimiser, loss_before, data.device))
     learner.keep(torch.zeros(len(training), dtype=torch.bool, device=data.device))
+
+
+def _state(
+    epoch: int, learner: Learner, optimiser: Optimiser, loss: Float[Array, " K"], device: torch.device
+) -> dict[str, Any]:
+    """Return what the epochs from this one on depend on."""
+    return {
+        "epoch": epoch,
+        "models": learner.state(),
+        "optimiser": optimiser.state(),
+        "loss": torch.from_numpy(loss),
+        "random": random_state(device),
+    }
 
 
 def n_batches(n_points: int, batch: int) -> int:
