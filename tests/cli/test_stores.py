@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from leakscope.cli.stores import app
+from leakscope.runtime.checkpoints import StoredCheckpoints
 from leakscope.runtime.machine import this_machine
 from leakscope.runtime.store import Store, key
 
@@ -79,12 +80,22 @@ def test_what_is_unused_is_removed_and_chunks_by_age(url, monkeypatch):
     store.save(key(seed=0), {"loss": np.zeros(10)})
     store.claim(key(seed=1), "a", -1)
     store.claim(key(seed=2), "b", 60)
-    assert run("gc", url).output == "removed 1 claims, 0 leftovers, 0 chunks\n"
-    assert run("gc", url, "--older-than", "1").output == "removed 0 claims, 0 leftovers, 0 chunks\n"
+    assert run("gc", url).output == "removed 1 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
+    assert run("gc", url, "--older-than", "1").output == "removed 0 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 2 * 24 * 3600)
-    assert run("gc", url, "--older-than", "1").output == "removed 1 claims, 0 leftovers, 1 chunks\n"
+    assert run("gc", url, "--older-than", "1").output == "removed 1 claims, 0 checkpoints, 0 leftovers, 1 chunks\n"
     assert run("size", url).output == "0 chunks, 0.0 MB\n"
+
+
+def test_checkpoints_are_counted_and_removed_with_their_chunk(url):
+    store = Store(url)
+    StoredCheckpoints(store, key(seed=0)).write("aa", bytes(199_968))
+    assert run("size", url).output == "0 chunks, 0.0 MB\ndata for workers and checkpoints: 0.2 MB\n"
+    assert run("gc", url).output == "removed 0 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
+    store.save(key(seed=0), {"loss": np.zeros(10)})
+    assert run("gc", url).output == "removed 0 claims, 1 checkpoints, 0 leftovers, 0 chunks\n"
+    assert "checkpoints" not in run("size", url).output
 
 
 def test_a_url_that_is_none_is_one_line():
