@@ -257,8 +257,15 @@ def ranks(n: int) -> Int[Array, " r"]:
 
 
 def _largest_tpr(promise: Tangents, fpr: Float[Array, " c"]) -> Float[Array, " c"]:
-    """Evaluate f*, the largest TPR that a promise allows: the least of all of its lines."""
-    ratio, delta = np.exp(promise.epsilon)[:, None], promise.delta[:, None]
-    from_zero = (ratio * fpr + delta).min(axis=0)
-    from_one = (1 - (1 - delta - fpr) / ratio).min(axis=0)
-    return np.clip(np.minimum(from_zero, from_one), 0.0, 1.0)
+    """Evaluate f*, the largest TPR that a promise allows, at each rate by the line that is the lowest there.
+
+    Each (epsilon, delta) is two lines, ``e^epsilon x + delta`` and ``1 - e^-epsilon (1 - delta - x)``. Each line is an
+    upper bound everywhere, so that the wrong line where the lowest one is not found is a larger TPR: a safe one.
+    """
+    ratio = np.exp(np.minimum(promise.epsilon, 700.0))  # beyond, no rate above 1e-304 is told apart
+    slope = np.concatenate([ratio[::-1], 1 / ratio])  # from the steepest line, which is the lowest near 0
+    start = np.concatenate([promise.delta[::-1], 1 - (1 - promise.delta) / ratio])
+    with np.errstate(divide="ignore", invalid="ignore"):  # lines of equal slope never meet; any order will do
+        meet = np.nan_to_num(-np.diff(start) / np.diff(slope), nan=0.0, posinf=1.0, neginf=0.0)
+    line = np.searchsorted(np.maximum.accumulate(meet), fpr)
+    return np.clip(start[line] + slope[line] * fpr, 0.0, 1.0)
