@@ -341,12 +341,12 @@ def _with_accountant(
 def _canaries_are_independent(setting: Setting) -> bool:
     """Whether DP-SGD, with whatever noise, makes the scores of canaries independent of each other.
 
-    Each Dirac canary has a coordinate of its own. Batches of fixed size hold fewer canaries where they hold another
-    one, and unknown records of leakscope's own training add the same gradients to the coordinates of several canaries.
-    A user-supplied training has a layer for the canaries alone.
+    Each Dirac canary has a coordinate of its own, and Poisson batches. But records whose batches are not known add
+    gradients to the coordinates of several canaries, unless these have a layer of their own, as in a user-supplied
+    training.
     """
     release = setting.release
-    if setting.planted != "dirac" or not is_private(release) or release.dpsgd.batches == "fixed":
+    if setting.planted != "dirac" or not is_private(release):
         return False
     return release.train is not None or release.knowledge == "others"
 
