@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leakscope.attacks import ATTACKS
 from leakscope.auditing import claim_tests
 from leakscope.auditing.claim_tests import (
     LEAST_DEGREES,
@@ -23,6 +24,7 @@ from leakscope.core import games
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words
+from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import Scores, Signals
 from leakscope.dpsgd.config import DpSgd
 from leakscope.metrics.counting import Guesses
@@ -106,6 +108,35 @@ def test_replace_one_claim_in_a_game_of_coins_cannot_be_tested() -> None:
     made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), [])
     assert made.word == "cannot_be_tested"
     assert "fixed" in words(made.reason)
+
+
+class TestIndependentCanaries:
+    RATIO = ATTACKS["likelihood_ratio"]
+
+    @staticmethod
+    def signals(n_models: int, n_canaries: int, distance: float) -> Signals:
+        """One step that releases each canary's number plus standard noise: Gaussian, mu = distance."""
+        game = games.canaries(n_canaries + 1, np.arange(n_canaries), n_models)
+        rng = np.random.default_rng(0)
+        released = rng.normal(size=game.member.shape) + distance * game.member
+        norm = np.full(game.member.shape, distance**2)
+        return Signals(game, None, {"step_dot": distance * released[..., None], "step_norm": norm[..., None]})
+
+    def test_all_canaries_of_all_models_are_trials(self) -> None:
+        trial = ClaimTest.of_independent_canaries(self.signals(3, 100, 1.5), [self.RATIO])
+        (gathered,) = trial.evidence.values()
+        assert gathered.detail(Gaussian(1.0))["units"] == 300
+        assert trial.curve_p_value(Gaussian(0.5)) < 0.01 < 0.2 < trial.curve_p_value(Gaussian(1.5))
+
+    def test_attacks_that_may_look_at_several_canaries_are_left_out(self) -> None:
+        signals = self.signals(1, 100, 1.5)
+        assert set(ClaimTest.of_independent_canaries(signals, [Told(0.0), self.RATIO]).evidence) == {"likelihood_ratio"}
+        none = ClaimTest.of_independent_canaries(signals, [Told(0.0)])
+        assert (none.evidence, none.reason) == ({}, Term("no_attack"))
+
+    def test_why_there_is_no_number(self) -> None:
+        few = ClaimTest.of_independent_canaries(self.signals(1, 3, 1.5), [self.RATIO])
+        assert "needs at least 2 canaries that are in and as many that are out" in words(few.reason)
 
 
 def test_eta_is_refuted_by_the_games_of_one_record() -> None:

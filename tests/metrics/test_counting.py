@@ -1,12 +1,10 @@
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 from leakscope.core.types import Scores
-from leakscope.metrics.counting import Guesses, Region, coins, many_runs, pairs
+from leakscope.metrics.counting import Guesses, coins, pairs
 from leakscope.metrics.one_run import Tangents, one_run_p_value
 from tests.levels import allowed, sizes
 
@@ -16,14 +14,6 @@ def test_several_rules_are_paid_for():
     single = [stats.binom.sf(59, 100, 0.5), stats.binom.sf(18, 20, 0.5)]
     assert guesses.p_value(0.0, 0.0) == pytest.approx(2 * min(single))
     assert guesses.detail(EpsilonDelta(0.0))["guesses"] == 20
-
-
-def test_region_p_value_is_where_the_limits_meet():
-    region = Region("members", hits=40, n_hits=60, alarms=3, n_alarms=70, threshold=0.0)
-    p = region.p_value(1.0, 0.01)
-    hit, alarm = stats.beta.ppf(p / 2, 40, 21), stats.beta.ppf(1 - p / 2, 4, 67)
-    assert hit == pytest.approx(math.e * alarm + 0.01, rel=1e-4)
-    assert region.p_value(5.0, 0.0) == 1
 
 
 def test_pairs_count_the_largest_differences_first():
@@ -65,15 +55,6 @@ def test_guesses_among_more_values_are_harder():
     assert guesses.p_value(0.0, 0.0) == pytest.approx(stats.binom.sf(34, 100, 0.2))
 
 
-def test_a_region_is_set_against_the_whole_curve():
-    """The p-value of a curve is that of the tangent which the two limits violate first."""
-    region = Region("members", hits=40, n_hits=60, alarms=3, n_alarms=70, threshold=0.0)
-    p = region.curve_p_value(Gaussian(1.0))
-    hit, alarm = stats.beta.ppf(p / 2, 40, 21), stats.beta.ppf(1 - p / 2, 4, 67)
-    assert hit == pytest.approx(float(Gaussian(1.0).tpr(alarm)), rel=1e-3)
-    assert p <= min(region.p_value(each, Gaussian(1.0).delta(each)) for each in (0.5, 1.0, 2.0)) * (1 + 1e-3)
-
-
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(400))
 def test_level_under_rare_disasters(n_runs):
@@ -89,10 +70,3 @@ def test_level_under_rare_disasters(n_runs):
         value = np.where(told, member, rng.random((4, 40)))
         rejected += coins(Scores("disaster", value.astype(float), member)).p_value(0.0, delta) < 0.05
     assert rejected <= allowed(n_runs)
-
-
-def test_many_runs_never_judge_the_models_that_chose_the_test():
-    rng = np.random.default_rng(0)
-    member = rng.random((101, 1)) < 0.5
-    region = many_runs(Scores("noise", rng.normal(size=(101, 1)), member))
-    assert region.n_hits + region.n_alarms == pytest.approx(50, abs=1)

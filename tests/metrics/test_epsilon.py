@@ -31,7 +31,7 @@ def one_point(rng, epsilon, shape=(300, 1)):
     return coins(rng, epsilon, shape)
 
 
-MECHANISMS = {"coins": coins, "pairs": fixed_half, "many_runs": one_point}
+MECHANISMS = {"coins": coins, "pairs": fixed_half, "many_runs": one_point, "independent_canaries": coins}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -116,7 +116,10 @@ def test_several_targets_need_independence(method):
         epsilon_lower(scores, method=method)
 
 
-@pytest.mark.parametrize(("method", "shape"), [("pairs", (1, 18)), ("coins", (1, 9)), ("many_runs", (1, 1))])
+@pytest.mark.parametrize(
+    ("method", "shape"),
+    [("pairs", (1, 18)), ("coins", (1, 9)), ("many_runs", (1, 1)), ("independent_canaries", (1, 1))],
+)
 def test_too_few_units_are_refused(method, shape):
     with pytest.raises(NotApplicable, match="needs at least"):
         epsilon_lower(MECHANISMS[method](np.random.default_rng(0), 1.0, shape), method=method)
@@ -153,7 +156,10 @@ def test_many_runs_look_in_both_directions(sign, called):
     assert interval.value > 1.5
 
 
-@pytest.mark.parametrize(("method", "shape"), [("pairs", (1, 4000)), ("coins", (1, 4000)), ("many_runs", (1000, 1))])
+@pytest.mark.parametrize(
+    ("method", "shape"),
+    [("pairs", (1, 4000)), ("coins", (1, 4000)), ("many_runs", (1000, 1)), ("independent_canaries", (1, 1000))],
+)
 def test_strong_leaks_are_seen(method, shape):
     for epsilon in (1.0, 3.0):
         scores = MECHANISMS[method](np.random.default_rng(0), epsilon, shape)

@@ -19,16 +19,19 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import leakscope as ls
+from leakscope.attacks import ATTACKS
 from leakscope.auditing.canaries import attacks_on, private_network
 from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, AccountantClaim, ClaimTest, StepNoise
 from leakscope.auditing.gates import exit_code
 from leakscope.core import games
-from leakscope.core.findings import Term
+from leakscope.core.findings import Finding, Term
+from leakscope.core.types import Scores
 from leakscope.data import from_arrays
 from leakscope.dpsgd import dpsgd_multiplier
 from leakscope.dpsgd.clipping import clipped_sum
 from leakscope.dpsgd.config import DpSgd
 from leakscope.metrics.counting import Guesses
+from leakscope.metrics.epsilon import evidence
 from leakscope.papers.azize2024.networks import shallow
 from leakscope.plans import from_toml
 from tests.cli.calling import caller, refused
@@ -108,6 +111,10 @@ def epsilons(report: ls.Report, release: str = "network") -> dict[tuple[str, boo
     return {(each.bound_type, Term("whole_curve") in each.method): each.value for each in found}
 
 
+def of_independent_canaries(report: ls.Report) -> list[Finding]:
+    return [each for each in report.findings if Term("independent_canaries") in each.method]
+
+
 def accountants(report: ls.Report) -> list:
     return [curve for curve in report.curves if curve.role == "certified"]
 
@@ -124,10 +131,44 @@ class TestVerdicts:
         assert found["upper", False] == curve.verdict.allowed
         assert 0 < found["lower", False] <= found["upper", False]
         assert 0 < curve.verdict.measured <= found["lower", True] <= found["upper", False]
+        (independent,) = of_independent_canaries(report)
+        assert list(independent.assumptions) == [Term("dpsgd_but_for_its_noise"), Term("independent_noise")]
+        assert found["lower", True] < independent.value <= found["upper", False]
+        # the verdict does not assume it, and another report is compared with each bound by itself
+        claim_test = ClaimTest("coins", {"ratio": evidence(self.ratio(report, right), "coins")}, {})
+        assert curve.verdict.measured == AccountantClaim(right, "add_remove", 1e-5).ruled_out(
+            claim_test, LEVEL - OF_NOISE
+        )
+        compared = [row for row in ls.compare(report, report).rows if row["quantity"].startswith("epsilon")]
+        assert sorted(row["first"].partition(" ")[0] for row in compared) == sorted(
+            f"{each.value:.4g}" for each in report.findings if each.quantity == "epsilon"
+        )
         assert exit_code(report) == 0
         assert max(map(len, report.table().splitlines())) <= 100
         (release,) = report.about.releases
         assert (release.target_points, release.models, release.data.records) == (500, 1, 1000)
+
+    @staticmethod
+    def ratio(report: ls.Report, dpsgd: DpSgd) -> Scores:
+        return ATTACKS["likelihood_ratio"].with_parameters(rate=dpsgd.sample_rate)(report.signals())
+
+    @pytest.mark.parametrize(
+        ("words", "shown"),
+        [
+            ({"n_models": 3}, True),
+            ({"knowledge": "distribution"}, False),  # the unknown records reach the coordinates of all canaries
+            ({"canaries": "mislabelled"}, False),
+        ],
+    )
+    def test_canaries_are_trials_of_their_own_where_dpsgd_makes_them_independent(self, digits, words, shown):
+        words = {"canaries": "dirac", **words}
+        dpsgd = replace(SHORT, noise_multiplier=1.0)
+        report = ls.audit(network, *digits, dpsgd=dpsgd, game="canaries", n_canaries=60, n_jobs=1, **words)
+        found = of_independent_canaries(report)
+        assert len(found) == shown
+        if found:
+            assert found[0].value > 0  # 180 canaries of three models together
+            assert report.about.releases[0].models == 3
 
     @pytest.mark.usefixtures("without_charts")
     @pytest.mark.parametrize("mistake", MISTAKES)
@@ -264,7 +305,10 @@ class TestVerdicts:
         assert any(limit in note for note in report.about.notes)
         by_the_curve = [each for each in report.findings if Term("whole_curve") in each.method]
         assert all(Term("own_layers_unseen") in each.assumptions for each in by_the_curve)
-        assert by_the_curve
+        assert len(by_the_curve) == 2
+        assert len(of_independent_canaries(report)) == 1
+        assert "ε of any other noise, canaries independent" in page
+        assert "the noise in the coordinate of each canary is independent of the noise in those of the others" in page
 
     def test_half_splits_are_compared_with_the_curve_of_a_swap(self, digits):
         report = ls.audit(network, *digits, n_models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], n_jobs=1)

@@ -27,6 +27,7 @@ M = TypeVar("M")
 NO_ATTACK = Term("no_attack")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
 OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
+OF_EACH_CANARY = ("likelihood_ratio", "glir")  # attacks whose score of a canary is of its own coordinate alone
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 
 
@@ -76,6 +77,29 @@ class ClaimTest:
         evidence, uncounted = _applied(scores, lambda score: counting.evidence(score, method, independent=True))
         accuracy, unwon = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
         return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0])
+
+    @classmethod
+    def of_independent_canaries(cls, signals: Signals, attacks: Sequence[Attack]) -> ClaimTest:
+        """Let the attacks that see each canary alone play, and count canaries as independent trials.
+
+        That they are is an assumption about the training: this test says nothing of claims that are made without it.
+
+        Parameters
+        ----------
+        signals : Signals
+            Of Dirac canaries, in one model or several.
+        attacks : sequence of Attack
+            Those that look at several canaries at once are left out.
+
+        Returns
+        -------
+        ClaimTest
+        """
+        own = {attack.name: attack for attack in attacks if attack.name.partition("(")[0] in OF_EACH_CANARY}
+        scores, unplayed = _applied(own, lambda attack: attack(signals))
+        method = "independent_canaries"
+        evidence, uncounted = _applied(scores, lambda score: counting.evidence(score, method, independent=True))
+        return cls(method, evidence, {}, [*unplayed, *uncounted, NO_ATTACK][0])
 
     def epsilon(self, delta: float, confidence: float) -> tuple[str, Interval | NotApplicable]:
         """Return the largest lower bound over the attacks, corrected for their number, and the attack that gave it."""

@@ -26,6 +26,7 @@ from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes, repeated_names
+from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
 from leakscope.reports import Curve, Report
@@ -40,6 +41,7 @@ TRAINING_ASSUMPTIONS = {
     "fixed": (Term("training_as_described"), Term("fixed_batches")),
 }
 OWN_LAYERS_UNSEEN = Term("own_layers_unseen")
+INDEPENDENT_NOISE = Term("independent_noise")
 
 
 def play(
@@ -306,7 +308,10 @@ def _with_accountant(
     attacks: Sequence[Attack],
     confidence: float,
 ) -> Report:
-    """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks."""
+    """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks.
+
+    The verdict, and the epsilon that holds for any guarantee, do not assume that canaries are independent.
+    """
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit
     if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
@@ -322,10 +327,28 @@ def _with_accountant(
     of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
-    findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
+    findings = [certified]
+    if _canaries_are_independent(setting):
+        of_canaries = ClaimTest.of_independent_canaries(observed.signals, attacks)
+        of_noise = [INDEPENDENT_NOISE, *limits]
+        findings.append(_by_the_curve(observed, promise, of_canaries, confidence, of_noise))
+    findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
     verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals))
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
+
+
+def _canaries_are_independent(setting: Setting) -> bool:
+    """Whether DP-SGD, with whatever noise, makes the scores of canaries independent of each other.
+
+    Each Dirac canary has a coordinate of its own, and Poisson batches. But records whose batches are not known add
+    gradients to the coordinates of several canaries, unless these have a layer of their own, as in a user-supplied
+    training.
+    """
+    release = setting.release
+    if setting.planted != "dirac" or not is_private(release):
+        return False
+    return release.train is not None or release.knowledge == "others"
 
 
 def _by_the_curve(
@@ -336,7 +359,9 @@ def _by_the_curve(
     limits: Sequence[Term],
 ) -> Finding:
     """Report the lower bound of epsilon if the noise alone is in doubt."""
-    source, at = "mahloujifar2024", {"delta": promise.delta}
+    independent = claim_test.method == "independent_canaries"
+    source = METHODS[claim_test.method].source if independent else "mahloujifar2024"
+    at = {"delta": promise.delta}
     if not claim_test.evidence:
         spec = FindingSpec("epsilon", "lower", source=source, operating_point=at, scope=Scope("every"))
         return observed.finding(spec, NotApplicable(claim_test.reason or NO_ATTACK))

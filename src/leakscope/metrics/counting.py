@@ -1,4 +1,4 @@
-"""Evidence about epsilon: correct guesses of coins in one run, and rates over many runs.
+"""Evidence about epsilon: correct guesses of coins in one run, or in several.
 
 The evidence is small and gives a p-value for any claim of a trade-off curve, valid in finite samples.
 """
@@ -12,16 +12,13 @@ from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.special import gammaincc
 
 from leakscope.core.findings import Term
-from leakscope.core.intervals import clopper_pearson_lower, clopper_pearson_upper
-from leakscope.core.numerics import bisect
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.best_guess import halves
 from leakscope.metrics.one_run import Tangents, one_run_p_value
 
 Array = np.ndarray
@@ -120,68 +117,6 @@ class Guesses:
         return np.minimum(2 * np.minimum(joint, alone), 1.0)
 
 
-@dataclass(frozen=True)
-class Region:
-    """True and false positives of a test that was fixed beforehand.
-
-    Parameters
-    ----------
-    direction : str
-        Who is called: "members" or "non-members".
-    hits, n_hits, alarms, n_alarms : int
-        Called among those, and among the others.
-    threshold : float
-    """
-
-    direction: str
-    hits: int
-    n_hits: int
-    alarms: int
-    n_alarms: int
-    threshold: float
-
-    @property
-    def method(self) -> tuple[Term, ...]:
-        """Rates of a test over models."""
-        return (Term("many_runs"),)
-
-    def p_value(self, epsilon: float, delta: float) -> float:
-        """Return the p-value of the claim as a curve."""
-        return self.curve_p_value(EpsilonDelta(epsilon, delta))
-
-    def curve_p_value(self, claim: TradeOff) -> float:
-        """Least alpha with ``lower(hits) > e^epsilon upper(alarms) + delta`` at a tangent, each limit at alpha/2."""
-        promise = Tangents.of(claim)
-        if not self._violates(1.0, promise):
-            return 1.0
-        # Both limits tighten as alpha grows, so the violations are an interval of alpha that ends at 1: bisection finds
-        # where it begins. Below e^-100 no p-value is told from another.
-
-        def violates(log_alpha: float) -> bool:
-            return self._violates(math.exp(log_alpha), promise)
-
-        return math.exp(bisect(violates, inside=0.0, outside=-100.0, max_steps=24))
-
-    def _violates(self, alpha: float, promise: Tangents) -> bool:
-        """Check whether the limits at level alpha contradict one of the tangents (Kairouz et al. 2015, theorem 2.1)."""
-        hit = float(clopper_pearson_lower(self.hits, self.n_hits, alpha / 2))
-        alarm = float(clopper_pearson_upper(self.alarms, self.n_alarms, alpha / 2))
-        return bool((hit > np.exp(promise.epsilon) * alarm + promise.delta).any())
-
-    def detail(self, claim: TradeOff) -> Mapping[str, Any]:
-        """Return the test, which does not depend on the claim."""
-        return {
-            "unit": "target models",
-            "units": self.n_hits + self.n_alarms,
-            "called": self.direction,
-            "hits": self.hits,
-            "n_hits": self.n_hits,
-            "false_alarms": self.alarms,
-            "n_alarms": self.n_alarms,
-            "threshold": self.threshold,
-        }
-
-
 def pairs(scores: Scores) -> Guesses:
     """Members matched at random with non-members of the same model; the higher score is guessed.
 
@@ -249,51 +184,6 @@ def coins(scores: Scores) -> Guesses:
     return Guesses(
         "coins_of_records", n_points, np.concatenate([n_guesses, n_guesses]), n_correct.reshape(n_models, -1)
     )
-
-
-def many_runs(scores: Scores) -> Region:
-    """Choose the test that looks best on one half of the models, and count on the other half.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of one point in each model.
-
-    Returns
-    -------
-    Region
-
-    Raises
-    ------
-    NotApplicable
-        With several points a model, or fewer than 2 models with or without the point.
-    """
-    if scores.value.shape[1] > 1:
-        raise NotApplicable("points_not_independent")
-    value, member = scores.value[:, 0].astype(float), scores.member[:, 0]
-    if min(np.count_nonzero(member), np.count_nonzero(~member)) < 2:
-        raise NotApplicable("few_models_with_point")
-    # The threshold and its direction are chosen on one half of the models, so that the counts of the other half are
-    # those of a test that was fixed beforehand.
-    half = halves(member)
-    tests = [_best_test(value[half], member[half], sign) for sign in (1, -1)]
-    sign, (_, threshold) = max(zip((1, -1), tests, strict=True), key=lambda pair: pair[1][0])
-    called = sign * value[~half] >= threshold
-    hit = member[~half] == (sign == 1)
-    counts = (int(np.count_nonzero(x)) for x in (called & hit, hit, called & ~hit, ~hit))
-    return Region("members" if sign == 1 else "non-members", *counts, threshold=sign * threshold)
-
-
-def _best_test(value: Float[Array, " n"], member: Bool[Array, " n"], sign: int) -> tuple[float, float]:
-    """Largest ratio of the Clopper-Pearson limits over the thresholds, and where."""
-    order = np.argsort(-sign * value, kind="stable")
-    descending, hit = sign * value[order], member[order] == (sign == 1)
-    last = np.append(descending[1:] != descending[:-1], True)  # a threshold cannot divide equal scores
-    hits, called = np.cumsum(hit)[last], np.flatnonzero(last) + 1
-    low = clopper_pearson_lower(hits, hit.sum(), 0.025)
-    high = clopper_pearson_upper(called - hits, (~hit).sum(), 0.025)
-    best = int(np.argmax(low / high))
-    return float(low[best] / high[best]), float(descending[last][best])
 
 
 def _fisher(p_values: Sequence[float]) -> float:

@@ -18,10 +18,11 @@ from leakscope.core.intervals import Interval
 from leakscope.core.numerics import largest_where
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.counting import Evidence, coins, many_runs, pairs
+from leakscope.metrics.counting import Evidence, coins, pairs
+from leakscope.metrics.ranks import independent_canaries, many_runs
 
 _LARGEST = 2.0**40  # that is looked for
-Method = Literal["pairs", "coins", "many_runs"]
+Method = Literal["pairs", "coins", "many_runs", "independent_canaries"]
 
 
 def epsilon_lower(
@@ -43,14 +44,15 @@ def epsilon_lower(
         In [0, 1).
     confidence : float
         Probability, at least, that the bound is not above the true epsilon, for all ``n_tests`` together.
-    method : {"pairs", "coins", "many_runs"}
+    method : {"pairs", "coins", "many_runs", "independent_canaries"}
         What is counted, and which adjacency it refutes.
 
         * pairs: members of a uniform subset of given size, matched at random with non-members; which of the
           two is the member is a fair coin, and the other outcome replaces one record: replace-one DP.
         * coins: every target point is in by a fair coin of its own: add/remove DP.
-        * many_runs: T models, one fixed point (J = 1) in or out by a fair coin: the adjacency of that
-          point's two versions.
+        * many_runs: T models, one fixed point (J = 1) in or out: the adjacency of that point's two versions.
+        * independent_canaries: canaries whose scores are alike and independent, given who is in. This is an assumption
+          about the training, which the caller makes; Dirac canaries of DP-SGD with Poisson batches fulfil it.
     independent : bool
         The caller's word that the score of a target uses no other target: its references are not targets.
         Needed for more than one target.
@@ -70,8 +72,9 @@ def epsilon_lower(
 
     Notes
     -----
-    pairs and coins: Steinke, Nasr & Jagielski (2023), theorem 5.2, sharpened in ``metrics.one_run``. many_runs:
-    Kairouz, Oh & Viswanath (2015), theorem 2.1, with Clopper-Pearson limits of both rates.
+    pairs and coins: Steinke, Nasr & Jagielski (2023), theorem 5.2, sharpened in ``metrics.one_run``. many_runs
+    and independent_canaries: Kairouz, Oh & Viswanath (2015), theorem 2.1, at thresholds with fixed ranks; the p-value
+    is derived in ``metrics.ranks``.
 
     Examples
     --------
@@ -105,7 +108,7 @@ def claim_p_value(
         Claimed, >= 0.
     delta : float
         Claimed, in [0, 1].
-    method : {"pairs", "coins", "many_runs"}
+    method : {"pairs", "coins", "many_runs", "independent_canaries"}
         As in `epsilon_lower`.
     independent : bool
         As in `epsilon_lower`.
@@ -141,7 +144,7 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
     Parameters
     ----------
     scores : Scores
-    method : {"pairs", "coins", "many_runs"}
+    method : {"pairs", "coins", "many_runs", "independent_canaries"}
         As in `epsilon_lower`.
     independent : bool
         As in `epsilon_lower`.
@@ -278,5 +281,6 @@ METHODS: Mapping[str, Counting] = MappingProxyType(
         "pairs": Counting(pairs, "steinke2023, Theorem 5.2, sharpened; mahloujifar2024"),
         "coins": Counting(coins, "steinke2023, Theorem 5.2, sharpened; mahloujifar2024"),
         "many_runs": Counting(many_runs, "kairouz2015, Theorem 2.1"),
+        "independent_canaries": Counting(independent_canaries, "kairouz2015, Theorem 2.1"),
     }
 )

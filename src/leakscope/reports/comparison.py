@@ -368,7 +368,8 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
         at = tuple(finding.operating_point.items())
         for release in names if alone else [_place(report, finding)]:
             key = Key(release, attack, finding.quantity, at, bound_type, slice_name=slice_name, of_attack=not is_bound)
-            if key in by_key and is_bound:  # two theorems about one number differ in their source
+            # two theorems about one number differ in their source, and so do bounds that make other assumptions
+            if key in by_key and (is_bound or finding.assumptions):
                 key = key._replace(source=finding.source)
             by_key[key] = finding
     return by_key

@@ -73,7 +73,8 @@ PHRASES = {  # of the terms of findings
     "coins": "coins",
     "coins_of_records": "coins of records",
     "gap_of_models": "gap of each model",
-    "many_runs": "many runs, Clopper-Pearson",
+    "independent_canaries": "independent canaries, thresholds at fixed ranks",
+    "many_runs": "many runs, thresholds at fixed ranks",
     "one_run": "one run",
     "pairs": "pairs",
     "several_runs": "{runs} runs",
@@ -119,6 +120,10 @@ PHRASES = {  # of the terms of findings
     "fixed_batches": "each batch is a fixed number of records, drawn anew",
     "dpsgd_but_for_its_noise": (
         "ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"
+    ),
+    "independent_noise": (
+        "ε of independent canaries: in addition, the noise in the coordinate of each canary is independent of the "
+        "noise in those of the others"
     ),
     "own_layers_unseen": REASONS["own_layers_unseen"],
     "dpsgd_accountant": (

@@ -197,6 +197,8 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
     if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
         title = "ε of any other noise" if Term("whole_curve") in finding.method else "ε of any guarantee"
+        if Term("independent_canaries") in finding.method:
+            title += ", canaries independent"
     name = say(title, attack=attack, units=capital(plural(unit)))
     for key, value in finding.operating_point.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
