@@ -80,8 +80,8 @@ REASONS: Mapping[str, str] = {
         "the promise counts on noise that is not there"
     ),
     "steps_reveal_more": (
-        "step by step, the canaries are seen as with a noise multiplier of at most {most:.3g} ({level:g} %), and "
-        "{claimed:g} is claimed: a step reveals more about a record than the promise counts on"
+        "a step reveals as much of a canary as with a noise multiplier of at most {most:.3g} ({level:g} %), and "
+        "{claimed:g} is claimed: the promise counts on steps that reveal less"
     ),
     "larger_batches": (
         "the canaries are in a batch with a probability of at least {least:.3g} ({level:g} %), and {claimed:g} is "
