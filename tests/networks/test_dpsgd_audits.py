@@ -103,8 +103,9 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
 
 
 def epsilons(report: ls.Report, release: str = "network") -> dict[tuple[str, bool], float | None]:
-    """Bounds of epsilon by their side and whether they are of the whole curve."""
-    found = [each for each in report.findings if each.quantity == "epsilon" and each.release == release]
+    """Bounds of epsilon by their side and whether they are of the whole curve; without those step by step."""
+    of_release = [each for each in report.findings if each.quantity == "epsilon" and each.release == release]
+    found = [each for each in of_release if Term("step_by_step") not in each.method]
     return {(each.bound_type, Term("whole_curve") in each.method): each.value for each in found}
 
 
