@@ -196,7 +196,7 @@ class TestTrainingsOfOthers:
         x, y = torch.from_numpy(digits.x), torch.from_numpy(digits.y)
         gradients = gradients_of(module)
 
-        def rest(self, before, after, scale, rounding):
+        def rest(self, before, after, scale, rounding, batch):
             total = (before - after) * scale
             residues.append(total - clipped_sum([gradients.rows(before, x, y)], 0.7, torch.zeros_like(total)))
 
@@ -257,7 +257,7 @@ class TestTrainingsOfOthers:
             release.observe(digits, member[:1], np.array([0]), ["step_dot"])
 
     def test_memory_that_ends_is_one_line(self, digits, member, monkeypatch):
-        def ends(*_):
+        def ends(*_, **__):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
 
         monkeypatch.setattr(Watch, "step", ends)

@@ -20,6 +20,7 @@ class Training:
 
     dpsgd: DpSgd
     n_records: int
+    tells_batches: bool = False
 
     def __call__(self, module: nn.Module, x: Tensor, y: Tensor, follow: Callable[..., Any], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
@@ -31,7 +32,8 @@ class Training:
             return cross_entropy(functional_call(module, values, (point[None],)), label[None])
 
         each = vmap(grad(loss), in_dims=(None, 0, 0))
-        with follow(optimizer, normaliser):
+        batch = {"batch": lambda: chosen} if self.tells_batches else {}
+        with follow(optimizer, normaliser, **batch):
             for _ in range(self.dpsgd.steps):
                 chosen = torch.rand(len(x), generator=generator) < self.dpsgd.sample_rate
                 values = {name: value.detach() for name, value in parameters.items()}

@@ -264,10 +264,17 @@ class Setting:
     planted: str = ""
 
     def wanted(self, attacks: Sequence[Attack]) -> list[str]:
-        """List the signals to observe: of Dirac canaries, without a loss, the steps; with steps also their noise."""
+        """List the signals to observe: of Dirac canaries, without a loss, the steps; with steps also their noise.
+
+        For Dirac canaries at coordinates that nothing else of unknown size reaches, also the batches that they are in.
+        """
         names = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         if is_private(self.release) and STEPS & {*names}:
             names.append("step_noise")
+            # where the others are not known, their gradients reach the coordinates of several canaries at once
+            others_apart = self.release.knowledge == "others" or self.release.train is not None
+            if self.planted == "dirac" and others_apart:
+                names.append("step_in")
         return names
 
     def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:

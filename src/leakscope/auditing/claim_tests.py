@@ -18,6 +18,7 @@ from leakscope.core.numerics import bisect
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakscope.core.types import Attack, Game, NotApplicable, Scores, Signals
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics import epsilon as counting
 from leakscope.metrics.records import games_won
 from leakscope.reports import Verdict, phrases
@@ -27,6 +28,7 @@ M = TypeVar("M")
 NO_ATTACK = Term("no_attack")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
 OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
+OF_STEPS = LEVEL / 10  # and what each canary shows in each step
 OF_EACH_CANARY = ("likelihood_ratio", "glir")  # attacks whose score of a canary is of its own coordinate alone
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 
@@ -287,9 +289,13 @@ class AccountantClaim:
 
 
 def accountant_verdict(
-    promise: AccountantClaim, claim_test: ClaimTest, findings: Sequence[Finding], noise: StepNoise | None = None
+    promise: AccountantClaim,
+    claim_test: ClaimTest,
+    findings: Sequence[Finding],
+    noise: StepNoise | None = None,
+    steps: StepLevel | None = None,
 ) -> Verdict:
-    """Test an accountant's curve, and whether the steps have the noise that it counts on.
+    """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on.
 
     Parameters
     ----------
@@ -298,21 +304,25 @@ def accountant_verdict(
     findings : sequence of Finding
         As in `verdict`.
     noise : StepNoise, optional
+    steps : StepLevel, optional
 
     Returns
     -------
     Verdict
-        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise as ``reason`` then
-        says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
-        `StepNoise.testable`.
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise, the size of a step or
+        the rate of the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too
+        little was seen is not tested, see `StepNoise.testable`.
     """
-    level, too_little = LEVEL, None
+    level, other_reason = LEVEL, None  # union bound: all tests together keep LEVEL
+    if steps is not None:
+        level -= OF_STEPS
+        other_reason = _more_than_claimed(steps)
     if noise is not None and noise.testable:
-        level -= OF_NOISE  # union bound: both tests together keep LEVEL
+        level -= OF_NOISE
         if noise.p_value() < OF_NOISE:
             sigma = promise.dpsgd.noise_multiplier
             most = sigma * noise.most(OF_NOISE)
-            too_little = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
+            other_reason = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
     untested = Verdict(
         promise.claim,
         "cannot_be_tested",
@@ -321,11 +331,11 @@ def accountant_verdict(
         reason=claim_test.reason,
         training=promise.training,
     )
-    if not claim_test.evidence and too_little is None:
+    if not claim_test.evidence and other_reason is None:
         return untested
     if not claim_test.evidence:
-        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=too_little)
-    is_refuted = too_little is not None or claim_test.curve_p_value(promise.ceiling) < level
+        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=other_reason)
+    is_refuted = other_reason is not None or claim_test.curve_p_value(promise.ceiling) < level
     attack, operating_point = _operating_point(promise.ceiling, findings)
     measured = promise.ruled_out(claim_test, level)
     return replace(
@@ -335,8 +345,19 @@ def accountant_verdict(
         confidence=1 - level,
         attack=attack,
         operating_point=operating_point,
-        reason=too_little,
+        reason=other_reason,
     )
+
+
+def _more_than_claimed(steps: StepLevel) -> Term | None:
+    """Say what the steps refute of the claimed training, at ``OF_STEPS``; None if nothing."""
+    if steps.p_value() >= OF_STEPS:
+        return None
+    claimed, at = steps.dpsgd, 100 * (1 - OF_STEPS)
+    most, least = steps.most_noise(OF_STEPS), steps.least_rate(OF_STEPS)
+    if most < claimed.noise_multiplier:
+        return Term("steps_reveal_more", most=most, level=at, claimed=claimed.noise_multiplier)
+    return Term("larger_batches", least=least, level=at, claimed=claimed.sample_rate)
 
 
 def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:

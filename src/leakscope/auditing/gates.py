@@ -107,7 +107,8 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         return
     value, attack = max(values, default=(0.0, ""))
     if value > gate.limit:
-        yield f"{release}: {text} is exceeded: {attack or 'the generalisation gap'} reaches {value:.4g}"
+        without_attack = "the training, step by step," if gate.quantity == "epsilon" else "the generalisation gap"
+        yield f"{release}: {text} is exceeded: {attack or without_attack} reaches {value:.4g}"
     elif refused:  # such a rate may be far from that of other models, either way
         spread = max(finding.detail["between_model_spread"] for finding in refused)
         names = ", ".join(finding.attack for finding in refused)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes, repeated_names
+from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
@@ -41,7 +43,13 @@ TRAINING_ASSUMPTIONS = {
     "fixed": (Term("training_as_described"), Term("fixed_batches")),
 }
 OWN_LAYERS_UNSEEN = Term("own_layers_unseen")
-INDEPENDENT_NOISE = Term("independent_noise")
+CANARIES_INDEPENDENT = Term("canaries_independent")
+STEP_ASSUMPTIONS = (
+    Term("gaussian_steps"),
+    Term("independent_noise"),
+    Term("fixed_thresholds"),
+    Term("counted_rate"),
+)
 
 
 def play(
@@ -328,12 +336,14 @@ def _with_accountant(
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
     findings = [certified]
+    steps = StepLevel.of(observed.signals, promise.dpsgd)
+    if steps is not None:
+        findings.append(_step_by_step(observed, promise, steps, confidence, limits))
     if _canaries_are_independent(setting):
         of_canaries = ClaimTest.of_independent_canaries(observed.signals, attacks)
-        of_noise = [INDEPENDENT_NOISE, *limits]
-        findings.append(_by_the_curve(observed, promise, of_canaries, confidence, of_noise))
+        findings.append(_by_the_curve(observed, promise, of_canaries, confidence, [CANARIES_INDEPENDENT, *limits]))
     findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
-    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals))
+    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals), steps)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 
@@ -371,4 +381,24 @@ def _by_the_curve(
     assumptions = [Term("dpsgd_but_for_its_noise"), *limits]
     number = Interval(value, value, float("inf"), confidence, "none", method, {"delta": promise.delta})
     spec = FindingSpec("epsilon", "lower", attack, source, at, assumptions, scope=Scope("every"))
+    return observed.finding(spec, number)
+
+
+def _step_by_step(
+    observed: ObservedRelease,
+    promise: AccountantClaim,
+    steps: StepLevel,
+    confidence: float,
+    limits: Sequence[Term],
+) -> Finding:
+    """Report the epsilon of the steps as the canaries show them, if each step is a Gaussian mechanism."""
+    level = 1 - confidence
+    value = steps.epsilon(promise.delta, confidence, promise.adjacency)
+    detail = {"delta": promise.delta, "sample_rate": steps.least_rate(level)}
+    if math.isfinite(noise := steps.most_noise(level)):
+        detail["noise_multiplier"] = noise
+    method = (Term("step_by_step"), Term("clopper_pearson"))
+    number = Interval(value, value, float("inf"), confidence, "none", method, detail)
+    at, assumptions = {"delta": promise.delta}, [*STEP_ASSUMPTIONS, *limits]
+    spec = FindingSpec("epsilon", "lower", "", "nasr2023", at, assumptions, scope=Scope("every"))
     return observed.finding(spec, number)

@@ -79,6 +79,14 @@ REASONS: Mapping[str, str] = {
         "the steps hold noise of a multiplier of at most {most:.3g} ({level:g} %), and {claimed:g} is claimed: "
         "the promise counts on noise that is not there"
     ),
+    "steps_reveal_more": (
+        "a step reveals as much of a canary as with a noise multiplier of at most {most:.3g} ({level:g} %), and "
+        "{claimed:g} is claimed: the promise counts on steps that reveal less"
+    ),
+    "larger_batches": (
+        "the canaries are in a batch with a probability of at least {least:.3g} ({level:g} %), and {claimed:g} is "
+        "claimed: the promise counts on smaller batches"
+    ),
     "own_layers_unseen": _LAYER,
     # noise
     "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",

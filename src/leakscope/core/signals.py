@@ -68,6 +68,7 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "numbers these w are: its mean if they were the claimed noise alone; and how many more were left out, "
             "because the parameters are rounded too coarsely; the same at every watched point",
         ),
+        "step_in": SignalKind(("M", "N", "S"), "0 or 1", "the point is in the batch of the step"),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
         ),

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -36,10 +37,20 @@ from leakscope.releases.specs import canonical, description_or_none, first_line,
 from leakscope.releases.structure import Structure
 
 Array = np.ndarray
-STEPS = ("step_dot", "step_norm", "step_noise")
+STEPS = ("step_dot", "step_norm", "step_noise", "step_in")
 LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: more than all others of a batch
-Follow = Callable[[Any, float], AbstractContextManager[None]]
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
+
+
+@runtime_checkable
+class Follow(Protocol):
+    """What a user-supplied training loop calls around its steps."""
+
+    def __call__(
+        self, optimizer: Any, normaliser: float, *, batch: Callable[[], ArrayLike | Tensor] | None = None
+    ) -> AbstractContextManager[None]:
+        """Observe the steps of an optimizer; ``batch`` returns which rows of ``x`` were in the batch of a step."""
+        ...
 
 
 @runtime_checkable
@@ -49,7 +60,11 @@ class Train(Protocol):
     def __call__(
         self, module: nn.Module, x: Float[Tensor, "n ..."], y: Int[Tensor, " n"], follow: Follow, seed: int
     ) -> None:
-        """Train the module, in place, on n records, with the steps inside of ``follow(optimizer, normaliser)``."""
+        """Train the module, in place, on n records, with the steps inside of ``follow(optimizer, normaliser)``.
+
+        Where ``follow`` also gets ``batch``, a function that returns the rows of x in the batch of the step that was
+        just made (indices or a mask), Dirac canaries are audited step by step.
+        """
         ...
 
 
@@ -59,7 +74,9 @@ class PrivateNetwork:
 
     It gives ``loss``, ``log_odds``, ``correct``, ``log_prob`` and ``gradient_norm`` of every point, and for attackers
     who observe the parameters after every step ``step_dot`` and ``step_norm``, from which the attack `likelihood_ratio`
-    with the rate q of the batches computes the best score, and ``step_noise``, which bounds the noise from above.
+    with the rate q of the batches computes the best score, ``step_noise``, which bounds the noise from above, and
+    ``step_in``, the batches that a point is in, for `leakscope.dpsgd.step_level`. The last one is missing if a
+    user-supplied training loop does not tell its batches.
 
     Parameters
     ----------
@@ -254,7 +271,16 @@ class _Training:
         """Train by the user-supplied loop, on a copy, and take over its parameters."""
         indices, trained = np.flatnonzero(self.inside), deepcopy(module)
         x, y = inputs.batch(indices, self.data.device), label[torch.from_numpy(indices)]
-        follow: Follow = watch.follow if watch is not None else lambda *_: nullcontext()
+
+        def follow(
+            optimizer: Any, normaliser: float, *, batch: Callable[[], ArrayLike | Tensor] | None = None
+        ) -> AbstractContextManager[None]:
+            if watch is None:
+                return nullcontext()
+            if batch is None:
+                return watch.follow(optimizer, normaliser)
+            return watch.follow(optimizer, normaliser, batch=lambda: indices[_rows(batch(), len(indices))])
+
         try:
             train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
@@ -278,7 +304,7 @@ class _Training:
                 if attacker.knowledge == "others":
                     others = self._records(gradients, before, np.setdiff1d(batch, attacker.watched))
                     known = clipped_sum(others, dpsgd.clip, start=torch.zeros_like(theta))
-                watch.step(before, theta, normaliser / dpsgd.lr, known)
+                watch.step(before, theta, normaliser / dpsgd.lr, known, batch=batch)
         vector_to_parameters(theta, module.parameters())
 
     def _batches(self, size: int) -> Iterator[Int[Array, " b"]]:
@@ -322,3 +348,18 @@ class _Training:
         """The features, which are in one array."""
         assert isinstance(self.data.inputs, Inputs)
         return self.data.inputs
+
+
+def _rows(batch: ArrayLike | Tensor, n: int) -> Int[Array, " b"]:
+    """Read which of n rows a user-supplied training loop says were in a batch: indices, or a mask."""
+    rows = torch.as_tensor(batch).detach().cpu().numpy()
+    if not rows.size:
+        return np.zeros(0, dtype=int)
+    if rows.dtype == bool and rows.shape == (n,):
+        return np.flatnonzero(rows)
+    if rows.dtype.kind not in "iu" or rows.ndim != 1 or not 0 <= rows.min() <= rows.max() < n:
+        raise ValueError(
+            f"batch() must return the rows of x in the batch of the step: indices from 0 to {n - 1:,} or a mask of "
+            f"shape ({n},), got {rows.dtype} of shape {rows.shape}"
+        )
+    return rows

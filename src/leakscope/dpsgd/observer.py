@@ -8,14 +8,14 @@ Axes: J watched points, S steps, r reference gradients, d parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
@@ -145,6 +145,7 @@ class Watch:
         self._others = _OthersSum.of(dpsgd, attacker)
         self._dots: list[Float[Array, " J"]] = []
         self._norms: list[Float[Array, " J"]] = []
+        self._in_batch: list[Bool[Array, " J"]] = []
         self._noise = _NoiseSum(dpsgd.noise_multiplier * dpsgd.clip, attacker.seed)
 
     @classmethod
@@ -191,6 +192,7 @@ class Watch:
         scale: float,
         known: Float[Tensor, " d"] | None = None,
         rounding: Rounding | None = None,
+        batch: Int[Array, " b"] | None = None,
     ) -> None:
         """Observe a step.
 
@@ -206,6 +208,8 @@ class Watch:
             The part of the sum from the others, if they are known: needed by an attacker who knows everyone else.
         rounding : Rounding, optional
             How the parameters are rounded; as the dtype of the tensors unless given.
+        batch : int array of shape (b,), optional
+            Indices of the points in the batch of the step, where they are known.
 
         Raises
         ------
@@ -231,9 +235,13 @@ class Watch:
         own_weight[reference_idx] = self._others.mean
         self._dots.append(dot + own_weight[self._attacker.watched] * norm)
         self._norms.append(norm)
+        if batch is not None:
+            self._in_batch.append(np.isin(self._attacker.watched, batch))
 
     @contextmanager
-    def follow(self, optimizer: Any, normaliser: float) -> Iterator[None]:
+    def follow(
+        self, optimizer: Any, normaliser: float, *, batch: Callable[[], Int[Array, " b"]] | None = None
+    ) -> Iterator[None]:
         """Observe every step of an optimizer while the context lasts.
 
         Parameters
@@ -242,6 +250,9 @@ class Watch:
             Without momentum and weight decay, so that a step is the noisy gradient. It may be wrapped afterwards.
         normaliser : float
             B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
+        batch : callable, optional
+            Returns the indices of the points in the batch of the step that was just made; it is called after each step.
+            Without it the signals have no ``step_in``.
 
         Yields
         ------
@@ -263,7 +274,8 @@ class Watch:
 
         def observe(*_: Any) -> None:
             after = parameters_to_vector(group["params"]).detach()
-            self.step(before.pop(), after, normaliser / group["lr"], rounding=rounding)
+            indices = None if batch is None else batch()
+            self.step(before.pop(), after, normaliser / group["lr"], rounding=rounding, batch=indices)
 
         handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(observe)
         try:
@@ -284,7 +296,8 @@ class Watch:
         -------
         mapping
             ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, their number, and the
-            number of those that were left out because the parameters are too coarse.
+            number of those that were left out because the parameters are too coarse. ``step_in`` if the batches of all
+            steps were told: 1 where the point is in the batch of the step, else 0.
 
         Raises
         ------
@@ -304,6 +317,8 @@ class Watch:
             "step_norm": np.stack(self._norms, axis=1),
             "step_noise": np.tile(self._noise.numbers(), (len(watched), 1)),
         }
+        if len(self._in_batch) == len(self._dots):
+            rows["step_in"] = np.stack(self._in_batch, axis=1).astype(float)
         signals = {}
         for name, watched_rows in rows.items():
             signals[name] = np.zeros((n_points, watched_rows.shape[1]))

@@ -81,6 +81,7 @@ PHRASES = {  # of the terms of findings
     "simulated_releases": "{games:,} simulated releases",
     "threshold_of_other_half": "threshold set on the other half",
     "threshold_of_other_models": "threshold set on other models",
+    "step_by_step": "each canary in each step",
     "whole_curve": "whole curve",
     # how values are made
     "better_prior_guess": "max(prior, 1 - prior)",
@@ -121,9 +122,19 @@ PHRASES = {  # of the terms of findings
     "dpsgd_but_for_its_noise": (
         "ε by the whole curve: the training is DP-SGD at its rate and number of steps, with more noise or less"
     ),
-    "independent_noise": (
+    "canaries_independent": (
         "ε of independent canaries: in addition, the noise in the coordinate of each canary is independent of the "
         "noise in those of the others"
+    ),
+    "gaussian_steps": (
+        "ε step by step: each step is a Gaussian mechanism of one size, and the accountant adds the steps up; it is no "
+        "lower bound of ε for any other mechanism"
+    ),
+    "independent_noise": "ε step by step: the noise of the steps and of the coordinates of canaries is independent",
+    "fixed_thresholds": "ε step by step: the thresholds follow from the claimed noise, and were fixed beforehand",
+    "counted_rate": (
+        "ε step by step: each canary that is in the data is in each batch by a coin of its own, whose probability is "
+        "counted"
     ),
     "own_layers_unseen": REASONS["own_layers_unseen"],
     "dpsgd_accountant": (

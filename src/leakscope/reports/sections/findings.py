@@ -196,7 +196,11 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.bound_type]
     title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
     if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
-        title = "ε of any other noise" if Term("whole_curve") in finding.method else "ε of any guarantee"
+        title = "ε of any guarantee"
+        if Term("whole_curve") in finding.method:
+            title = "ε of any other noise"
+        elif Term("step_by_step") in finding.method:
+            title = "ε if each step is Gaussian"
         if Term("independent_canaries") in finding.method:
             title += ", canaries independent"
     name = say(title, attack=attack, units=capital(plural(unit)))

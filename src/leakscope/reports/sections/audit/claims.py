@@ -36,6 +36,7 @@ POINT = (
 ALLOWED = "These attacks show that any true {letter} is at least {least}{level}, which {allowed} allows."
 NEVER = "An audit can refute such a claim; it can never prove it."
 RULED_OUT = "What was seen rules out every noise with an ε below {least}{level}; the accountant says {allowed}."
+STEP_BY_STEP = "Step by step, if each step is a Gaussian mechanism, ε is at least {least} ({level})."
 THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
 EXPOSED = (
     "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
@@ -97,6 +98,8 @@ def reason(result: Result, verdict: Verdict) -> Markup:
         why = _why(verdict.reason) if verdict.reason else "A theorem bounds every attacker."
         return say("{reason}", reason=why)
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)
+    if verdict.quantity == "curve":
+        bound = joined([bound, _step_by_step(result)])
     above = verdict.operating_point.get("low", 0.0) > verdict.operating_point.get("ceiling", 1.0)
     if verdict.word == "refuted":
         why = Markup("")
@@ -143,6 +146,14 @@ def _bound(verdict: Verdict) -> Markup:
         words = "Any true {letter} is at least {least}{level}."
         return say(words, letter=letter, least=down(measured, 2), level=at)
     return say(ALLOWED, letter=letter, least=down(measured, 2), level=at, allowed=parameter(verdict.allowed or 0.0))
+
+
+def _step_by_step(result: Result) -> Markup:
+    """State the epsilon of the steps, where they were seen one by one."""
+    for finding in result.findings:
+        if Term("step_by_step") in finding.method:
+            return say(STEP_BY_STEP, least=down(finding.value or 0.0, 2), level=percent(finding.confidence or 0.0))
+    return Markup("")
 
 
 def _accuracy(result: Result, verdict: Verdict) -> Markup:
