@@ -267,7 +267,7 @@ class Setting:
         """List the signals to observe: of Dirac canaries, without a loss, the steps; with steps also their noise."""
         names = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         if is_private(self.release) and STEPS & {*names}:
-            names.append("step_noise")
+            names += ["step_noise", "step_tensors", "step_fresh", "step_batches"]
         return names
 
     def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from scipy.special import gammainc, gammaincinv
 
 from leakscope.attacks.balance import design_of
+from leakscope.auditing.noise_tests import NoiseTest
 from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
@@ -26,7 +27,7 @@ G = TypeVar("G")
 M = TypeVar("M")
 NO_ATTACK = Term("no_attack")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
-OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
+OF_NOISE = LEVEL / 100  # the part of it that each test of the steps takes, first of their size
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 
 
@@ -263,9 +264,13 @@ class AccountantClaim:
 
 
 def accountant_verdict(
-    promise: AccountantClaim, claim_test: ClaimTest, findings: Sequence[Finding], noise: StepNoise | None = None
+    promise: AccountantClaim,
+    claim_test: ClaimTest,
+    findings: Sequence[Finding],
+    noise: StepNoise | None = None,
+    noise_tests: Sequence[NoiseTest] = (),
 ) -> Verdict:
-    """Test an accountant's curve, and whether the steps have the noise that it counts on.
+    """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on.
 
     Parameters
     ----------
@@ -274,21 +279,30 @@ def accountant_verdict(
     findings : sequence of Finding
         As in `verdict`.
     noise : StepNoise, optional
+    noise_tests : sequence of NoiseTest
+        Further tests of the steps, each at ``OF_NOISE``.
 
     Returns
     -------
     Verdict
-        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise as ``reason`` then
+        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the steps as ``reason`` then
         says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was seen is not tested, see
         `StepNoise.testable`.
     """
-    level, too_little = LEVEL, None
+    level, fault = LEVEL, None
+    for test in noise_tests:
+        level -= OF_NOISE  # union bound: all tests together keep LEVEL
+        if test.log_p < math.log(OF_NOISE) and test.narrow and fault is None:
+            fault = test.reason
     if noise is not None and noise.testable:
-        level -= OF_NOISE  # union bound: both tests together keep LEVEL
-        if noise.p_value() < OF_NOISE:
+        level -= OF_NOISE
+        if noise.p_value() < OF_NOISE and fault is None:
             sigma = promise.dpsgd.noise_multiplier
             most = sigma * noise.most(OF_NOISE)
-            too_little = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
+            fault = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
+    for test in noise_tests:
+        if test.log_p < math.log(OF_NOISE) and fault is None:
+            fault = test.reason
     untested = Verdict(
         promise.claim,
         "cannot_be_tested",
@@ -297,11 +311,11 @@ def accountant_verdict(
         reason=claim_test.reason,
         training=promise.training,
     )
-    if not claim_test.evidence and too_little is None:
+    if not claim_test.evidence and fault is None:
         return untested
     if not claim_test.evidence:
-        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=too_little)
-    is_refuted = too_little is not None or claim_test.curve_p_value(promise.ceiling) < level
+        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=fault)
+    is_refuted = fault is not None or claim_test.curve_p_value(promise.ceiling) < level
     attack, operating_point = _operating_point(promise.ceiling, findings)
     measured = promise.ruled_out(claim_test, level)
     return replace(
@@ -311,7 +325,7 @@ def accountant_verdict(
         confidence=1 - level,
         attack=attack,
         operating_point=operating_point,
-        reason=too_little,
+        reason=fault,
     )
 
 

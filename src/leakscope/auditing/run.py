@@ -11,8 +11,16 @@ import numpy as np
 from leakscope import data as data_room
 from leakscope.attacks import Attack
 from leakscope.auditing.canaries import Setting, is_private, plant
-from leakscope.auditing.claim_tests import NO_ATTACK, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
+from leakscope.auditing.claim_tests import (
+    NO_ATTACK,
+    OF_NOISE,
+    AccountantClaim,
+    ClaimTest,
+    StepNoise,
+    accountant_verdict,
+)
 from leakscope.auditing.evaluate import DEFAULT_DELTA
+from leakscope.auditing.noise_tests import noise_tests
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
@@ -323,7 +331,8 @@ def _with_accountant(
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
     findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
-    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals))
+    tests = noise_tests(observed.signals, promise.dpsgd, setting.release.tensor_names(), OF_NOISE)
+    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals), tests)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 
