@@ -88,8 +88,8 @@ class NewNoise:
     Those that inherit it make mistakes. An instance is of one training.
     """
 
-    def __init__(self, tensors: list[int]) -> None:
-        self.tensors = tensors
+    def __init__(self, tensors: list[int], n_steps: int) -> None:
+        self.tensors, self.n_steps = tensors, n_steps
         self.past: list[Tensor] = []
 
     def __call__(self, fresh: Tensor) -> Tensor:
@@ -129,10 +129,10 @@ class AlwaysTakenBack(NewNoise):
 
 
 class SumOfNought(NewNoise):
-    """The last of 200 steps takes all noise out again, which has the size of 14 steps."""
+    """The last step takes all noise out again."""
 
     def wrong(self, fresh: Tensor) -> Tensor:
-        return -sum(self.past) if len(self.past) == 199 else fresh
+        return -sum(self.past) if len(self.past) == self.n_steps - 1 else fresh
 
 
 class EpochOfNought(NewNoise):
@@ -239,8 +239,8 @@ BATCHES = {
 class WrongSum:
     """An aggregate of leakscope's own training whose noise is another one."""
 
-    def __init__(self, noise: type[NewNoise], tensors: list[int]) -> None:
-        self.noise = noise(tensors)
+    def __init__(self, noise: type[NewNoise], tensors: list[int], n_steps: int) -> None:
+        self.noise = noise(tensors, n_steps)
 
     def __call__(self, parts: Iterable[Rows], dpsgd: DpSgd, noise: Tensor, normaliser: float) -> Tensor:
         return noisy_sum(parts, dpsgd, self.noise(noise), normaliser)
@@ -256,7 +256,7 @@ class WrongTraining(Training):
 
     def __call__(self, module: nn.Module, x: Tensor, y: Tensor, follow: Callable[..., Any], seed: int) -> None:
         tensors = [parameter.numel() for parameter in module.parameters()]
-        running = replace(self, current=self.noise(tensors))
+        running = replace(self, current=self.noise(tensors, self.dpsgd.steps))
         Training.__call__(running, module, x, y, follow, seed)
 
     def drawn(self, n: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -281,7 +281,7 @@ class WrongOpacus:
         from opacus import GradSampleModule
         from opacus.optimizers import DPOptimizer
 
-        own = self.noise([parameter.numel() for parameter in module.parameters()])
+        own = self.noise([parameter.numel() for parameter in module.parameters()], self.dpsgd.steps)
         deviation = self.dpsgd.noise_multiplier * self.dpsgd.clip
 
         class Wrong(DPOptimizer):

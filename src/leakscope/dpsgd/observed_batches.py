@@ -9,9 +9,10 @@ b_tj are independent with probability q. Two tests of what would make the promis
   Gaussian noise of any size. Too few do not accuse: they promise more.
 * order: at a lag l the prediction is ``p_t = w_(t-l) + w_(t-2l) + ...``, centred over the canaries. Given the past
   ``(w_t . p_t)/|p_t|`` is sub-Gaussian with the variance ``s^2 + v(q)/sigma^2``, where
-  ``v(q) = (1 - 2q)/(2 log((1 - q)/q))`` is the least such constant of a Bernoulli variable (Kearns and Saul 1998). The
-  sum U of m of these exceeds u with probability at most ``exp(-u^2/(2 m variance))``. Lag 1 finds batches that are
-  always the same, lag l those that come in the same order every l steps. All lags are tested, of very long trainings the first ones and 1/q.
+  ``v(q) = (1 - 2q)/(2 log((1 - q)/q))`` is such a variance of a centred Bernoulli variable [ostrovsky2014]. The sum
+  U of m of these exceeds u with probability at most ``exp(-u^2/(2 m variance))``. Lag 1 finds batches that are always
+  the same, lag l those that come in the same order every l steps. All lags are tested; of very long trainings the
+  first ones and 1/q.
 
 Batches that are drawn anew from a shuffled list every epoch are not found: at usual noise the correlation of the b_tj
 of an epoch, ``-q/(1/q - 1)``, is far below the noise of the observations.
@@ -97,7 +98,7 @@ def batches(
     True
     >>> drawn[:] = drawn[0]  # always the same batch
     >>> found = batches(drawn + noise[:, :80], noise[:, 80:], 0.1, 1.0)
-    >>> found.lag, found.log_p_order < -50
+    >>> found.lag, bool(found.log_p_order < -50)
     (1, True)
     """
     (n_steps, k), n_outside = inside.shape, outside.shape[1]
@@ -145,8 +146,8 @@ def _of_order(
         excess = float((along - np.sqrt(k) * rounding[lag:]).sum())
         log_p = -0.5 * excess**2 / ((n_steps - lag) * variance) + np.log(len(lags)) if excess > 0 else 0.0
         if log_p < found:
-            found, at = max(log_p, LEAST_LOG), lag
-    return found, at
+            found, at = float(log_p), lag
+    return max(found, LEAST_LOG), at
 
 
 def _bernoulli_variance(rate: float) -> float:

@@ -509,13 +509,13 @@ class _NoiseSum:
     def _by_tensor(self, largest: Float[Tensor, " d"], counted: Tensor) -> Float[Array, " K"]:
         """Sum the squares of the numbers that count."""
         squares = (largest / self._deviation).square() * counted
-        return np.array([float(part.sum()) for part in squares.split(self._tensors)])
+        return _as_numpy(torch.stack([part.sum() for part in squares.split(self._tensors)]))
 
     def _of_noise(self, replaced: Tensor) -> Float[Array, " K"]:
         """Draw the sums of squares of independent noise in place of some numbers."""
-        n_replaced = np.array([int(part.sum()) for part in replaced.split(self._tensors)])
-        drawn = np.zeros(len(n_replaced))
-        if n_replaced.any():
+        drawn = np.zeros(len(self._tensors))
+        if bool(replaced.any()):
+            n_replaced = np.array([int(part.sum()) for part in replaced.split(self._tensors)])
             rng = stream(self._seed, "too coarse a step", self._n_steps)
             drawn[n_replaced > 0] = rng.chisquare(n_replaced[n_replaced > 0])
         return drawn
