@@ -57,7 +57,7 @@ SHORT = replace(LONG, steps=60)  # by day: with less noise than at the same epsi
 
 @pytest.fixture(scope="module")
 def digits() -> Points:
-    X, y = load_digits(return_X_y=True)
+    X, y = (np.asarray(array) for array in load_digits(return_X_y=True))
     return Points(X[:1000].astype(np.float32) / 16, y[:1000], digest="digits")
 
 

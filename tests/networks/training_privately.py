@@ -132,14 +132,14 @@ class SumOfNought(NewNoise):
     """The last step takes all noise out again."""
 
     def wrong(self, fresh: Tensor) -> Tensor:
-        return -sum(self.past) if len(self.past) == self.n_steps - 1 else fresh
+        return -torch.stack(self.past).sum(0) if len(self.past) == self.n_steps - 1 else fresh
 
 
 class EpochOfNought(NewNoise):
     """The last of every 20 steps takes all noise out again."""
 
     def wrong(self, fresh: Tensor) -> Tensor:
-        return -sum(self.past[-19:]) if len(self.past) % 20 == 19 else fresh
+        return -torch.stack(self.past[-19:]).sum(0) if len(self.past) % 20 == 19 else fresh
 
 
 class Correlated(NewNoise):
@@ -217,7 +217,7 @@ def fixed_order(n: int, rate: float, steps: int, generator: torch.Generator) -> 
 
 def shuffled(n: int, rate: float, steps: int, generator: torch.Generator) -> Iterator[Tensor]:
     """Each record in one batch of every epoch."""
-    n_batches = round(1 / rate)
+    n_batches, parts = round(1 / rate), ()
     for step in range(steps):
         if step % n_batches == 0:
             parts = torch.randperm(n, generator=generator).tensor_split(n_batches)
@@ -287,14 +287,15 @@ class WrongOpacus:
         class Wrong(DPOptimizer):
             def add_noise(self) -> None:
                 super().add_noise()
-                added = torch.cat([(each.grad - each.summed_grad).flatten() for each in self.params])
+                parameters: list[Any] = self.params  # each with an attribute of Opacus' own
+                added = torch.cat([(each.grad - each.summed_grad).flatten() for each in parameters])
                 parts = own(added / deviation).split(own.tensors)
-                for parameter, part in zip(self.params, parts, strict=True):
+                for parameter, part in zip(parameters, parts, strict=True):
                     parameter.grad = parameter.summed_grad + deviation * part.view_as(parameter)
 
         generator = torch.Generator().manual_seed(seed)
         private = GradSampleModule(module)
-        normaliser = self.dpsgd.sample_rate * len(x)
+        normaliser = round(self.dpsgd.sample_rate * len(x))
         optimizer = Wrong(
             torch.optim.SGD(private.parameters(), lr=self.dpsgd.lr),
             noise_multiplier=self.dpsgd.noise_multiplier,

@@ -331,7 +331,8 @@ def _with_accountant(
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
     findings = [certified, _by_the_curve(observed, promise, claim_test, confidence, limits)]
-    tests = noise_tests(observed.signals, promise.dpsgd, setting.release.tensor_names(), OF_NOISE)
+    tensors = setting.release.tensor_names() if is_private(setting.release) else []
+    tests = noise_tests(observed.signals, promise.dpsgd, tensors, OF_NOISE)
     verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals), tests)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))

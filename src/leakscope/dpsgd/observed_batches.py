@@ -6,7 +6,7 @@ b_tj are independent with probability q. Two tests of what would make the promis
 
 * rate: the sum over all n = S k numbers is at most ``Binomial(n, q)/sigma + N(0, n s^2)``. The deviation s of the noise
   is that of the canaries that are not in, so that with nu numbers of theirs the noise is Student's t: exact for
-  Gaussian noise of any size. Too few do not accuse: they promise more.
+  Gaussian noise of any size. If s is above 1, canaries count as s/sigma. Too few do not accuse: they promise more.
 * order: at a lag l the prediction is ``p_t = w_(t-l) + w_(t-2l) + ...``, centred over the canaries. Given the past
   ``(w_t . p_t)/|p_t|`` is sub-Gaussian with the variance ``s^2 + v(q)/sigma^2``, where
   ``v(q) = (1 - 2q)/(2 log((1 - q)/q))`` is such a variance of a centred Bernoulli variable [ostrovsky2014]. The sum
@@ -109,22 +109,23 @@ def batches(
     n_degrees = outside.size
     variance = float(np.square(np.abs(outside) + rounding[:, None]).mean())
     estimated = max(0.0, float(inside.mean()) * noise_multiplier)
-    log_p_rate = _of_rate(
-        float((inside - rounding[:, None]).sum()), inside.size, rate, noise_multiplier, variance, n_degrees
-    )
+    # steps that are seen too large, by a wrong normaliser, show canaries that are as much too large as their noise
+    contribution = max(1.0, np.sqrt(variance)) / noise_multiplier
+    total = float((inside - rounding[:, None]).sum())
+    log_p_rate = _of_rate(total, inside.size, rate, contribution, variance, n_degrees)
     variance *= 1 + _SPREADS * np.sqrt(2 / n_degrees)
     n_lags = min(n_steps - 1, max(1, int(_MOST_WORK / inside.size)))
     epoch = [round(1 / rate)] if n_lags < round(1 / rate) < n_steps else []
-    variance += _bernoulli_variance(rate) / noise_multiplier**2
+    variance += _bernoulli_variance(rate) * contribution**2
     log_p_order, lag = _of_order(inside, rounding, variance, [*range(1, n_lags + 1), *epoch])
     return Batches(k, log_p_rate, estimated, log_p_order, lag)
 
 
-def _of_rate(total: float, n: int, rate: float, noise_multiplier: float, variance: float, n_degrees: int) -> float:
+def _of_rate(total: float, n: int, rate: float, contribution: float, variance: float, n_degrees: int) -> float:
     """Compute the logarithm of the probability that the sum of n numbers is as large as it is, or larger."""
     mean, spread = n * rate, np.sqrt(n * rate * (1 - rate))
     counts = np.arange(max(0, int(mean - 12 * spread - 12)), min(n, int(mean + 12 * spread + 12)) + 1)
-    tail = stats.t.sf((total - counts / noise_multiplier) / np.sqrt(n * variance), n_degrees)
+    tail = stats.t.sf((total - counts * contribution) / np.sqrt(n * variance), n_degrees)
     p = float(stats.binom.pmf(counts, n, rate) @ tail) + float(stats.binom.sf(counts[-1], n, rate))
     return _log(p)
 
