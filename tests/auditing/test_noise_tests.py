@@ -250,7 +250,7 @@ class TestReasons:
                 True,
                 "in last the steps hold noise of a multiplier of about 0.32",
             ),
-            ([200, 2000, 400, 1990, 5, 200, 5, 190], False, "(2 of 2 parameter tensors have too little)"),
+            ([500, 2000, 1000, 1990, 50, 200, 100, 190], False, "(2 of 2 parameter tensors have too little)"),
         ],
     )
     def test_of_a_tensor(self, numbers, narrow, said):

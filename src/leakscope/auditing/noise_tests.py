@@ -23,6 +23,9 @@ _WORDS = {  # of a family
 }
 
 
+_MUCH_LESS = 0.8  # noise in one tensor, of that in all together, so that the tensor is named
+
+
 @dataclass(frozen=True)
 class NoiseTest:
     """A test of the steps, over all models.
@@ -106,7 +109,9 @@ def _of_tensors(numbers: Float[Array, " P"], dpsgd: DpSgd, names: Sequence[str],
         n_refused=int(refused.sum()),
         n_tensors=len(log_p),
     )
-    return NoiseTest(min(0.0, float(corrected[worst])), reason, narrow=not refused.all())
+    squares, n_degrees = numbers.reshape(-1, 4)[:, :2].sum(axis=0)
+    of_all = math.sqrt(squares / max(n_degrees, 1.0))
+    return NoiseTest(min(0.0, float(corrected[worst])), reason, narrow=most[worst] < _MUCH_LESS * of_all)
 
 
 def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float) -> NoiseTest:
