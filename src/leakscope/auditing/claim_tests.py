@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from scipy.special import gammainc, gammaincinv
 
 from leakscope.attacks.balance import design_of
+from leakscope.auditing.noise_tests import NoiseTest
 from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.intervals import Interval
@@ -27,7 +28,7 @@ G = TypeVar("G")
 M = TypeVar("M")
 NO_ATTACK = Term("no_attack")
 LEVEL = 1e-3  # probability that any true claim of a release is refuted by any of its attacks
-OF_NOISE = LEVEL / 100  # the fraction of it that the size of the steps takes
+OF_NOISE = LEVEL / 100  # the part of it that each test of the noise and of the batches takes, first of their size
 OF_STEPS = LEVEL / 10  # and what each canary shows in each step
 OF_EACH_CANARY = ("likelihood_ratio", "glir")  # attacks whose score of a canary is of its own coordinate alone
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
@@ -293,6 +294,7 @@ def accountant_verdict(
     claim_test: ClaimTest,
     findings: Sequence[Finding],
     noise: StepNoise | None = None,
+    noise_tests: Sequence[NoiseTest] = (),
     steps: StepLevel | None = None,
 ) -> Verdict:
     """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on.
@@ -304,25 +306,23 @@ def accountant_verdict(
     findings : sequence of Finding
         As in `verdict`.
     noise : StepNoise, optional
+    noise_tests : sequence of NoiseTest
+        Further tests of the steps, each at ``OF_NOISE``.
     steps : StepLevel, optional
 
     Returns
     -------
     Verdict
         Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise, the size of a step or
-        the rate of the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too
-        little was seen is not tested, see `StepNoise.testable`.
+        the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was
+        seen is not tested, see `StepNoise.testable`.
     """
-    level, other_reason = LEVEL, None  # union bound: all tests together keep LEVEL
-    if steps is not None:
-        level -= OF_STEPS
-        other_reason = _more_than_claimed(steps)
+    level = LEVEL - OF_NOISE * len(noise_tests)  # union bound: all tests together keep LEVEL
     if noise is not None and noise.testable:
         level -= OF_NOISE
-        if noise.p_value() < OF_NOISE:
-            sigma = promise.dpsgd.noise_multiplier
-            most = sigma * noise.most(OF_NOISE)
-            other_reason = Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma)
+    if steps is not None:
+        level -= OF_STEPS
+    fault = _fault(promise, noise, noise_tests, steps)
     untested = Verdict(
         promise.claim,
         "cannot_be_tested",
@@ -331,11 +331,11 @@ def accountant_verdict(
         reason=claim_test.reason,
         training=promise.training,
     )
-    if not claim_test.evidence and other_reason is None:
+    if not claim_test.evidence and fault is None:
         return untested
     if not claim_test.evidence:
-        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=other_reason)
-    is_refuted = other_reason is not None or claim_test.curve_p_value(promise.ceiling) < level
+        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=fault)
+    is_refuted = fault is not None or claim_test.curve_p_value(promise.ceiling) < level
     attack, operating_point = _operating_point(promise.ceiling, findings)
     measured = promise.ruled_out(claim_test, level)
     return replace(
@@ -345,8 +345,25 @@ def accountant_verdict(
         confidence=1 - level,
         attack=attack,
         operating_point=operating_point,
-        reason=other_reason,
+        reason=fault,
     )
+
+
+def _fault(
+    promise: AccountantClaim, noise: StepNoise | None, noise_tests: Sequence[NoiseTest], steps: StepLevel | None
+) -> Term | None:
+    """Say what is wrong with the steps, the most specific reason first; None if no test of them refutes the claim."""
+    refused = [test for test in noise_tests if test.log_p < math.log(OF_NOISE)]
+    reasons = [test.reason for test in refused if test.narrow]
+    if noise is not None and noise.testable and noise.p_value() < OF_NOISE:
+        sigma = promise.dpsgd.noise_multiplier
+        most = sigma * noise.most(OF_NOISE)
+        reasons.append(Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma))
+    of_steps = _more_than_claimed(steps) if steps is not None else None
+    if of_steps is not None:
+        reasons.append(of_steps)
+    reasons += [test.reason for test in refused if not test.narrow]
+    return reasons[0] if reasons else None
 
 
 def _more_than_claimed(steps: StepLevel) -> Term | None:

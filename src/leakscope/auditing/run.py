@@ -12,8 +12,16 @@ import numpy as np
 from leakscope import data as data_room
 from leakscope.attacks import Attack
 from leakscope.auditing.canaries import Setting, is_private, plant
-from leakscope.auditing.claim_tests import NO_ATTACK, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
+from leakscope.auditing.claim_tests import (
+    NO_ATTACK,
+    OF_NOISE,
+    AccountantClaim,
+    ClaimTest,
+    StepNoise,
+    accountant_verdict,
+)
 from leakscope.auditing.evaluate import DEFAULT_DELTA
+from leakscope.auditing.noise_tests import noise_tests
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
@@ -343,7 +351,10 @@ def _with_accountant(
         of_canaries = ClaimTest.of_independent_canaries(observed.signals, attacks)
         findings.append(_by_the_curve(observed, promise, of_canaries, confidence, [CANARIES_INDEPENDENT, *limits]))
     findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
-    verdict = accountant_verdict(promise, claim_test, own_findings, StepNoise.of(observed.signals), steps)
+    tensors = setting.release.tensor_names() if is_private(setting.release) else []
+    tests = noise_tests(observed.signals, promise.dpsgd, tensors, OF_NOISE)
+    noise = StepNoise.of(observed.signals)
+    verdict = accountant_verdict(promise, claim_test, own_findings, noise, tests, steps)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
 

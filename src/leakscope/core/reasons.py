@@ -87,6 +87,23 @@ REASONS: Mapping[str, str] = {
         "the canaries are in a batch with a probability of at least {least:.3g} ({level:g} %), and {claimed:g} is "
         "claimed: the promise counts on smaller batches"
     ),
+    "too_little_noise_in_tensor": (
+        "in {tensor} the steps hold noise of a multiplier of about {seen:.2g}, and {claimed:g} is claimed "
+        "({n_refused:,} of {n_tensors:,} parameter tensors have too little)"
+    ),
+    "noise_repeated": "step {last:,} has the noise of step {first:,} again: their difference has {left:.2g} of "
+    "the claimed {claimed:g}, and noise must be new in every step",
+    "noise_negated": "step {last:,} has the noise of step {first:,} with the opposite sign: their sum has {left:.2g} "
+    "of the claimed {claimed:g}, and noise must be new in every step",
+    "noise_cancelled": "the noise of steps {first:,} to {last:,} cancels out: their sum has {left:.2g}, less than the "
+    "{claimed:g} that is claimed of a single step",
+    "noise_missing_in_step": "step {step:,} has noise of a multiplier of {left:.2g}, and {claimed:g} is claimed",
+    "noise_predicted": "the noise of a step can be predicted from that {first:,} step(s) before: a multiplier of "
+    "{left:.3g} is left of the claimed {claimed:g}, and noise must be new in every step",
+    "batches_too_large": "the canaries are in a fraction of {seen:.2g} of the batches, and a sample rate of "
+    "{claimed:g} is claimed",
+    "batches_in_order": "the same records are together again {lag:,} step(s) later, and the claim is of batches that "
+    "are drawn anew in every step",
     "own_layers_unseen": _LAYER,
     # noise
     "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",

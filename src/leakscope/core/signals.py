@@ -1,6 +1,6 @@
 """What one can see of a release at a point.
 
-Letters of the axes: M models, N points, K classes, S steps, P parts.
+Letters of the axes: M models, N points, K classes, S steps; P, T, F and B numbers of one signal each.
 """
 
 from __future__ import annotations
@@ -69,6 +69,27 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "because the parameters are rounded too coarsely; the same at every watched point",
         ),
         "step_in": SignalKind(("M", "N", "S"), "0 or 1", "the point is in the batch of the step"),
+        "step_tensors": SignalKind(
+            ("M", "N", "T"),
+            "1",
+            "four numbers of each parameter tensor: |w|^2/(sigma c)^2 summed over the steps of DP-SGD, how many "
+            "numbers these are, and the same two of the changes of w from one step to the next; the same at every "
+            "watched point",
+        ),
+        "step_fresh": SignalKind(
+            ("M", "N", "F"),
+            "1",
+            "whether the noise of every step of DP-SGD is new: how many coordinates were compared, and for steps that "
+            "repeat an earlier one, negate it, cancel out or can be predicted: the log of the p-value, which two "
+            "steps, and what is left of the claimed noise; the same at every watched point",
+        ),
+        "step_batches": SignalKind(
+            ("M", "N", "B"),
+            "1",
+            "whether the batches of DP-SGD are drawn as claimed: how many canaries show it, the log of the p-value of "
+            "the sampling rate, the rate, the log of the p-value of the order, and after how many steps it comes "
+            "again; the same at every watched point",
+        ),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
         ),

@@ -25,7 +25,7 @@ from leakscope.dpsgd.canary_layer import marked
 from leakscope.dpsgd.clipping import Gradients, How, blocks, clipped_sum, gradients_of, noisy_sum
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
-from leakscope.dpsgd.observer import Watch, batch_size
+from leakscope.dpsgd.observer import CanaryCoordinates, Watch, batch_size
 from leakscope.releases.networks.architecture import Architecture, built, columns_of
 from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
@@ -37,7 +37,7 @@ from leakscope.releases.specs import canonical, description_or_none, first_line,
 from leakscope.releases.structure import Structure
 
 Array = np.ndarray
-STEPS = ("step_dot", "step_norm", "step_noise", "step_in")
+STEPS = ("step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_in")
 LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: more than all others of a batch
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
@@ -196,6 +196,13 @@ class PrivateNetwork:
         """Count the parameters of a network: the length of a gradient."""
         return sum(parameter.numel() for parameter in built(self.make, self.parameters, 0).parameters())
 
+    def tensor_names(self) -> list[str]:
+        """Return the names of the parameter tensors whose noise is tested, in order."""
+        names = [name for name, _ in built(self.make, self.parameters, 0).named_parameters()]
+        if self.train is not None and self.coordinates:
+            names.append("the layer added for the canaries")
+        return names
+
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
@@ -244,7 +251,18 @@ class _Training:
         gradients, attacker = gradients_of(network, self.release.gradients), self._attacker()
         watch = None
         if any(name in STEPS for name in want):
-            watch = Watch(gradients, inputs, label, self.release.dpsgd, attacker)
+            tensors = [parameter.numel() for parameter in network.parameters()]
+            canaries = self._canary_coordinates(sum(tensors))
+            watch = Watch(
+                gradients,
+                inputs,
+                label,
+                self.release.dpsgd,
+                attacker,
+                tensors=tensors,
+                canaries=canaries,
+                ratios="step_dot" in want or "step_norm" in want,
+            )
         if self.release.train is None:
             self._descend(module, gradients, attacker, watch)
         else:
@@ -264,6 +282,20 @@ class _Training:
         known = self.inside.copy()
         known[watched] = False
         return Attacker(watched, np.flatnonzero(known), release.knowledge, coordinates, release.references, self.seed)
+
+    def _canary_coordinates(self, n_parameters: int) -> CanaryCoordinates | None:
+        """Return the coordinates of Dirac canaries; in a user-supplied loop the last ones are theirs alone."""
+        release = self.release
+        if not release.coordinates:
+            return None
+        coordinates = np.array(release.coordinates)
+        if release.train is not None:
+            coordinates = n_parameters - len(coordinates) + np.arange(len(coordinates))
+        is_in = self.inside[list(release.watched)]
+        alone = release.train is not None or release.knowledge == "others"
+        # there a canary's gradient is that of its loss, which falls where its weight grows
+        sign = 1 if release.train is None else -1
+        return CanaryCoordinates(coordinates[~is_in], coordinates[is_in], alone, sign)
 
     def _run_user_loop(
         self, train: Train, module: nn.Module, inputs: Inputs, label: Tensor, watch: Watch | None

@@ -27,6 +27,8 @@ from leakscope.dpsgd.attacker import MOST_REFERENCES, Attacker
 from leakscope.dpsgd.clipping import Gradients, blocks, clipped, gradients_of
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
+from leakscope.dpsgd.observed_batches import batches
+from leakscope.dpsgd.residual_noise import FAMILIES, MOST_COORDINATES, residuals
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 
 Array = np.ndarray
@@ -105,6 +107,29 @@ class _OthersSum:
         return dot, np.maximum(covariance.product(squares, along, along), 0)
 
 
+@dataclass(frozen=True, eq=False)
+class CanaryCoordinates:
+    """The coordinates of Dirac canaries: what is tested of the noise and of the batches there is no attack.
+
+    Parameters
+    ----------
+    outside : int array of shape (n,)
+        Of the canaries that are not in the training data.
+    inside : int array of shape (k,)
+        Of those that are.
+    alone : bool
+        Nothing but noise and these canaries is in the sums there: the others' gradients are known and subtracted, or
+        do not reach them.
+    sign : int
+        Of a canary's gradient there, 1 or -1.
+    """
+
+    outside: Int[Array, " n"]
+    inside: Int[Array, " k"]
+    alone: bool
+    sign: int = 1
+
+
 class Watch:
     """An observer of the steps of a training: the terms of the likelihood ratio of each watched point.
 
@@ -118,6 +143,15 @@ class Watch:
     dpsgd : DpSgd
         The claimed training.
     attacker : Attacker
+    tensors : sequence of int
+        Number of parameters of each tensor, in the order of the parameters, whose noise is tested one by one; all
+        together unless given.
+    canaries : CanaryCoordinates, optional
+        Where whether the noise of each step is new, and the batches, are tested. The noise is tested at coordinates
+        drawn at random, and the batches are not, unless there are any.
+    ratios : bool
+        Whether the terms of the likelihood ratio are computed, which take most of the time: ``step_dot`` and
+        ``step_norm``.
 
     Raises
     ------
@@ -133,7 +167,16 @@ class Watch:
     """
 
     def __init__(
-        self, gradients: Gradients, inputs: Inputs, label: Int[Tensor, " N"], dpsgd: DpSgd, attacker: Attacker
+        self,
+        gradients: Gradients,
+        inputs: Inputs,
+        label: Int[Tensor, " N"],
+        dpsgd: DpSgd,
+        attacker: Attacker,
+        *,
+        tensors: Sequence[int] = (),
+        canaries: CanaryCoordinates | None = None,
+        ratios: bool = True,
     ) -> None:
         if dpsgd.noise_multiplier == 0:
             raise ValueError(
@@ -146,7 +189,14 @@ class Watch:
         self._dots: list[Float[Array, " J"]] = []
         self._norms: list[Float[Array, " J"]] = []
         self._in_batch: list[Bool[Array, " J"]] = []
-        self._noise = _NoiseSum(dpsgd.noise_multiplier * dpsgd.clip, attacker.seed)
+        deviation = dpsgd.noise_multiplier * dpsgd.clip
+        self._noise = _NoiseSum(deviation, attacker.seed, tensors)
+        self._canaries, self._ratios, self._n_steps = canaries, ratios, 0
+        outside = None if canaries is None or not len(canaries.outside) else canaries.outside
+        self._outside = _StepRows(deviation, attacker.seed, outside)
+        self._inside = None
+        if canaries is not None and canaries.alone and outside is not None:
+            self._inside = _StepRows(deviation, attacker.seed, canaries.inside)
 
     @classmethod
     def of(
@@ -183,7 +233,8 @@ class Watch:
         """
         label = torch.from_numpy(labels_of(points, type(module).__name__)[1])
         attacker = Attacker(watched, known, n_references=references)
-        return cls(gradients_of(module), inputs_of(points.x), label, dpsgd, attacker)
+        tensors = [parameter.numel() for parameter in module.parameters()]
+        return cls(gradients_of(module), inputs_of(points.x), label, dpsgd, attacker, tensors=tensors)
 
     def step(
         self,
@@ -226,6 +277,17 @@ class Watch:
                 raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
             total = total - known
         self._noise.add(before, after, scale, total, rounding)
+        self._outside.add(before, after, scale, total, rounding)
+        if self._inside is not None:
+            self._inside.add(before, after, scale, total, rounding)
+        self._n_steps += 1
+        if self._ratios:
+            self._add_ratios(before, total)
+        if batch is not None:
+            self._in_batch.append(np.isin(self._attacker.watched, batch))
+
+    def _add_ratios(self, before: Float[Tensor, " d"], total: Float[Tensor, " d"]) -> None:
+        """Compute the terms of the likelihood ratio of a step."""
         reference_idx = self._attacker.references(len(self._dots))
         references = self._clipped(before, reference_idx)
         gram, reference_dots = _as_numpy(references.gram(references)), _as_numpy(references.dots(total))
@@ -235,8 +297,6 @@ class Watch:
         own_weight[reference_idx] = self._others.mean
         self._dots.append(dot + own_weight[self._attacker.watched] * norm)
         self._norms.append(norm)
-        if batch is not None:
-            self._in_batch.append(np.isin(self._attacker.watched, batch))
 
     @contextmanager
     def follow(
@@ -296,34 +356,57 @@ class Watch:
         -------
         mapping
             ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, their number, and the
-            number of those that were left out because the parameters are too coarse. ``step_in`` if the batches of all
-            steps were told: 1 where the point is in the batch of the step, else 0.
+            number of those that were left out because the parameters are too coarse. ``step_tensors``, ``step_fresh``
+            and ``step_batches`` are what the tests of single tensors, of new noise and of the batches have found,
+            see ``leakscope.core.signals.SIGNALS``. ``step_in`` if the batches of all steps were told: 1 where the point
+            is in the batch of the step, else 0.
 
         Raises
         ------
         ValueError
             If the number of observed steps is not the claimed one.
         """
-        if not self._dots:
+        if not self._n_steps:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
-        if len(self._dots) != self._dpsgd.steps:
+        if self._n_steps != self._dpsgd.steps:
             raise ValueError(
-                f"the training made {len(self._dots):,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
-                f"{len(self._dots)}, or follow them all"
+                f"the training made {self._n_steps:,} steps, and {self._dpsgd.steps:,} are claimed; say steps = "
+                f"{self._n_steps}, or follow them all"
             )
         watched = self._attacker.watched
-        rows = {
-            "step_dot": np.stack(self._dots, axis=1),
-            "step_norm": np.stack(self._norms, axis=1),
-            "step_noise": np.tile(self._noise.numbers(), (len(watched), 1)),
+        rows = {}
+        if self._ratios:
+            rows = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
+        of_all = {
+            "step_noise": self._noise.numbers(),
+            "step_tensors": self._noise.by_tensor().ravel(),
+            "step_fresh": self._fresh(),
+            "step_batches": self._batches(),
         }
-        if len(self._in_batch) == len(self._dots):
+        rows |= {name: np.tile(numbers, (len(watched), 1)) for name, numbers in of_all.items()}
+        if len(self._in_batch) == self._n_steps:
             rows["step_in"] = np.stack(self._in_batch, axis=1).astype(float)
         signals = {}
         for name, watched_rows in rows.items():
             signals[name] = np.zeros((n_points, watched_rows.shape[1]))
             signals[name][watched] = watched_rows
         return signals
+
+    def _fresh(self) -> Float[Array, " 17"]:
+        """Return the number of coordinates, and of each family of predictions the most conspicuous one."""
+        values, errors = self._outside.rows()
+        found = residuals(values, errors)
+        return np.concatenate([[float(values.shape[1])], *([*found[family]] for family in FAMILIES)])
+
+    def _batches(self) -> Float[Array, " 5"]:
+        """Return what the steps at the canaries say of the batches, as `Batches`; 0 if it cannot be said."""
+        if self._inside is None or self._canaries is None:
+            return np.zeros(5)
+        values, errors = self._inside.rows()
+        outside, outside_errors = self._outside.rows()
+        errors = np.maximum(errors, outside_errors)
+        values = self._canaries.sign * values
+        return np.array(batches(values, outside, self._dpsgd.sample_rate, self._dpsgd.noise_multiplier, errors))
 
     def _clipped(self, theta: Float[Tensor, " d"], indices: Int[Array, " b"]) -> Rows:
         x = self._inputs.batch(indices, theta.device)
@@ -382,12 +465,18 @@ class _NoiseSum:
        the steps before. Which ones is known before the step, and independent standard normal numbers replace
        them. Given the past, the squares that are added have the same distribution as without this, so that the number
        of degrees of freedom is fixed, and no stopping rule can lower the sum.
+
+    The sums are kept for each of the parameter tensors, whose sizes are given. A second sum for each is of the changes
+    from one step to the next, ``sum (|X_t - X_(t-1)| + e)^2``: X_(t-1) is known before the step, so that it is at
+    least chi-squared too. Where a tensor without noise has large gradients, they are much the same in the next step.
     """
 
-    def __init__(self, deviation: float, seed: int) -> None:
-        self._deviation, self._seed = deviation, seed
-        self._square, self._n_steps = 0.0, 0
+    def __init__(self, deviation: float, seed: int, tensors: Sequence[int] = ()) -> None:
+        self._deviation, self._seed, self._tensors = deviation, seed, list(tensors)
+        self._squares = self._changes = np.zeros(0)
+        self._n_steps = 0
         self._fine_at_first: Tensor | None = None
+        self._last: Tensor | None = None
 
     def add(
         self,
@@ -398,23 +487,22 @@ class _NoiseSum:
         rounding: Rounding,
     ) -> None:
         """Add a step: the parameters, and the noisy sum that was observed, less what is known of it."""
-        # float64 from here on: its own rounding is negligible compared with that of the parameters
-        unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
-        before, after, total = before.double(), after.double(), total.double()
-        fine = scale * (unit * before.abs() + smallest) <= COARSEST * self._deviation
+        rounded = _Rounded.of(before, after, scale, total, rounding)
+        fine = rounded.error_before <= COARSEST * self._deviation
         if self._fine_at_first is None:
             self._fine_at_first = fine
-        error_of_after = scale * (unit * after.abs() + smallest)
-        error_of_products = 16 * unit * (scale * (before - after).abs() + total.abs())
-        largest = total.abs() + error_of_after + error_of_products
+            self._tensors = self._tensors or [len(fine)]
+            self._squares = self._changes = np.zeros(len(self._tensors))
         # Known before the step: numbers that are fine count; those that were fine at first are replaced by chi-squared
         # noise (case 3); those that were not are left out, and so is their degree of freedom.
         counted = self._fine_at_first & fine
-        self._square += float((largest[counted] / self._deviation).square().sum())
-        n_replaced = int((self._fine_at_first & ~fine).sum())
-        if n_replaced:
-            rng = stream(self._seed, "too coarse a step", self._n_steps)
-            self._square += float(rng.chisquare(n_replaced))
+        replaced = self._of_noise(self._fine_at_first & ~fine)
+        largest = rounded.total.abs() + rounded.error
+        self._squares = self._squares + self._by_tensor(largest, counted) + replaced
+        if self._last is not None:
+            largest = (rounded.total - self._last).abs() + rounded.error
+            self._changes = self._changes + self._by_tensor(largest, counted) + replaced
+        self._last = rounded.total
         self._n_steps += 1
 
     def numbers(self) -> Float[Array, 3]:
@@ -423,7 +511,108 @@ class _NoiseSum:
             return np.zeros(3)
         n_kept = int(self._fine_at_first.sum())
         n_left_out = len(self._fine_at_first) - n_kept
-        return np.array([self._square, n_kept * self._n_steps, n_left_out * self._n_steps], dtype=float)
+        return np.array([self._squares.sum(), n_kept * self._n_steps, n_left_out * self._n_steps], dtype=float)
+
+    def by_tensor(self) -> Float[Array, "K 4"]:
+        """Return the sum of squares of each tensor with its degrees of freedom, and the same of the changes."""
+        if self._fine_at_first is None:
+            return np.zeros((len(self._tensors), 4))
+        n_kept = np.array([int(part.sum()) for part in self._fine_at_first.split(self._tensors)])
+        columns = [self._squares, n_kept * self._n_steps, self._changes, n_kept * (self._n_steps - 1)]
+        return np.stack(columns, axis=1).astype(float)
+
+    def _by_tensor(self, largest: Float[Tensor, " d"], counted: Tensor) -> Float[Array, " K"]:
+        """Sum the squares of the numbers that count."""
+        squares = (largest / self._deviation).square() * counted
+        return _as_numpy(torch.stack([part.sum() for part in squares.split(self._tensors)]))
+
+    def _of_noise(self, replaced: Tensor) -> Float[Array, " K"]:
+        """Draw the sums of squares of independent noise in place of some numbers."""
+        drawn = np.zeros(len(self._tensors))
+        if bool(replaced.any()):
+            n_replaced = np.array([int(part.sum()) for part in replaced.split(self._tensors)])
+            rng = stream(self._seed, "too coarse a step", self._n_steps)
+            drawn[n_replaced > 0] = rng.chisquare(n_replaced[n_replaced > 0])
+        return drawn
+
+
+class _Rounded(NamedTuple):
+    """A noisy sum in float64, as it is observed, and how far it may be from the true one, see `_NoiseSum`."""
+
+    total: Float[Tensor, " d"]
+    error: Float[Tensor, " d"]
+    error_before: Float[Tensor, " d"]  # as far as it is known before the step
+
+    @classmethod
+    def of(
+        cls,
+        before: Float[Tensor, " d"],
+        after: Float[Tensor, " d"],
+        scale: float,
+        total: Float[Tensor, " d"],
+        rounding: Rounding,
+    ) -> _Rounded:
+        # float64 from here on: its own rounding is negligible compared with that of the parameters
+        unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
+        before, after, total = before.double(), after.double(), total.double()
+        error_of_after = scale * (unit * after.abs() + smallest)
+        error_of_products = 16 * unit * (scale * (before - after).abs() + total.abs())
+        return cls(total, error_of_after + error_of_products, scale * (unit * before.abs() + smallest))
+
+
+class _StepRows:
+    """The noisy sums of all steps at some coordinates, in units of the claimed noise, and their rounding errors.
+
+    Numbers that are rounded too coarsely in the first step are left out, as in `_NoiseSum`; where that comes later, the
+    bound of the error is large.
+    """
+
+    def __init__(self, deviation: float, seed: int, coordinates: Int[Array, " k"] | None) -> None:
+        self._deviation, self._seed, self._coordinates = deviation, seed, coordinates
+        self._chosen: Tensor | None = None
+        self._values: list[Float[Array, " k"]] = []
+        self._errors: list[float] = []
+
+    def add(
+        self,
+        before: Float[Tensor, " d"],
+        after: Float[Tensor, " d"],
+        scale: float,
+        total: Float[Tensor, " d"],
+        rounding: Rounding,
+    ) -> None:
+        """Add a step."""
+        if self._chosen is None:
+            self._chosen = self._choose(before, scale, rounding)
+        chosen = self._chosen
+        seen = _Rounded.of(before[chosen], after[chosen], scale, total[chosen], _at(rounding, chosen))
+        self._values.append(_as_numpy(seen.total) / self._deviation)
+        self._errors.append(float(seen.error.max()) / self._deviation if len(chosen) else 0.0)
+
+    def rows(self) -> tuple[Float[Array, "S k"], Float[Array, " S"]]:
+        """Return the sums, and the largest rounding error of each step."""
+        return np.stack(self._values), np.array(self._errors)
+
+    def _choose(self, before: Float[Tensor, " d"], scale: float, rounding: Rounding) -> Int[Tensor, " k"]:
+        """Draw the coordinates that are followed, before the first noise is seen."""
+        candidates = np.arange(len(before)) if self._coordinates is None else self._coordinates
+        if len(candidates) > MOST_COORDINATES:
+            rng = stream(self._seed, "coordinates of the noise")
+            candidates = np.sort(rng.choice(candidates, MOST_COORDINATES, replace=False))
+        chosen = torch.from_numpy(candidates).to(before.device)
+        at = before[chosen]
+        error_before = _Rounded.of(at, at, scale, torch.zeros_like(at), _at(rounding, chosen)).error_before
+        return chosen[error_before <= COARSEST * self._deviation]
+
+
+def _at(rounding: Rounding, chosen: Int[Tensor, " k"]) -> Rounding:
+    """Return the rounding of some of the numbers."""
+    relative, absolute = rounding
+    if isinstance(relative, Tensor):
+        relative = relative[chosen.to(relative.device)]
+    if isinstance(absolute, Tensor):
+        absolute = absolute[chosen.to(absolute.device)]
+    return Rounding(relative, absolute)
 
 
 def batch_size(sample_rate: float, n: float) -> int:

@@ -1,0 +1,151 @@
+"""Tests of what a training by DP-SGD does in its steps besides the amount of its noise: each with a p-value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from leakscope.core.findings import Term
+from leakscope.core.types import Signals
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.residual_noise import FAMILIES, Residual, log_chi_squared
+
+Array = np.ndarray
+_WORDS = {  # of a family
+    "repeated": "noise_repeated",
+    "negated": "noise_negated",
+    "cancelled": "noise_cancelled",
+    "predicted": "noise_predicted",
+}
+
+
+_MUCH_LESS = 0.8  # noise in one tensor, of that in all together, so that the tensor is named
+
+
+@dataclass(frozen=True)
+class NoiseTest:
+    """A test of the steps, over all models.
+
+    Parameters
+    ----------
+    log_p : float
+        Logarithm of the p-value, corrected for everything that was compared.
+    reason : Term
+        Why the claim is wrong, if the p-value is small.
+    narrow : bool
+        The reason says more than that there is too little noise everywhere.
+    """
+
+    log_p: float
+    reason: Term
+    narrow: bool = True
+
+
+def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: float) -> list[NoiseTest]:
+    """Test the noise of each parameter tensor, whether the noise of every step is new, and the batches.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``step_tensors``, ``step_fresh`` and ``step_batches``; without one of them its test is not made.
+    dpsgd : DpSgd
+        The claim.
+    tensors : sequence of str
+        Names of the parameter tensors.
+    level : float
+        Of each test, at which the reason counts the tensors with too little noise.
+
+    Returns
+    -------
+    list of NoiseTest
+        Each at the same level.
+    """
+    tests = []
+    if "step_tensors" in signals.arrays:
+        tests.append(_of_tensors(_by_model(signals, "step_tensors").sum(axis=0), dpsgd, tensors, level))
+    if "step_fresh" in signals.arrays:
+        fresh = _by_model(signals, "step_fresh")
+        fresh = fresh[fresh[:, 0] > 0]
+        if len(fresh):
+            tests.append(_of_new_noise(fresh[:, 1:].reshape(len(fresh), len(FAMILIES), -1), dpsgd, level))
+    if "step_batches" in signals.arrays:
+        batches = _by_model(signals, "step_batches")
+        batches = batches[batches[:, 0] > 0]
+        if len(batches):
+            tests += _of_batches(batches, dpsgd)
+    return tests
+
+
+def _by_model(signals: Signals, name: str) -> Float[Array, "M P"]:
+    """Return the numbers of each model, which are the same at all watched points, and 0 at the others."""
+    values = signals.array(name).astype(float)
+    watched = np.abs(values).sum(axis=2).argmax(axis=1)
+    return values[np.arange(len(values)), watched]
+
+
+def _of_tensors(numbers: Float[Array, " P"], dpsgd: DpSgd, names: Sequence[str], level: float) -> NoiseTest:
+    """Test the sums of squares of each tensor, and of its changes from step to step: two tests a tensor."""
+    log_p, most = [], []
+    for square, n_degrees, change, n_changes in numbers.reshape(-1, 4):
+        pairs = [(change, n_changes), (square, n_degrees)]
+        by_pair = [log_chi_squared(total, n) if n else 0.0 for total, n in pairs]
+        best = int(np.argmin(by_pair))
+        log_p.append(by_pair[best])
+        most.append(math.sqrt(pairs[best][0] / pairs[best][1]) if pairs[best][1] else math.inf)
+    corrected = np.array(log_p) + math.log(2 * len(log_p))
+    refused = corrected < math.log(level)
+    # of several at the smallest p-value that is told apart: the one with the least noise
+    worst = min(range(len(log_p)), key=lambda tensor: (log_p[tensor], most[tensor]))
+    name = names[worst] if len(names) == len(log_p) else f"tensor {worst + 1}"
+    reason = Term(
+        "too_little_noise_in_tensor",
+        tensor=name,
+        seen=dpsgd.noise_multiplier * most[worst],
+        claimed=dpsgd.noise_multiplier,
+        n_refused=int(refused.sum()),
+        n_tensors=len(log_p),
+    )
+    squares, n_degrees = numbers.reshape(-1, 4)[:, :2].sum(axis=0)
+    of_all = math.sqrt(squares / max(n_degrees, 1.0))
+    return NoiseTest(min(0.0, float(corrected[worst])), reason, narrow=most[worst] < _MUCH_LESS * of_all)
+
+
+def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float) -> NoiseTest:
+    """Take the smallest p-value of all models and families; of several that are refused, show the least noise."""
+    n_models, n_families, _ = found.shape
+    correction = math.log(n_models * n_families)
+    log_p, left = found[:, :, 0], found[:, :, 3]
+    is_shown = log_p <= max(log_p.min(), math.log(level) - correction)
+    model, family = np.unravel_index(np.where(is_shown, left, np.inf).argmin(), left.shape)
+    worst = Residual(
+        float(log_p.min()), int(found[model, family, 1]), int(found[model, family, 2]), left[model, family]
+    )
+    reason = Term(
+        _WORDS[FAMILIES[family]],
+        first=worst.first,
+        last=worst.last,
+        left=dpsgd.noise_multiplier * worst.left,
+        claimed=dpsgd.noise_multiplier,
+    )
+    if FAMILIES[family] == "cancelled" and worst.first == worst.last:
+        reason = Term(
+            "noise_missing_in_step", step=worst.first, left=reason.values["left"], claimed=dpsgd.noise_multiplier
+        )
+    return NoiseTest(min(0.0, worst.log_p + correction), reason)
+
+
+def _of_batches(found: Float[Array, "M 5"], dpsgd: DpSgd) -> list[NoiseTest]:
+    """Test rate and order, each over all models."""
+    by_rate, by_order = found[found[:, 1].argmin()], found[found[:, 3].argmin()]
+    correction = math.log(len(found))
+    return [
+        NoiseTest(
+            min(0.0, float(by_rate[1]) + correction),
+            Term("batches_too_large", seen=float(by_rate[2]), claimed=dpsgd.sample_rate),
+        ),
+        NoiseTest(min(0.0, float(by_order[3]) + correction), Term("batches_in_order", lag=int(by_order[4]))),
+    ]
