@@ -21,7 +21,7 @@ from leakscope.attacks import Attack, checked
 from leakscope.attacks.balance import Design, design_of_sample
 from leakscope.attacks.blocks import blocks
 from leakscope.attacks.lira import PooledVariance, offline, online
-from leakscope.attacks.rmia import fraction_below, log_ratio, log_ratio_offline
+from leakscope.attacks.rmia import fraction_below, log_ratio, log_ratio_offline, sampled_places, slopes_of_sample
 from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import positive
 from leakscope.core.external_sort import read_into, write_all
@@ -240,9 +240,12 @@ def _rmia(
 ) -> None:
     """Write the ratios of the target points, then replace them by their ranks, some targets at a time."""
     gamma = positive("gamma", parameters.get("gamma", 1.0))
+    a = parameters.get("a")
+    if kind == "rmia_offline" and a is None:
+        a = _slopes(signals, names)
 
     def ratios(block: Signals) -> Float[Array, "B T"]:
-        at = log_ratio(block) if kind == "rmia" else log_ratio_offline(block, a=parameters.get("a", 0.3))
+        at = log_ratio(block) if kind == "rmia" else log_ratio_offline(block, a=a)
         parts = [at(part) for part in blocks(block.game, np.arange(block.game.member.shape[1]), signals.n_models)]
         return np.concatenate(parts).astype(np.float32)
 
@@ -265,6 +268,19 @@ def _rmia(
                 block[:, column] = fraction_below(block[:, column], ascending)
 
         scores.change(rank)
+
+
+def _slopes(signals: BlockSignals, names: list[str]) -> Float[Array, " T"]:
+    """Choose the slopes of offline RMIA at the points that are sampled in memory, too."""
+    places = sampled_places(signals.game.n_target_points)
+    losses, members, n_before = [], [], 0
+    for block in signals.target_blocks(names):
+        n_points = block.game.member.shape[1]
+        here = places[(places >= n_before) & (places < n_before + n_points)] - n_before
+        losses.append(block.array("loss")[:, here].T)
+        members.append(block.game.member[:, here].T)
+        n_before += n_points
+    return slopes_of_sample(np.concatenate(losses), np.concatenate(members), signals.n_targets)
 
 
 def _sorted_columns(
