@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.attacks import rmia as module
-from leakscope.attacks.rmia import offline_slopes, rank_fraction, rmia, rmia_offline
+from leakscope.attacks.blocks import blocks
+from leakscope.attacks.rmia import log_ratio, offline_slopes, rank_fraction, rmia, rmia_offline
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
@@ -129,8 +130,37 @@ def test_probabilities_that_underflow_give_finite_scores(attack, dtype):
         signals = Signals(Game("half_split", member, np.ones(50, dtype=bool), n_targets), None, {"loss": loss})
         scores = attack(signals)
         assert np.isfinite(scores).all()
-        assert scores.dtype == dtype
+        assert scores.dtype == np.float64
         assert len(np.unique(scores[0])) == 50
+
+
+@pytest.mark.parametrize("attack", [rmia, partial(rmia_offline, a=0.3)])
+def test_records_of_one_count_keep_their_order_where_float32_has_too_few_digits(attack):
+    """In the middle of 20,000 ranks, 24 bits tell h apart by 1e-3 only: losses that differ by less would tie."""
+    rng, n_population = np.random.default_rng(0), 20_000
+    member = np.zeros((3, n_population + 2), dtype=bool)
+    member[1, -2:] = True
+    loss = np.full(member.shape, 1.0, dtype=np.float32)
+    loss[0, :n_population] += np.where(rng.random(n_population) < 0.5, 0.5, -0.5)  # on both sides of the two records
+    loss[0, -2:] += np.float32([0, 1e-4])
+    is_target = np.arange(n_population + 2) >= n_population
+    scores = attack(Signals(Game("half_split", member, is_target, 1), None, {"loss": loss}))[0]
+    assert scores[0] > scores[1]
+    assert np.float32(scores[0]) == np.float32(scores[1])
+    assert np.floor((1 + scores) * (n_population + 1)).tolist() == [(loss[0, :n_population] > 1.2).sum()] * 2
+
+
+def test_ratios_that_float32_cannot_tell_apart_have_an_order():
+    """Losses near 0 have more digits than their difference from those of the references."""
+    member = np.array([[True, True], [False, False]])
+    loss = np.array([[1e-9, 2e-9], [0.5, 0.5]], dtype=np.float32)
+    signals = Signals(Game("half_split", member, np.array([True, True]), 1), None, {"loss": loss})
+    ratios = log_ratio(signals)(next(blocks(signals.game, np.arange(2), 2)))[:, 0]
+    assert ratios[0] > ratios[1]
+    assert np.float32(ratios[0]) == np.float32(ratios[1])
+    for attack in (rmia, rmia_offline):
+        scores = attack(signals)[0]
+        assert scores[0] > scores[1]
 
 
 def test_bad_parameters():

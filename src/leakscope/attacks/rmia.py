@@ -313,10 +313,14 @@ def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]
 def _rank_in_population(
     signals: Signals, ratio_at: Callable[[Block], Float[Array, "B T"]], gamma: float
 ) -> Float[Array, "T J"]:
-    """Compute the ratios at all target points, and rank each among those of the population of its target."""
-    game, dtype = signals.game, signals.array("loss").dtype
-    scores = score_points(game, dtype, ratio_at, game.n_models)
-    population = np.empty((len(game.population), game.n_targets), dtype=dtype)
+    """Compute the ratios at all target points, and rank each among those of the population of its target.
+
+    In float64 whatever the losses are: of 24 bits the count takes as many as the population has, and in the middle of
+    the ranks the others are too few to tell ratios of the same count apart.
+    """
+    game = signals.game
+    scores = score_points(game, np.dtype(np.float64), ratio_at, game.n_models)
+    population = np.empty((len(game.population), game.n_targets))
     for block in blocks(game, game.population, game.n_models):
         population[block.place] = ratio_at(block)
     for target in range(game.n_targets):
