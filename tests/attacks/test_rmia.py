@@ -142,7 +142,7 @@ def test_records_of_one_count_keep_their_order_where_float32_has_too_few_digits(
     member[1, -2:] = True
     loss = np.full(member.shape, 1.0, dtype=np.float32)
     loss[0, :n_population] += np.where(rng.random(n_population) < 0.5, 0.5, -0.5)  # on both sides of the two records
-    loss[0, -2:] += np.float32([0, 1e-4])
+    loss[0, -2:] += np.array([0, 1e-4], dtype=np.float32)
     is_target = np.arange(n_population + 2) >= n_population
     scores = attack(Signals(Game("half_split", member, is_target, 1), None, {"loss": loss}))[0]
     assert scores[0] > scores[1]

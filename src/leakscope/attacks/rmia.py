@@ -159,7 +159,9 @@ def _offline_ratio(
 ) -> Float[Array, "..."]:
     """Compute the logarithm of ``p / (((1 + a) p_out + 1 - a) / 2)`` from those of p and p_out."""
     with np.errstate(divide="ignore"):  # a = 1: log 0
-        return own - np.logaddexp(np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2))
+        with_p_out, without = np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2)
+    # as np.logaddexp, which takes four times as long
+    return own - (np.maximum(with_p_out, without) + np.log(1 + np.exp(-np.abs(with_p_out - without))))
 
 
 def offline_slopes(signals: Signals) -> Float[Array, " T"]:
