@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import norm
 
 from leakscope.attacks.lira import lira
-from leakscope.attacks.rmia import rank_fraction
+from leakscope.attacks.rmia import rank_fraction, rmia, rmia_offline
 from leakscope.core.types import Game, Signals
 
 Array = np.ndarray
@@ -64,6 +64,16 @@ def noise(n_models: int, n_targets: int) -> Signals:
     member = (rng.random((N_POINTS, n_models)) < 0.5).T
     is_target_point = np.ones(N_POINTS, dtype=bool)
     return Signals(Game("half_split", member, is_target_point, n_targets), None, {"log_odds": log_odds})
+
+
+def losses(n_models: int, n_targets: int) -> Signals:
+    """Losses of noise in float32, with a population, point-major as all signals are."""
+    rng = np.random.default_rng(0)
+    loss = rng.exponential(size=(N_POINTS, n_models)).astype(np.float32).T
+    member = (rng.random((N_POINTS, n_models)) < 0.5).T
+    is_target_point = np.arange(N_POINTS) >= N_POINTS // 10
+    member[:, ~is_target_point] = False
+    return Signals(Game("half_split", member, is_target_point, n_targets), None, {"loss": loss})
 
 
 def lira_per_point(signals: Signals, n_points: int) -> list[float]:
@@ -124,9 +134,25 @@ def rows() -> list[Row]:
     ]
 
 
+def offline_against_online() -> list[str]:
+    """Tell how many times as long as RMIA its offline form takes, with a slope that is given and with a chosen one."""
+    lines = []
+    for n_models, n_targets in ((N_MODELS + 1, 1), (64, 64)):
+        signals = losses(n_models, n_targets)
+        online = cpu_seconds(lambda signals=signals: rmia(signals))
+        given = cpu_seconds(lambda signals=signals: rmia_offline(signals, a=0.3))
+        chosen = cpu_seconds(lambda signals=signals: rmia_offline(signals))
+        work = f"offline RMIA, {n_models} models, targets: {n_targets}, N={N_POINTS:,}, against RMIA"
+        times = f"{online * 1e3:.0f} ms; a = .3 {given / online:.2f} times, a chosen {chosen / online:.2f} times"
+        lines.append(f"{work}: {times}")
+    return lines
+
+
 if __name__ == "__main__":
     for row in rows():
         print(
             f"{row.name:70} {row.ours_seconds * 1e3:8.1f} ms {row.naive_seconds * 1e3:10.0f} ms "
             f"{row.ratio:7.0f}x (wanted {row.wanted:g}x)"
         )
+    for line in offline_against_online():
+        print(line)

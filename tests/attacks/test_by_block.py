@@ -98,6 +98,26 @@ def test_with_parameters_and_little_memory(tmp_path, n_population):
         assert_same_scores(attack, signals, files, folder, memory=3000)
 
 
+@pytest.mark.parametrize("n_targets", [8, 2])
+def test_offline_rmia_chooses_its_slopes_at_the_same_sample(tmp_path, monkeypatch, n_targets):
+    from leakscope.attacks import rmia
+
+    monkeypatch.setattr(rmia, "_POINTS", 50)
+    rng = np.random.default_rng(3)
+    member, is_target = rng.random((8, 700)) < 0.5, np.arange(700) >= 60
+    member[:, ~is_target] = False
+    loss = rng.exponential(size=member.shape).astype(np.float32)  # of noise: every sample chooses another slope
+    signals = Signals(Game("signals", member, is_target, n_targets), None, {"loss": loss})
+    slopes = rmia.offline_slopes(signals)
+    monkeypatch.setattr(rmia, "_POINTS", 10_000)
+    assert not np.array_equal(rmia.offline_slopes(signals), slopes)  # the sample matters
+    monkeypatch.setattr(rmia, "_POINTS", 50)
+    files = written(signals, tmp_path / "signals", given_targets=True)
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    assert_same_scores(ATTACKS["rmia_offline"], signals, files, folder)
+
+
 def test_of_given_target_points_and_a_loss_alone(tmp_path):
     rng = np.random.default_rng(4)
     member = rng.random((5, 300)) < 0.5

@@ -1,11 +1,15 @@
 import tracemalloc
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.attacks.rmia import rank_fraction, rmia, rmia_offline
+from leakscope.attacks import rmia as module
+from leakscope.attacks.blocks import blocks
+from leakscope.attacks.rmia import log_ratio, offline_slopes, rank_fraction, rmia, rmia_offline
 from leakscope.core.types import Game, NotApplicable, Signals
 
 
@@ -116,7 +120,7 @@ def test_populations_of_any_size(n_aside):
     assert (np.floor((1 + rmia(signals, gamma=2.0)[0]) * (n_aside + 1)) == counts).all()
 
 
-@pytest.mark.parametrize("attack", [rmia, rmia_offline])
+@pytest.mark.parametrize("attack", [rmia, partial(rmia_offline, a=0.3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_probabilities_that_underflow_give_finite_scores(attack, dtype):
     rng = np.random.default_rng(0)
@@ -126,8 +130,37 @@ def test_probabilities_that_underflow_give_finite_scores(attack, dtype):
         signals = Signals(Game("half_split", member, np.ones(50, dtype=bool), n_targets), None, {"loss": loss})
         scores = attack(signals)
         assert np.isfinite(scores).all()
-        assert scores.dtype == dtype
+        assert scores.dtype == np.float64
         assert len(np.unique(scores[0])) == 50
+
+
+@pytest.mark.parametrize("attack", [rmia, partial(rmia_offline, a=0.3)])
+def test_records_of_one_count_keep_their_order_where_float32_has_too_few_digits(attack):
+    """In the middle of 20,000 ranks, 24 bits tell h apart by 1e-3 only: losses that differ by less would tie."""
+    rng, n_population = np.random.default_rng(0), 20_000
+    member = np.zeros((3, n_population + 2), dtype=bool)
+    member[1, -2:] = True
+    loss = np.full(member.shape, 1.0, dtype=np.float32)
+    loss[0, :n_population] += np.where(rng.random(n_population) < 0.5, 0.5, -0.5)  # on both sides of the two records
+    loss[0, -2:] += np.array([0, 1e-4], dtype=np.float32)
+    is_target = np.arange(n_population + 2) >= n_population
+    scores = attack(Signals(Game("half_split", member, is_target, 1), None, {"loss": loss}))[0]
+    assert scores[0] > scores[1]
+    assert np.float32(scores[0]) == np.float32(scores[1])
+    assert np.floor((1 + scores) * (n_population + 1)).tolist() == [(loss[0, :n_population] > 1.2).sum()] * 2
+
+
+def test_ratios_that_float32_cannot_tell_apart_have_an_order():
+    """Losses near 0 have more digits than their difference from those of the references."""
+    member = np.array([[True, True], [False, False]])
+    loss = np.array([[1e-9, 2e-9], [0.5, 0.5]], dtype=np.float32)
+    signals = Signals(Game("half_split", member, np.array([True, True]), 1), None, {"loss": loss})
+    ratios = log_ratio(signals)(next(blocks(signals.game, np.arange(2), 2)))[:, 0]
+    assert ratios[0] > ratios[1]
+    assert np.float32(ratios[0]) == np.float32(ratios[1])
+    for attack in (rmia, rmia_offline):
+        scores = attack(signals)[0]
+        assert scores[0] > scores[1]
 
 
 def test_bad_parameters():
@@ -147,3 +180,125 @@ def test_memory_grows_with_points_plus_population():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 8 * 60_000  # the matrix of pairs would take 500 MB as booleans
+
+
+def linear_leak(slope, n_models=6, n_targets=6, n_points=1500, seed=0):
+    """Models of which p with the record is slope * p without + 1 - slope, with a little noise."""
+    rng = np.random.default_rng(seed)
+    member = rng.random((n_models, n_points)) < 0.5
+    p_out = rng.uniform(0.05, 0.95, size=n_points)
+    p = np.where(member, slope * p_out + 1 - slope, p_out) * rng.uniform(0.9, 1, size=member.shape)
+    return Signals(Game("half_split", member, np.ones(n_points, dtype=bool), n_targets), None, {"loss": -np.log(p)})
+
+
+def naive_slope(p, member):
+    """The loops over players, slopes and pairs of points."""
+    n_models, grid = len(p), [k / 10 for k in range(11)]
+    areas = {a: [] for a in grid}
+    for player in range(n_models):
+        references = [m for m in range(n_models) if m != player]
+        points = [i for i in range(p.shape[1]) if not member[references, i].all()]
+        out = np.array([np.mean([p[m, i] for m in references if not member[m, i]]) for i in points])
+        inside = member[player, points]
+        for a in grid:
+            ratio = p[player, points] / (((1 + a) * out + 1 - a) / 2)
+            areas[a].append(np.mean([x > z for x in ratio[inside] for z in ratio[~inside]]))
+    return max(grid, key=lambda a: np.mean(areas[a]))
+
+
+@pytest.mark.parametrize("slope", [0.2, 0.9])
+def test_chosen_slopes_equal_a_plain_loop(slope):
+    loo = linear_leak(slope, n_models=5, n_targets=5, n_points=80)
+    p, member = np.exp(-loo.arrays["loss"]), loo.game.member
+    choosing = [[1, 2, 3], [0, 2, 3, 4], [0, 1, 3, 4], [0, 1, 2, 4]]  # for models 0 and 4, 1, 2, 3
+    by_group = [naive_slope(p[rows], member[rows]) for rows in choosing]
+    assert offline_slopes(loo).tolist() == [*by_group, by_group[0]]
+    fixed = replace(loo, game=replace(loo.game, n_targets=2))
+    assert offline_slopes(fixed).tolist() == [naive_slope(p[2:], member[2:])] * 2
+
+
+@pytest.mark.parametrize("n_targets", [9, 3])
+def test_no_target_has_a_part_in_its_own_slope(n_targets):
+    """Whatever a target was trained on and returns: its slope is the same."""
+    signals, rng = linear_leak(0.6, n_models=9, n_targets=n_targets, n_points=60), np.random.default_rng(1)
+    slopes = offline_slopes(signals)
+    changed = False
+    for target in range(n_targets):
+        for other_slope in (0.0, 0.5, 1.0):
+            member, loss = signals.game.member.copy(), signals.arrays["loss"].copy()
+            member[target] = rng.random(60) < 0.5
+            p_out = rng.random(60)
+            loss[target] = -np.log(np.where(member[target], other_slope * p_out + 1 - other_slope, p_out))
+            game = replace(signals.game, member=member)
+            other = offline_slopes(Signals(game, None, {"loss": loss}))
+            assert other[target] == slopes[target]
+            changed |= bool((other != slopes).any())
+    assert changed == (n_targets == 9)  # others may choose anew; fixed references are no targets
+
+
+@pytest.mark.parametrize("n_models", [4, 6, 20])
+@pytest.mark.parametrize(("slope", "low", "high"), [(0.2, 0.0, 0.4), (0.9, 0.8, 1.0)])
+def test_a_planted_slope_is_found(n_models, slope, low, high):
+    slopes = offline_slopes(linear_leak(slope, n_models=n_models, n_targets=n_models))
+    assert ((slopes >= low) & (slopes <= high)).all()
+
+
+def test_chosen_slopes_are_used_and_a_number_is_taken_as_it_is():
+    signals = linear_leak(0.5, n_points=40)
+    slopes = offline_slopes(signals)
+    assert len(set(slopes)) > 1
+    chosen = rmia_offline(signals)
+    for target, slope in enumerate(slopes):
+        assert np.array_equal(chosen[target], rmia_offline(signals, a=float(slope))[target])
+    assert not np.array_equal(chosen, rmia_offline(signals, a=0.3))
+
+
+def area(signals, scores):
+    """The mean area under the curves of the targets, by all pairs."""
+    member = signals.game.target_member
+    return np.mean(
+        [
+            (own[inside][:, None] > own[~inside]).mean() + (own[inside][:, None] == own[~inside]).mean() / 2
+            for own, inside in zip(scores, member, strict=True)
+        ]
+    )
+
+
+def test_the_choice_finds_more_where_the_usual_slope_is_wrong():
+    signals = linear_leak(0.95, n_models=8, n_targets=8)
+    assert area(signals, rmia_offline(signals)) > area(signals, rmia_offline(signals, a=0.3)) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("member", "n_targets"),
+    [
+        ([[1, 0, 1, 0], [0, 1, 0, 1]], 2),  # leave one out with two models: one is left
+        ([[1, 0, 1, 0], [0, 1, 0, 1]], 1),  # one reference
+        ([[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], 1),  # references without all of the points
+        ([[1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1]], 1),  # complements: a point that is known is in
+    ],
+)
+def test_where_the_references_cannot_choose_the_slope_is_that_of_the_paper(member, n_targets):
+    member = np.array(member, dtype=bool)
+    loss = np.random.default_rng(0).random(member.shape)
+    signals = Signals(Game("half_split", member, np.ones(4, dtype=bool), n_targets), None, {"loss": loss})
+    assert (offline_slopes(signals) == 0.3).all()
+    assert np.array_equal(rmia_offline(signals), rmia_offline(signals, a=0.3))
+
+
+def test_the_choice_is_made_on_a_sample(monkeypatch):
+    """At few points and with few players where there are many, at even steps."""
+    signals = linear_leak(0.7, n_models=30, n_targets=1, n_points=900)
+    monkeypatch.setattr(module, "_POINTS", 60)
+    points = np.linspace(0, 899, 60).astype(int)
+    loss, member = signals.arrays["loss"][1:, points], signals.game.member[1:, points]
+    played = []
+    monkeypatch.setattr(module, "_area", lambda members, others: played.append(len(members) + len(others)) or 0.5)
+    assert offline_slopes(signals).tolist() == [0.0]  # all equal: the first
+    known = [(~np.delete(member, player, axis=0)).any(axis=0).sum() for player in range(0, 29, 4)]
+    assert played == [n for n in known for _ in range(11)]
+    monkeypatch.undo()
+    part = Game("half_split", np.vstack([member[:1], member]), np.ones(60, dtype=bool), 1)
+    same = Signals(part, None, {"loss": np.vstack([loss[:1], loss])})
+    monkeypatch.setattr(module, "_POINTS", 60)
+    assert np.array_equal(offline_slopes(signals), offline_slopes(same))

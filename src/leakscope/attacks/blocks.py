@@ -20,6 +20,7 @@ from leakscope.core.types import Game, NotApplicable, PartOfGame, Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 17  # models x points of a block: a few arrays of that size stay in the cache
+_VANISHING = 1e-280  # sums below have lost digits, or soon would
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,28 +177,56 @@ def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_
         Rounded to 1e-10 nats: the last digits would tell which terms were summed, and so who was in; -inf where no
         reference is left.
     """
-    terms = np.array(values, dtype=np.float64)
-    terms[~chosen] = -np.inf
-    log_sum, fraction = _log_sum_exp(terms)
-    n = chosen.sum(axis=1, keepdims=True)
-    if leave_one_out:
-        without_own = log_sum + np.log1p(-np.minimum(fraction, 0.5))
-        # A row with more than half of the sum (at most one for each point) is left out before the summation: the
-        # difference of two nearly equal numbers would have no digits.
-        point, row = np.nonzero(fraction > 0.5)
-        others = terms[point]
-        others[np.arange(len(row)), row] = -np.inf
-        without_own[point, row] = _log_sum_exp(others)[0][:, 0]
-        log_sum, n = without_own, n - chosen
-    return np.where(n > 0, np.round(log_sum - np.log(np.maximum(n, 1)), 10), -np.inf)
-
-
-def _log_sum_exp(values: Float[Array, "b R"]) -> tuple[Float[Array, "b 1"], Float[Array, "b R"]]:
-    """Compute the log of the sum of exp along the rows, and the fraction of each term in its sum."""
-    top = values.max(axis=1, keepdims=True)
-    shift = np.where(np.isfinite(top), top, 0)
-    terms = np.exp(values - shift)
+    log_p = np.array(values, dtype=np.float64)
+    n = np.count_nonzero(chosen, axis=1, keepdims=True)
+    terms, shift = _scaled_terms(log_p, chosen)
     total = terms.sum(axis=1, keepdims=True)
-    empty = total == 0
-    log_sum = np.where(empty, -np.inf, shift + np.log(total + empty))
-    return log_sum, terms / (total + empty)
+    if not leave_one_out:
+        return _rounded_log_mean(total, n, shift)
+
+    # A row with more than half of the sum (at most one for each point) is left out before the summation: the
+    # difference of two nearly equal numbers would have no digits.
+    point = np.flatnonzero(terms.max(axis=1, keepdims=True) > total / 2)
+    row = terms[point].argmax(axis=1)
+    rest = chosen[point]
+    rest[np.arange(len(row)), row] = False
+    rest_terms, rest_shift = _scaled_terms(log_p[point], rest)
+    n_rest = np.count_nonzero(rest, axis=1, keepdims=True)
+    log_mean_of_rest = _rounded_log_mean(rest_terms.sum(axis=1, keepdims=True), n_rest, rest_shift)
+
+    others = np.subtract(total, terms, out=terms)
+    log_mean = _rounded_log_mean(others, np.subtract(n, chosen, dtype=np.float64), shift)
+    log_mean[point, row] = log_mean_of_rest[:, 0]
+    return log_mean
+
+
+def _rounded_log_mean(
+    total: Float[Array, "b r"], n: Int[Array, "b r"] | Float[Array, "b r"], shift: Float[Array, "b 1"]
+) -> Float[Array, "b r"]:
+    """Compute ``log(total / n) + shift`` in place, rounded; -inf where n is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0, and what is replaced later
+        total /= n
+        np.log(total, out=total)
+    total += shift
+    np.round(total, 10, out=total)
+    total[n == 0] = -np.inf
+    return total
+
+
+def _scaled_terms(
+    log_p: Float[Array, "B R"], chosen: Bool[Array, "B R"]
+) -> tuple[Float[Array, "B R"], Float[Array, "B 1"]]:
+    """Compute ``exp(log_p - shift)`` of the chosen references, 0 of the others, and the shift.
+
+    A product with the mask takes a tenth of the time of a copy by the mask or of the exponentials of -inf. The shift is
+    the largest value of all references; where the chosen ones vanish beside it, their own largest value.
+    """
+    shift = log_p.max(axis=1, keepdims=True)
+    terms = np.subtract(log_p, shift)
+    np.exp(terms, out=terms)
+    terms *= chosen
+    vanish = np.flatnonzero((terms.max(axis=1) < _VANISHING) & chosen.any(axis=1))
+    kept = np.where(chosen[vanish], log_p[vanish], -np.inf)
+    shift[vanish] = kept.max(axis=1, keepdims=True)
+    terms[vanish] = np.exp(kept - shift[vanish])
+    return terms, shift

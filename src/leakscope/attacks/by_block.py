@@ -21,7 +21,7 @@ from leakscope.attacks import Attack, checked
 from leakscope.attacks.balance import Design, design_of_sample
 from leakscope.attacks.blocks import blocks
 from leakscope.attacks.lira import PooledVariance, offline, online
-from leakscope.attacks.rmia import fraction_below, log_ratio, log_ratio_offline
+from leakscope.attacks.rmia import fraction_below, log_ratio, log_ratio_offline, sampled_places, slopes_of_sample
 from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import positive
 from leakscope.core.external_sort import read_into, write_all
@@ -45,11 +45,13 @@ class ScoreFile:
     signals : BlockSignals
         Whose points they are.
     path : Path
-        Of the file, float32 in rows of a point; it is removed with `close`.
+        Of the file, in rows of a point; it is removed with `close`.
+    dtype : dtype
+        Of the numbers: float32, or float64 while RMIA ranks them.
     """
 
-    def __init__(self, signals: BlockSignals, path: Path) -> None:
-        self.signals, self.path = signals, path
+    def __init__(self, signals: BlockSignals, path: Path, dtype: type[np.floating] = np.float32) -> None:
+        self.signals, self.path, self.dtype = signals, path, dtype
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +63,7 @@ class ScoreFile:
         n_points, n_targets = self.shape
         with FileIO(self.path) as file:
             for start in range(0, n_points, self.signals.block_points):
-                block = np.empty((min(self.signals.block_points, n_points - start), n_targets), dtype=np.float32)
+                block = np.empty((min(self.signals.block_points, n_points - start), n_targets), dtype=self.dtype)
                 read_into(file, block.reshape(-1))
                 yield block
 
@@ -238,27 +240,44 @@ def _write(
 def _rmia(
     signals: BlockSignals, names: list[str], path: Path, kind: str, parameters: Mapping[str, Any], memory: int
 ) -> None:
-    """Write the ratios of the target points, then replace them by their ranks, some targets at a time."""
+    """Write the ranks of the target points' ratios, which are rounded to float32 when all are known."""
     gamma = positive("gamma", parameters.get("gamma", 1.0))
+    a = parameters.get("a")
+    if kind == "rmia_offline" and a is None:
+        a = _slopes(signals, names)
 
     def ratios(block: Signals) -> Float[Array, "B T"]:
-        at = log_ratio(block) if kind == "rmia" else log_ratio_offline(block, a=parameters.get("a", 0.3))
+        at = log_ratio(block) if kind == "rmia" else log_ratio_offline(block, a=a)
         parts = [at(part) for part in blocks(block.game, np.arange(block.game.member.shape[1]), signals.n_models)]
-        return np.concatenate(parts).astype(np.float32)
+        return np.concatenate(parts).astype(np.float64, copy=False)
 
-    with FileIO(path, "x") as file:
-        for block in signals.target_blocks(names):
-            write_all(file, ratios(block))
-    scores = ScoreFile(signals, path)
-    n_population = signals.game.n_population or signals.game.n_target_points
-    n_at_once = max(1, memory // (n_population * (4 if gamma == 1 else 8)))
-    for first in range(0, signals.n_targets, n_at_once):
-        targets = slice(first, min(first + n_at_once, signals.n_targets))
-        if signals.game.n_population:
-            parts = (ratios(block)[:, targets] for block in signals.population_blocks(names))
-        else:
-            parts = (block[:, targets] for block in scores.values())
-        thresholds = _sorted_columns(parts, n_population, targets.stop - targets.start, gamma)
+    ratio_path = part_of(path)
+    try:
+        with FileIO(ratio_path, "x") as file:
+            for block in signals.target_blocks(names):
+                write_all(file, ratios(block))
+        ranked = ScoreFile(signals, ratio_path, np.float64)
+        _rank_columns(ranked, lambda: map(ratios, signals.population_blocks(names)), gamma, memory)
+        with FileIO(path, "x") as file:
+            for block in ranked.values():
+                write_all(file, block.astype(np.float32))
+    finally:
+        remove(ratio_path)
+
+
+def _rank_columns(
+    scores: ScoreFile, population: Callable[[], Iterator[Float[Array, "B T"]]], gamma: float, memory: int
+) -> None:
+    """Replace the ratios of the target points by their ranks among those of the population, some targets at a time."""
+    game, n_targets = scores.signals.game, scores.signals.n_targets
+    n_population = game.n_population or game.n_target_points
+    n_at_once = max(1, memory // (n_population * 8))
+    for first in range(0, n_targets, n_at_once):
+        targets = slice(first, min(first + n_at_once, n_targets))
+        parts = population() if game.n_population else scores.values()
+        thresholds = _sorted_columns(
+            (part[:, targets] for part in parts), n_population, targets.stop - targets.start, gamma
+        )
 
         def rank(block: Float[Array, "B T"], thresholds: Array = thresholds, targets: slice = targets) -> None:
             for column, ascending in zip(range(targets.start, targets.stop), thresholds, strict=True):
@@ -267,14 +286,28 @@ def _rmia(
         scores.change(rank)
 
 
+def _slopes(signals: BlockSignals, names: list[str]) -> Float[Array, " T"]:
+    """Choose the slopes of offline RMIA at the points that are sampled in memory, too."""
+    places = sampled_places(signals.game.n_target_points)
+    losses, members, n_before = [], [], 0
+    for block in signals.target_blocks(names):
+        n_points = block.game.member.shape[1]
+        here = places[(places >= n_before) & (places < n_before + n_points)] - n_before
+        losses.append(block.array("loss")[:, here].T)
+        members.append(block.game.member[:, here].T)
+        n_before += n_points
+    return slopes_of_sample(np.concatenate(losses), np.concatenate(members), signals.n_targets)
+
+
 def _sorted_columns(
     parts: Iterator[Float[Array, "B t"]], n_rows: int, n_columns: int, gamma: float
 ) -> Float[Array, "t Z"]:
     """Put the columns of blocks together and sort each; multiplied by gamma, which are logarithms."""
-    columns = np.empty((n_columns, n_rows), dtype=np.float32)
+    columns = np.empty((n_columns, n_rows))
     start = 0
     for part in parts:
         columns[:, start : start + len(part)] = part.T
         start += len(part)
     columns.sort(axis=1)
-    return columns if gamma == 1 else columns + np.log(gamma)
+    columns += np.log(gamma)
+    return columns

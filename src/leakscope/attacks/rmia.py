@@ -1,20 +1,34 @@
 """RMIA: the fraction of the population whose likelihood ratio is smaller than that of the record.
 
-Axes: B points of a block, M models, R references, T targets, J target points, Z population.
+Axes: A slopes of the grid, B points of a block, M models, P sampled points, R references, T targets, J target points,
+Z population.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
-from leakscope.attacks.blocks import Block, blocks, log_mean_exp, require_references, score_points
+from leakscope.attacks.blocks import (
+    Block,
+    all_target_points,
+    blocks,
+    log_mean_exp,
+    require_references,
+    score_points,
+)
 from leakscope.core.checks import positive, probability
 from leakscope.core.types import Signals
 
 Array = np.ndarray
+_USUAL_SLOPE = 0.3  # of the paper, where the references cannot tell
+_SLOPES = np.arange(11) / 10  # among which the references choose
+_POINTS = 2048  # at which they choose, at most
+_PLAYERS = 8  # references that play the target, at most
+_GROUPS = 4  # of targets with a slope of their own, with leave one out
 
 
 def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
@@ -60,7 +74,7 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     return _rank_in_population(signals, log_ratio(signals), gamma)
 
 
-def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Float[Array, "T J"]:
+def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float | None = None) -> Float[Array, "T J"]:
     """Compute the RMIA score from references without the record alone.
 
     The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the references
@@ -72,8 +86,9 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
         With ``loss``.
     gamma : float
         As in ``rmia``.
-    a : float
-        In [0, 1]: the slope of the probability with the record as a function of that without it (1: equal).
+    a : float, optional
+        In [0, 1]: the slope of the probability with the record as a function of that without it (1: equal). Unless
+        given, the references choose it, for each target without the target itself: see `offline_slopes`.
 
     Returns
     -------
@@ -96,7 +111,7 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float = 0.3) -> Flo
     >>> member = np.array([[True, False], [False, False], [False, False]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
-    >>> rmia_offline(Signals(game, None, {"loss": loss}))[0].round(3).tolist()
+    >>> rmia_offline(Signals(game, None, {"loss": loss}), a=0.3)[0].round(3).tolist()
     [-0.111, -0.609]
     """
     return _rank_in_population(signals, log_ratio_offline(signals, a=a), gamma)
@@ -115,21 +130,133 @@ def log_ratio(signals: Signals) -> Callable[[Block], Float[Array, "B T"]]:
     return at
 
 
-def log_ratio_offline(signals: Signals, *, a: float = 0.3) -> Callable[[Block], Float[Array, "B T"]]:
-    """Return the function that computes the logarithms of the ratios of `rmia_offline` at the points of a block."""
+def log_ratio_offline(
+    signals: Signals, *, a: float | Float[Array, " T"] | None = None
+) -> Callable[[Block], Float[Array, "B T"]]:
+    """Return the function that computes the logarithms of the ratios of `rmia_offline` at the points of a block.
+
+    ``a`` is one number or one for each target; unless given, that of `offline_slopes`.
+    """
     game, loss = signals.game, signals.array("loss")
     require_references(signals, without=True, least=1)
-    a = probability("a", a)
+    if a is None:
+        slope = offline_slopes(signals)
+    else:
+        slope = a if isinstance(a, np.ndarray) else probability("a", a)
 
     def at(block: Block) -> Float[Array, "B T"]:
         own = -block.targets(loss)
         outside = ~block.references(game.member)
         log_out = log_mean_exp(-block.references(loss), outside, game.leave_one_out)
         log_out = np.where(np.isfinite(log_out), log_out, own)
-        with np.errstate(divide="ignore"):  # a = 1: log 0
-            return own - np.logaddexp(np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2))
+        return _offline_ratio(own, log_out, slope)
 
     return at
+
+
+def _offline_ratio(
+    own: Float[Array, "..."], log_out: Float[Array, "..."], a: float | Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """Compute the logarithm of ``p / (((1 + a) p_out + 1 - a) / 2)`` from those of p and p_out."""
+    with np.errstate(divide="ignore"):  # a = 1: log 0
+        with_p_out, without = np.log((1 + a) / 2) + log_out, np.log((1 - a) / 2)
+    # as np.logaddexp, which takes four times as long
+    return own - (np.maximum(with_p_out, without) + np.log(1 + np.exp(-np.abs(with_p_out - without))))
+
+
+def offline_slopes(signals: Signals) -> Float[Array, " T"]:
+    """Choose the slope ``a`` of `rmia_offline` for each target, on the other models alone.
+
+    Each of these models in turn plays the target, with the others as its references. Whom it was trained on is known,
+    so the area under the ROC of each a = 0, .1, ..., 1 is known too; the one with the largest mean area is taken.
+
+    Parameters
+    ----------
+    signals : Signals
+        With ``loss``.
+
+    Returns
+    -------
+    array of shape (T,)
+        One number for all targets whose references are the same models. With leave one out, the targets t, t + 4,
+        t + 8, ... share one, which the models outside this group choose: no target has a part in its own. Where there
+        are fewer than two models to choose, or none of them has points in and out: 0.3.
+
+    Notes
+    -----
+    The area, and not the rate at a low false positive rate, because it varies less with the sample: at most 2,048
+    target points at even steps, and at most 8 models that play the target, are used.
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> rng, game = np.random.default_rng(0), ls.games.half_split(2000, 8)
+    >>> hard = rng.exponential(size=2000)  # each record's loss without it; half of it with it
+    >>> loss = hard * np.where(game.member, 0.5, 1.0) * rng.uniform(0.8, 1.2, game.member.shape)
+    >>> offline_slopes(ls.Signals(game, None, {"loss": loss})).tolist()
+    [0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8]
+    """
+    game, loss = signals.game, signals.array("loss")
+    columns = all_target_points(game)
+    columns = columns[sampled_places(len(columns))]
+    return slopes_of_sample(loss[:, columns].T, game.member[:, columns].T, game.n_targets)
+
+
+def sampled_places(n_points: int) -> Int[Array, " P"]:
+    """Return the places among the target points where `offline_slopes` are chosen."""
+    return np.linspace(0, n_points - 1, min(n_points, _POINTS)).astype(int)
+
+
+def slopes_of_sample(loss: Float[Array, "P M"], member: Bool[Array, "P M"], n_targets: int) -> Float[Array, " T"]:
+    """Compute `offline_slopes` from the models' losses and data at a sample of the target points."""
+    n_models = loss.shape[1]
+    slopes = np.full(n_targets, _USUAL_SLOPE)
+    for group in _slope_groups(n_models, n_targets):
+        slopes[group.targets] = _best_slope(loss[:, group.models], member[:, group.models])
+    return slopes
+
+
+class _SlopeGroup(NamedTuple):
+    """Targets that share a slope, and the models that choose it."""
+
+    targets: Int[Array, " t"]
+    models: Int[Array, " R"]
+
+
+def _slope_groups(n_models: int, n_targets: int) -> list[_SlopeGroup]:
+    """Group the targets so that no target chooses for its own group."""
+    if n_targets < n_models:
+        return [_SlopeGroup(np.arange(n_targets), np.arange(n_targets, n_models))]
+    n_groups = min(_GROUPS, n_models)
+    group_of = np.arange(n_models) % n_groups
+    return [_SlopeGroup(np.flatnonzero(group_of == k), np.flatnonzero(group_of != k)) for k in range(n_groups)]
+
+
+def _best_slope(loss: Float[Array, "P R"], member: Bool[Array, "P R"]) -> float:
+    """Return the slope with the largest mean area, of the references as targets of each other."""
+    n_references = loss.shape[1]
+    if n_references < 2:
+        return _USUAL_SLOPE
+    log_p = -loss.astype(np.float64)
+    log_out = log_mean_exp(log_p, ~member, leave_one_out=True)
+    areas = []
+    for player in np.linspace(0, n_references - 1, min(n_references, _PLAYERS)).astype(int):
+        known = np.isfinite(log_out[:, player])  # points that another reference lacks
+        inside = member[known, player]
+        if inside.any() and not inside.all():
+            ratio = _offline_ratio(log_p[known, player], log_out[known, player], _SLOPES[:, None])
+            areas.append([_area(row[inside], row[~inside]) for row in ratio])
+    if not areas:
+        return _USUAL_SLOPE
+    return float(_SLOPES[np.mean(areas, axis=0).argmax()])
+
+
+def _area(members: Float[Array, " m"], others: Float[Array, " n"]) -> float:
+    """Compute the area under the ROC: the fraction of pairs in which the member has more; a tie counts half."""
+    ascending = np.sort(others)
+    n_below = np.searchsorted(ascending, members, side="left").mean()
+    n_not_above = np.searchsorted(ascending, members, side="right").mean()
+    return float(n_below + n_not_above) / (2 * len(others))
 
 
 def rank_fraction(
@@ -188,10 +315,14 @@ def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]
 def _rank_in_population(
     signals: Signals, ratio_at: Callable[[Block], Float[Array, "B T"]], gamma: float
 ) -> Float[Array, "T J"]:
-    """Compute the ratios at all target points, and rank each among those of the population of its target."""
-    game, dtype = signals.game, signals.array("loss").dtype
-    scores = score_points(game, dtype, ratio_at, game.n_models)
-    population = np.empty((len(game.population), game.n_targets), dtype=dtype)
+    """Compute the ratios at all target points, and rank each among those of the population of its target.
+
+    In float64 whatever the losses are: of 24 bits the count takes as many as the population has, and in the middle of
+    the ranks the others are too few to tell ratios of the same count apart.
+    """
+    game = signals.game
+    scores = score_points(game, np.dtype(np.float64), ratio_at, game.n_models)
+    population = np.empty((len(game.population), game.n_targets))
     for block in blocks(game, game.population, game.n_models):
         population[block.place] = ratio_at(block)
     for target in range(game.n_targets):
