@@ -67,7 +67,7 @@ def trained(whose: str, dpsgd: DpSgd, noise=NewNoise, batches=poisson) -> Privat
     if whose == "ours":
         return replace(release, aggregate=WrongSum(noise, TENSORS, dpsgd.steps), knowledge="others")
     if whose == "plain":
-        return replace(release, train=WrongTraining(dpsgd, 1000 + N_CANARIES // 2, noise, batches))
+        return replace(release, train=WrongTraining(dpsgd, 1000 + N_CANARIES // 2, noise=noise, batches=batches))
     return replace(release, train=WrongOpacus(dpsgd, noise, batches))
 
 
