@@ -66,9 +66,9 @@ class CommandHelp(SphinxDirective):
     final_argument_whitespace: ClassVar[bool] = True
 
     def run(self) -> list[nodes.Node]:
-        """The help as it is printed on a terminal of 100 columns."""
+        """The help as it is printed on a terminal of 84 columns, which fit beside the menus."""
         command = [sys.executable, "-m", "leakscope.cli", *self.arguments[0].split(), "--help"]
-        plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+        plain = {**os.environ, "COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
         said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
         said = said.replace("python -m leakscope.cli", "leakscope")
         return [nodes.literal_block(said, said, language="text")]
