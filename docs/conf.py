@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
+from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -18,9 +21,12 @@ author = "The leakscope developers"
 copyright = "2026, the leakscope developers"
 release = version = installed_version("leakscope")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "plans", "results", "papers/*", "notebooks/*"]
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "dollarmath"]
+myst_dmath_allow_space = False  # "$2 and $3" is an amount of money
+myst_dmath_allow_digits = False
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # the notebooks hold their outputs: python docs/tutorials.py
 nitpicky = False
@@ -28,9 +34,13 @@ nitpicky = False
 autodoc_typehints = "none"  # the docstrings say it with axes and units
 autodoc_member_order = "bysource"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+autosummary_generate = False
+mathjax_path = "mathjax/tex-chtml.js"  # copied by serve_mathjax
+mathjax3_config = {"options": {"enableMenu": False}}
 html_theme = "pydata_sphinx_theme"
 html_title = "leakscope"
 html_static_path = ["_static"]
@@ -40,13 +50,13 @@ html_copy_source = False
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,
+    "navbar_center": [],  # all pages are on the left
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"**": []}
+html_sidebars = {"**": ["all-pages.html"]}
 
 
 class CommandHelp(SphinxDirective):
@@ -56,12 +66,22 @@ class CommandHelp(SphinxDirective):
     final_argument_whitespace: ClassVar[bool] = True
 
     def run(self) -> list[nodes.Node]:
-        """The help as it is printed on a terminal of 100 columns."""
+        """The help as it is printed on a terminal of 84 columns, which fit beside the menus."""
         command = [sys.executable, "-m", "leakscope.cli", *self.arguments[0].split(), "--help"]
-        plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+        plain = {**os.environ, "COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
         said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
         said = said.replace("python -m leakscope.cli", "leakscope")
         return [nodes.literal_block(said, said, language="text")]
+
+
+def serve_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Put MathJax and its fonts beside the pages, so that they ask no other server for anything."""
+    if error is None and app.builder.format == "html":
+        source = Path(str(distribution("django-static-mathjax").locate_file("mathjax/static/mathjax/es5")))
+        target = app.outdir / "_static" / "mathjax"
+        fonts = Path("output/chtml/fonts")
+        shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+        shutil.copy2(source / "tex-chtml.js", target)
 
 
 def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -72,6 +92,7 @@ def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any,
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, and what is done to docstrings after numpydoc."""
+    """Register the directive, what is done to docstrings after numpydoc, and the copy of MathJax."""
     app.add_directive("command-help", CommandHelp)
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
+    app.connect("build-finished", serve_mathjax)

@@ -25,8 +25,10 @@ from typing import Any, get_args
 
 import pandas as pd
 import pytest
+import typer
 from docs import gallery
 
+import leakscope as ls
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
 from leakscope.cli import main as cli
@@ -226,6 +228,31 @@ def test_every_erratum_has_lines_that_run() -> None:
     for number, entry in entries:
         blocks = re.findall(r"^```python\n(.*?)^```$", entry, re.MULTILINE | re.DOTALL)
         assert any("assert " in block for block in blocks), number
+
+
+def test_the_reference_describes_every_public_function_and_class() -> None:
+    pages = (ROOT / "docs" / "reference").glob("*.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    described = re.findall(r"^\.\. auto(?:function|class|exception):: ([\w.]+)$", text, re.MULTILINE)
+    names = {name.rpartition(".")[2] for name in described}
+    things = {name for name in ls.__all__ if callable(getattr(ls, name))}
+    assert things - names == set()
+
+
+def test_the_page_of_the_command_line_has_every_command() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^```{command-help} (.+)$", text, re.MULTILINE))
+    commands: set[str] = set()
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        commands |= {name, *(f"{name} {each}" for each in getattr(command, "commands", {}))}
+    assert shown == commands
+
+
+def test_terms_of_the_glossary_are_in_order_and_described_once() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^(\S.*)\n  \S", text.partition(":sorted:")[2], re.MULTILINE)
+    assert len(terms) >= 40
+    assert [term.lower() for term in terms] == sorted({term.lower() for term in terms})
 
 
 def test_every_key_has_a_reference() -> None:
