@@ -23,7 +23,7 @@ _WORDS = {  # of a family
 }
 
 
-_MUCH_LESS = 0.8  # noise in one tensor, of that in all together, so that the tensor is named
+_MUCH_LESS = 0.8  # noise in one tensor or step, of that in all together, so that it is named
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,16 @@ def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: f
     list of NoiseTest
         Each at the same level.
     """
-    tests = []
+    tests, of_all = [], 1.0
     if "step_tensors" in signals.arrays:
-        tests.append(_of_tensors(_by_model(signals, "step_tensors").sum(axis=0), dpsgd, tensors, level))
+        numbers = _by_model(signals, "step_tensors").sum(axis=0).reshape(-1, 4)
+        of_all = math.sqrt(float(numbers[:, 0].sum()) / max(float(numbers[:, 1].sum()), 1.0))
+        tests.append(_of_tensors(numbers, dpsgd, tensors, level, of_all))
     if "step_fresh" in signals.arrays:
         fresh = _by_model(signals, "step_fresh")
         fresh = fresh[fresh[:, 0] > 0]
         if len(fresh):
-            tests.append(_of_new_noise(fresh[:, 1:].reshape(len(fresh), len(FAMILIES), -1), dpsgd, level))
+            tests.append(_of_new_noise(fresh[:, 1:].reshape(len(fresh), len(FAMILIES), -1), dpsgd, level, of_all))
     if "step_batches" in signals.arrays:
         batches = _by_model(signals, "step_batches")
         batches = batches[batches[:, 0] > 0]
@@ -87,10 +89,12 @@ def _by_model(signals: Signals, name: str) -> Float[Array, "M P"]:
     return values[np.arange(len(values)), watched]
 
 
-def _of_tensors(numbers: Float[Array, " P"], dpsgd: DpSgd, names: Sequence[str], level: float) -> NoiseTest:
+def _of_tensors(
+    numbers: Float[Array, "K 4"], dpsgd: DpSgd, names: Sequence[str], level: float, of_all: float
+) -> NoiseTest:
     """Test the sums of squares of each tensor, and of its changes from step to step: two tests a tensor."""
     log_p, most = [], []
-    for square, n_degrees, change, n_changes in numbers.reshape(-1, 4):
+    for square, n_degrees, change, n_changes in numbers:
         pairs = [(change, n_changes), (square, n_degrees)]
         by_pair = [log_chi_squared(total, n) if n else 0.0 for total, n in pairs]
         best = int(np.argmin(by_pair))
@@ -104,17 +108,15 @@ def _of_tensors(numbers: Float[Array, " P"], dpsgd: DpSgd, names: Sequence[str],
     reason = Term(
         "too_little_noise_in_tensor",
         tensor=name,
-        seen=dpsgd.noise_multiplier * most[worst],
+        seen=float(dpsgd.noise_multiplier * most[worst]),
         claimed=dpsgd.noise_multiplier,
         n_refused=int(refused.sum()),
         n_tensors=len(log_p),
     )
-    squares, n_degrees = numbers.reshape(-1, 4)[:, :2].sum(axis=0)
-    of_all = math.sqrt(squares / max(n_degrees, 1.0))
-    return NoiseTest(min(0.0, float(corrected[worst])), reason, narrow=most[worst] < _MUCH_LESS * of_all)
+    return NoiseTest(min(0.0, float(corrected[worst])), reason, narrow=bool(most[worst] < _MUCH_LESS * of_all))
 
 
-def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float) -> NoiseTest:
+def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float, of_all: float) -> NoiseTest:
     """Take the smallest p-value of all models and families; of several that are refused, show the least noise."""
     n_models, n_families, _ = found.shape
     correction = math.log(n_models * n_families)
@@ -135,7 +137,8 @@ def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float) -> N
         reason = Term(
             "noise_missing_in_step", step=worst.first, left=reason.values["left"], claimed=dpsgd.noise_multiplier
         )
-    return NoiseTest(min(0.0, worst.log_p + correction), reason)
+    narrow = bool(worst.left < _MUCH_LESS * of_all)  # less noise everywhere leaves less of each step too
+    return NoiseTest(min(0.0, worst.log_p + correction), reason, narrow)
 
 
 def _of_batches(found: Float[Array, "M 5"], dpsgd: DpSgd) -> list[NoiseTest]:
