@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import stat
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from torch import nn
 
 from leakscope.core import checkpoints
 from leakscope.core.checkpoints import kept_in
+from leakscope.dpsgd import network
+from leakscope.dpsgd.clipping import noisy_sum
+from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.network import PrivateNetwork
 from leakscope.releases.networks import training
 from leakscope.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, single_model
 from leakscope.releases.networks.network import Network
@@ -205,6 +210,79 @@ def test_what_cannot_be_used_is_not_used(content, training_data_of, epochs, tmp_
     assert not (tmp_path / "opened").exists()
     for resumed, expected in zip(numbers_of([again]), numbers_of([whole]), strict=True):
         assert resumed.tobytes() == expected.tobytes()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# By DP-SGD
+
+
+@dataclass
+class Steps:
+    """How many steps of DP-SGD were made, and after how many the process is killed."""
+
+    made: int = 0
+    kill_at: float = np.inf
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    counts, drawn = Steps(), network._Training._drawn_batch
+
+    def one_batch(*arguments: Any) -> Any:
+        if counts.made == counts.kill_at:
+            raise Killed
+        counts.made += 1
+        return drawn(*arguments)
+
+    monkeypatch.setattr(network._Training, "_drawn_batch", one_batch)
+    return counts
+
+
+def without_dropout() -> nn.Module:
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+DPSGD = DpSgd(noise_multiplier=1.0, sample_rate=0.2, steps=9, lr=0.2)
+CANARIES = tuple(range(60, 90))
+PRIVATE = {
+    "records": {"watched": CANARIES},
+    "Dirac canaries": {"watched": CANARIES, "coordinates": tuple(range(30)), "knowledge": "others"},
+    "batches of fixed size": {"watched": CANARIES, "dpsgd": replace(DPSGD, batches="fixed")},
+    "coarse parameters": {"watched": CANARIES, "dpsgd": replace(DPSGD, lr=1e-7)},
+}
+SIGNALS = ["loss", "step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_in"]
+
+
+@pytest.mark.parametrize("words", PRIVATE.values(), ids=list(PRIVATE))
+def test_a_training_by_dpsgd_and_what_was_seen_of_it_go_on(words, points, member, steps, tmp_path) -> None:
+    release = PrivateNetwork(without_dropout, **({"dpsgd": DPSGD} | words))
+    what = (release, points, member[:2], SIGNALS)
+    whole = observe(*what, execution=Execution(tmp_path / "whole", n_jobs=1))
+    assert steps.made == 18
+    assert {"loss", "step_dot", "step_fresh"} <= whole.keys()
+    for kill_at in (4, 8, 2):  # in the first model, in its last step, and in the second one
+        steps.made, steps.kill_at = 0, kill_at
+        with pytest.raises(Killed):
+            observe(*what, execution=Execution(tmp_path / "store", n_jobs=1))
+    steps.made, steps.kill_at = 0, np.inf
+    resumed = observe(*what, execution=Execution(tmp_path / "store", n_jobs=1))
+    assert steps.made == 18 - (4 + 8 + 2)
+    assert resumed.keys() == whole.keys()
+    for name, values in whole.items():
+        assert resumed[name].tobytes() == values.tobytes(), name
+    assert not (tmp_path / "store" / "checkpoints").exists()
+
+
+def own_sum(*arguments: Any) -> Any:
+    return noisy_sum(*arguments)
+
+
+def test_a_sum_of_a_users_own_may_remember_and_has_no_checkpoints(points, member, steps, tmp_path) -> None:
+    release = PrivateNetwork(without_dropout, DPSGD, watched=CANARIES, aggregate=own_sum)
+    steps.kill_at = 5
+    with pytest.raises(Killed):
+        observe(release, points, member[:1], ["step_dot"], execution=Execution(tmp_path / "store", n_jobs=1))
+    assert Store(tmp_path / "store").bytes_beside() == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

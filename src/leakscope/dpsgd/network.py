@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from leakscope.core.checkpoints import current_place
 from leakscope.core.checks import one_of
 from leakscope.core.seeds import integer, stream
 from leakscope.core.types import Points
@@ -27,6 +29,7 @@ from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observer import CanaryCoordinates, Watch, batch_size
 from leakscope.releases.networks.architecture import Architecture, built, columns_of
+from leakscope.releases.networks.checkpoints import TrainingCheckpoint
 from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
@@ -326,7 +329,20 @@ class _Training:
         if dpsgd.batches == "fixed":
             normaliser = batch_size(dpsgd.sample_rate, attacker.n_records)
         generator = torch.Generator().manual_seed(integer(self.seed, "noise"))
-        for batch in self._batches(round(normaliser)):
+        rng = stream(self.seed, "batches")
+        first = 0
+        # the sum of a user's own may remember what it did before, which is in no checkpoint
+        place = current_place() if self.release.aggregate is noisy_sum else None
+        checkpoint = TrainingCheckpoint(place, [self.seed], "dpsgd", [module])
+        state = checkpoint.load()
+        if state is not None:
+            first, theta = state["step"], state["theta"].to(theta)
+            generator.set_state(state["noise"])
+            rng.bit_generator.state = json.loads(state["batches"])
+            if watch is not None:
+                watch.restore(state["watch"])
+        for step in range(first, dpsgd.steps):
+            batch = self._drawn_batch(rng, round(normaliser))
             parts = chain(self._records(gradients, theta, batch), self._canaries(theta, batch))
             noise = torch.randn(len(theta), generator=generator).to(theta)
             total = self.release.aggregate(parts, dpsgd, noise, normaliser)
@@ -337,20 +353,19 @@ class _Training:
                     others = self._records(gradients, before, np.setdiff1d(batch, attacker.watched))
                     known = clipped_sum(others, dpsgd.clip, start=torch.zeros_like(theta))
                 watch.step(before, theta, normaliser / dpsgd.lr, known, batch=batch)
+            checkpoint.save_if_due(partial(_state, step + 1, theta, generator, rng, watch))
         vector_to_parameters(theta, module.parameters())
 
-    def _batches(self, size: int) -> Iterator[Int[Array, " b"]]:
-        """Yield the members in each step's batch; whether a record is drawn does not depend on who else is in."""
-        rng, rate, members = stream(self.seed, "batches"), self.release.dpsgd.sample_rate, np.flatnonzero(self.inside)
-        if self.release.dpsgd.batches == "fixed" and size > len(members):
+    def _drawn_batch(self, rng: np.random.Generator, size: int) -> Int[Array, " b"]:
+        """Draw the members in the batch of a step; whether a record is drawn does not depend on who else is in."""
+        if self.release.dpsgd.batches == "poisson":
+            return np.flatnonzero((rng.random(len(self.inside)) < self.release.dpsgd.sample_rate) & self.inside)
+        members = np.flatnonzero(self.inside)
+        if size > len(members):
             raise ValueError(
                 f"{self.release.name}: batches of {size:,} from {len(members):,} members; lower sample_rate"
             )
-        for _ in range(self.release.dpsgd.steps):
-            if self.release.dpsgd.batches == "fixed":
-                yield rng.choice(members, size, replace=False)
-            else:
-                yield np.flatnonzero((rng.random(len(self.inside)) < rate) & self.inside)
+        return rng.choice(members, size, replace=False)
 
     @cached_property
     def _coordinate(self) -> Int[Array, " N"]:
@@ -380,6 +395,19 @@ class _Training:
         """The features, which are in one array."""
         assert isinstance(self.data.inputs, Inputs)
         return self.data.inputs
+
+
+def _state(
+    step: int, theta: Float[Tensor, " d"], noise: torch.Generator, batches: np.random.Generator, watch: Watch | None
+) -> dict[str, Any]:
+    """Return what the steps from this one on depend on."""
+    return {
+        "step": step,
+        "theta": theta,
+        "noise": noise.get_state(),
+        "batches": json.dumps(batches.bit_generator.state),
+        "watch": {} if watch is None else watch.state(),
+    }
 
 
 def _rows(batch: ArrayLike | Tensor, n: int) -> Int[Array, " b"]:

@@ -8,7 +8,7 @@ Axes: J watched points, S steps, r reference gradients, d parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observed_batches import batches
 from leakscope.dpsgd.residual_noise import FAMILIES, MOST_COORDINATES, residuals
+from leakscope.releases.networks.checkpoints import attributes_of, set_attributes
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 
 Array = np.ndarray
@@ -392,6 +393,23 @@ class Watch:
             signals[name][watched] = watched_rows
         return signals
 
+    def state(self) -> dict[str, Any]:
+        """Return all that was observed, for a checkpoint."""
+        own = attributes_of(self, ("_dots", "_norms", "_in_batch", "_n_steps"))
+        rows = {name: part.state() for name, part in self._rows().items()}
+        return {"own": own, "noise": self._noise.state(), "rows": rows}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        set_attributes(self, state["own"])
+        set_attributes(self._noise, state["noise"])
+        for name, part in self._rows().items():
+            set_attributes(part, state["rows"][name])
+
+    def _rows(self) -> dict[str, _StepRows]:
+        rows = {"outside": self._outside}
+        return rows if self._inside is None else {**rows, "inside": self._inside}
+
     def _fresh(self) -> Float[Array, " 17"]:
         """Return the number of coordinates, and of each family of predictions the most conspicuous one."""
         values, errors = self._outside.rows()
@@ -521,6 +539,10 @@ class _NoiseSum:
         columns = [self._squares, n_kept * self._n_steps, self._changes, n_kept * (self._n_steps - 1)]
         return np.stack(columns, axis=1).astype(float)
 
+    def state(self) -> dict[str, Any]:
+        """Return all sums, for a checkpoint."""
+        return attributes_of(self, ("_tensors", "_squares", "_changes", "_n_steps", "_fine_at_first", "_last"))
+
     def _by_tensor(self, largest: Float[Tensor, " d"], counted: Tensor) -> Float[Array, " K"]:
         """Sum the squares of the numbers that count."""
         squares = (largest / self._deviation).square() * counted
@@ -588,6 +610,10 @@ class _StepRows:
         seen = _Rounded.of(before[chosen], after[chosen], scale, total[chosen], _at(rounding, chosen))
         self._values.append(_as_numpy(seen.total) / self._deviation)
         self._errors.append(float(seen.error.max()) / self._deviation if len(chosen) else 0.0)
+
+    def state(self) -> dict[str, Any]:
+        """Return all rows, for a checkpoint."""
+        return attributes_of(self, ("_chosen", "_values", "_errors"))
 
     def rows(self) -> tuple[Float[Array, "S k"], Float[Array, " S"]]:
         """Return the sums, and the largest rounding error of each step."""

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -105,6 +106,27 @@ def set_random_state(states: Sequence[Tensor], device: torch.device) -> None:
         torch.cuda.set_rng_state(states[1], device)
     elif device.type == "mps":
         torch.mps.set_rng_state(states[1])
+
+
+def attributes_of(thing: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return some attributes of an object as tensors and plain values: arrays, and lists of arrays of one shape."""
+    packed: dict[str, Any] = {}
+    for name in names:
+        value = getattr(thing, name)
+        if isinstance(value, np.ndarray):
+            value = {"array": torch.from_numpy(value)}
+        elif isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+            value = {"rows": torch.from_numpy(np.stack(value))}
+        packed[name] = value
+    return packed
+
+
+def set_attributes(thing: object, packed: Mapping[str, Any]) -> None:
+    """Set what `attributes_of` returned."""
+    for name, value in packed.items():
+        if isinstance(value, dict):
+            value = value["array"].numpy() if "array" in value else list(value["rows"].numpy())
+        setattr(thing, name, value)
 
 
 @torch.no_grad()
