@@ -34,7 +34,7 @@ QUIET = StepNoise(500.0, 1000)
 
 @pytest.mark.slow
 def test_the_level_is_divided_over_the_tests():
-    made = accountant_verdict(PROMISE, GUESSED, [], None, RIGHT)
+    made = accountant_verdict(PROMISE, GUESSED, [], steps=RIGHT)
     assert (made.word, made.reason) == ("not_refuted", None)
     assert made.confidence == pytest.approx(1 - (LEVEL - OF_STEPS))
     with_noise = accountant_verdict(PROMISE, GUESSED, [], StepNoise(1000.0, 1000), RIGHT)
@@ -50,7 +50,7 @@ def test_the_level_is_divided_over_the_tests():
     ],
 )
 def test_steps_refute_the_claim_with_or_without_an_attack(guesses, steps, said):
-    made = accountant_verdict(PROMISE, guesses, [], None, steps)
+    made = accountant_verdict(PROMISE, guesses, [], steps=steps)
     assert made.word == "refuted"
     assert made.reason is not None
     assert said in words(made.reason)
@@ -58,7 +58,7 @@ def test_steps_refute_the_claim_with_or_without_an_attack(guesses, steps, said):
 
 
 def test_without_an_attack_right_steps_test_nothing_that_is_told():
-    made = accountant_verdict(PROMISE, NOT_GUESSED, [], None, RIGHT)
+    made = accountant_verdict(PROMISE, NOT_GUESSED, [], steps=RIGHT)
     assert (made.word, made.reason) == ("cannot_be_tested", Term("no_attack"))
 
 

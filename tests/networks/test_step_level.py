@@ -15,7 +15,7 @@ from torch import nn
 
 import leakscope as ls
 from leakscope.auditing.canaries import private_network
-from leakscope.auditing.claim_tests import LEVEL, OF_STEPS
+from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS
 from leakscope.core.findings import Finding, Term
 from leakscope.core.games import canaries
 from leakscope.core.types import Points, Signals
@@ -186,7 +186,7 @@ class TestReports:
         assert "any guarantee" not in row
         assert "it is no lower bound of ε for any other mechanism" in page
         verdict = next(curve.verdict for curve in report.curves if curve.verdict is not None)
-        assert verdict.confidence == pytest.approx(1 - (LEVEL - LEVEL / 100 - OF_STEPS))
+        assert verdict.confidence == pytest.approx(1 - (LEVEL - 5 * OF_NOISE - OF_STEPS))
 
     @pytest.mark.parametrize(
         "words",

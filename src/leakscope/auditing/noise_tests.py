@@ -37,7 +37,7 @@ class NoiseTest:
     reason : Term
         Why the claim is wrong, if the p-value is small.
     narrow : bool
-        The reason says more than that there is too little noise everywhere.
+        The reason says more than that there is too little noise everywhere, and has one cause.
     """
 
     log_p: float
@@ -149,6 +149,7 @@ def _of_batches(found: Float[Array, "M 5"], dpsgd: DpSgd) -> list[NoiseTest]:
         NoiseTest(
             min(0.0, float(by_rate[1]) + correction),
             Term("batches_too_large", seen=float(by_rate[2]), claimed=dpsgd.sample_rate),
+            narrow=False,  # where the batches are told, the steps say which of the two it is
         ),
         NoiseTest(min(0.0, float(by_order[3]) + correction), Term("batches_in_order", lag=int(by_order[4]))),
     ]
