@@ -1,7 +1,7 @@
 """Other packages on the same arrays as leakscope: ``python -m benchmarks.peers``.
 
-Each package is installed by pip into an environment of its own, with the versions of ``packages.PEERS``, and measured in
-a process of its own on one thread. PrivacyGuard, LeakPro and Privacy Meter are not on PyPI and are read from git
+Each package is installed by pip into an environment of its own, with the versions of ``packages.PEERS``, and measured
+in a process of its own on one thread. PrivacyGuard, LeakPro and Privacy Meter are not on PyPI and are read from git
 checkouts. A package that cannot be installed or run is a row with the reason.
 """
 
@@ -57,7 +57,8 @@ def summary(row: Mapping[str, Any], member: np.ndarray) -> dict[str, Any]:
             kept["repetitions"] = len(bounds)
             kept["level"] = row["null_above"] / row["null_repetitions"]
         if "reason" not in row:
-            float(row["seconds"])
+            kept["seconds"] = float(row["seconds"])
+            kept |= {"setting": [float(value) for value in row["setting"]]} if "setting" in row else {}
             if "scores" not in row and not math.isfinite(kept["value"]):
                 raise ValueError(f"the value is {kept['value']}")
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -152,7 +153,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=(__doc__ or "").split("\n\n")[1])
     made.add_argument("--environments", type=Path, metavar="DIR", help="where the environments are, and stay")
     made.add_argument("--checkouts", type=Path, metavar="DIR", help="folder with git checkouts of those not on PyPI")
-    made.add_argument("--only", action="append", choices=[peer.name for peer in PEERS], metavar="NAME", help="one package")
+    names = [peer.name for peer in PEERS]
+    made.add_argument("--only", action="append", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     made.add_argument("--timeout", type=float, default=1800, help="seconds of one installation, or of one run")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the same as JSON")
     return made
@@ -175,7 +177,8 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence = PEERS) -> int
         paths = arrays.write(Path(temporary))
         with np.load(paths[0], allow_pickle=False) as made:
             member = made["member"][0, : int(made["n_points"])]
-        outcomes = [measured(peer, paths, environments.resolve(), options.checkouts, options.timeout) for peer in chosen]
+        places = environments.resolve(), options.checkouts
+        outcomes = [measured(peer, paths, *places, options.timeout) for peer in chosen]
     rows = in_order([row for outcome in outcomes for row in rows_of(outcome, member)])
     print(report(outcomes, rows, facts))
     if options.json:

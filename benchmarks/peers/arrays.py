@@ -4,9 +4,9 @@ Models. Row 0 is the target, the others are references. The log-odds of point i 
 
     mean_i + deviation_i (shift_i member_mi + noise_mi),
 
-with means N(3, 2^2), deviations exp(N(0, 0.4^2)), and shifts that are exponential with mean 0.35: most points are hardly
-memorised, a few are strongly. A model has each point with probability 1/2. The last points are in no model: a population
-for RMIA. The probability of the label is ``1 / (1 + exp(-log_odds))``, of two classes.
+with means N(3, 2^2), deviations exp(N(0, 0.4^2)), and shifts that are exponential with mean 0.35: most points are
+hardly memorised, a few are strongly. A model has each point with probability 1/2. The last points are in no model: a
+population for RMIA. The probability of the label is ``1 / (1 + exp(-log_odds))``, of two classes.
 
 Bounds of epsilon. Scores N(1, 1) of members and N(0, 1) of others, and N(0, 1) of both where nothing leaks.
 """

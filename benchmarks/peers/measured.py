@@ -5,8 +5,8 @@ of ``runners/``; it has ``PACKAGES``, the distributions whose versions are told,
 
     (measure, call, function, note).
 
-A function gets ``timed`` as its first argument, which calls what it is given and measures its CPU time, and nothing else
-of what the function does: ``timed(call, *arguments)``. What follows depends on the measure:
+A function gets ``timed`` as its first argument, which calls what it is given, as ``timed(call, *arguments)``, and
+measures the CPU time of that alone. What follows depends on the measure:
 
 * attacks: a dictionary of arrays, of which row 0 is the target and the others are references; scores are returned.
 * lower bounds of epsilon: scores of members, scores of others, delta; a bound at 95 % confidence is returned.
@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from importlib import metadata
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ MEASURES = (*ATTACKS, *BOUNDS, DPSGD, NOISE)
 
 REPEATS = 3  # of one call, of which the median is taken
 ENOUGH_SECONDS = 10.0  # a call that took as long is not repeated
-NULL_SECONDS = 60.0  # after which no more null repetitions are begun
+LIMIT_SECONDS = 60.0  # of bounds, after which no more repetitions are begun
 ABOVE = 0.01  # a null bound above this says that something leaks
 SETTINGS = ((1.0, 0.01, 1000), (0.7, 0.005, 10_000))  # noise multiplier, sampling rate, steps of DP-SGD
 DELTA = 1e-5
@@ -50,21 +51,21 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def __call__(self, function: Callable, *arguments: object, **keywords: object) -> object:
+    def __call__(self, function: Callable, *arguments: object, **keywords: object) -> Any:
         start = time.process_time()
         result = function(*arguments, **keywords)
         self.seconds += time.process_time() - start
         return result
 
 
-def timed_call(function: Callable, *arguments: object) -> tuple[object, float]:
+def timed_call(function: Callable, *arguments: object) -> tuple[Any, float]:
     """Return what a function of a runner returns, and the CPU seconds of what it gave to ``timed``."""
     stopwatch = Stopwatch()
     result = function(stopwatch, *arguments)
     return result, stopwatch.seconds
 
 
-def repeated(function: Callable, *arguments: object) -> tuple[object, float]:
+def repeated(function: Callable, *arguments: object) -> tuple[Any, float]:
     """Call a function several times; return the last result and the median of the CPU seconds."""
     times: list[float] = []
     result = None
@@ -81,22 +82,23 @@ def measure_attack(function: Callable, arrays: dict, warm: dict) -> list[dict]:
     return [{"scores": np.asarray(scores, dtype=float).ravel().tolist(), "seconds": seconds}]
 
 
+def bounds_of(function: Callable, members: np.ndarray, others: np.ndarray) -> tuple[list[float], list[float]]:
+    """One bound for each repetition, as many as the time allows, and the CPU seconds of each."""
+    bounds, times = [], []
+    for inside, outside in zip(members, others, strict=True):
+        if sum(times) > LIMIT_SECONDS:
+            break
+        bound, seconds = timed_call(function, inside, outside, DELTA)
+        bounds.append(float(bound))
+        times.append(seconds)
+    return bounds, times
+
+
 def measure_bound(function: Callable, arrays: dict, warm: dict) -> list[dict]:
     """Bounds where the truth is known, and where nothing leaks; the time is that of one bound."""
     timed_call(function, warm["members"][0], warm["others"][0], DELTA)
-    bounds, times = [], []
-    for members, others in zip(arrays["members"], arrays["others"]):
-        bound, seconds = timed_call(function, members, others, DELTA)
-        bounds.append(float(bound))
-        times.append(seconds)
-    null = []
-    spent = 0.0
-    for members, others in zip(arrays["null_members"], arrays["null_others"]):
-        if spent > NULL_SECONDS:
-            break
-        bound, seconds = timed_call(function, members, others, DELTA)
-        null.append(float(bound))
-        spent += seconds
+    bounds, times = bounds_of(function, arrays["members"], arrays["others"])
+    null, _ = bounds_of(function, arrays["null_members"], arrays["null_others"])
     n_above = sum(bound > ABOVE for bound in null)
     return [{"bounds": bounds, "null_above": n_above, "null_repetitions": len(null), "seconds": median(times)}]
 
@@ -161,10 +163,10 @@ def main(runner: str, arrays_path: str, warm_path: str, out: str) -> int:
         except metadata.PackageNotFoundError:
             content["versions"][package] = None
     arrays, warm = arrays_of(arrays_path), arrays_of(warm_path)
-    waiting = [{"measure": measure, "call": call, "note": note} for measure, call, _, note in script["ROWS"]]
-    for measure, call, function, note in script["ROWS"]:
-        write(out, content | {"waiting": waiting})
-        head = waiting.pop(0)
+    heads = [{"measure": measure, "call": call, "note": note} for measure, call, _, note in script["ROWS"]]
+    for place, (measure, _, function, _) in enumerate(script["ROWS"]):
+        write(out, content | {"waiting": heads[place:]})
+        head = heads[place]
         try:
             content["rows"] += [head | row for row in measurement(measure)(function, arrays, warm)]
         except Exception as error:  # the other rows go on

@@ -43,14 +43,19 @@ class Peer:
     requirements : tuple of str
         What pip installs into its environment; nothing for leakscope, which runs in the present one.
     repository : str
-        Of a package that is not on PyPI: the address of its code. Its checkout is the folder of ``--checkouts`` with the
-        last part of the address as its name.
+        Of a package that is not on PyPI: the address of its code. Its checkout is the folder in that of ``--checkouts``
+        with the last part of the address as its name.
+    without_dependencies : tuple of str
+        What pip installs after that without what it asks for.
+    runner : Path
+        Another script than that of its name in ``runners/``.
     """
 
     name: str
     title: str
     requirements: tuple[str, ...] = ()
     repository: str = ""
+    without_dependencies: tuple[str, ...] = ()
     runner: Path | None = None
 
     @property
@@ -64,8 +69,13 @@ class Peer:
         return self.repository.rsplit("/", 1)[-1]
 
 
-# PyPI also has a privacy-guard and a leakpro, which are other people's: both packages come from checkouts only, and what
-# is installed for these is what the modules import that their runners call.
+# What LeakPro's own pyproject.toml asks for, with its extra "mia".
+LEAKPRO = (
+    *("torch", "torchvision", "optuna", "opacus", "pandas", "scipy", "matplotlib", "seaborn", "dotmap"),
+    *("jinja2", "tqdm", "joblib", "pyyaml", "scikit-learn", "pydantic", "ts2vec", "umap-learn"),
+)
+# PyPI also has a privacy-guard and a leakpro, which are other people's: both packages come from checkouts only, and
+# what is installed for these is what the modules import that their runners call.
 PEERS = (
     Peer("leakscope", "leakscope"),
     Peer("sacroml", "SACRO-ML", ("sacroml==2.0.1",)),
@@ -73,19 +83,21 @@ PEERS = (
     Peer("riskcal", "riskcal", ("riskcal==1.5.1",)),
     Peer("dp-accounting", "dp-accounting", ("dp-accounting==0.6.0",)),
     Peer("jax-privacy", "jax-privacy", ("jax-privacy==2.0.0",)),
-    Peer("tensorflow-privacy", "TF Privacy", ("tensorflow-privacy==0.9.0",)),
+    # tensorflow-privacy 0.9.0 has the training alone, and cannot be imported with the TensorFlow that pip takes for it.
+    # The attacks and bounds are in tensorflow-empirical-privacy, and need no TensorFlow.
+    Peer(
+        "tensorflow-privacy",
+        "TF Privacy",
+        ("numpy<2", "scipy", "scikit-learn", "statsmodels", "immutabledict"),
+        without_dependencies=("tensorflow-empirical-privacy==0.1.0",),
+    ),
     Peer(
         "privacyguard",
         "PrivacyGuard",
         ("torch", "torchvision", "pandas<3", "scipy", "scikit-learn", "tqdm", "matplotlib"),
         "https://github.com/facebookresearch/PrivacyGuard",
     ),
-    Peer(
-        "leakpro",
-        "LeakPro",
-        ("torch", "torchvision", "optuna", "pandas", "scipy", "scikit-learn", "pydantic", "matplotlib"),
-        "https://github.com/aidotse/LeakPro",
-    ),
+    Peer("leakpro", "LeakPro", LEAKPRO, "https://github.com/aidotse/LeakPro"),
     Peer(
         "privacy-meter",
         "Privacy Meter",
@@ -163,20 +175,24 @@ def installed_environment(peer: Peer, environments: Path, timeout: float) -> Pat
     """Return the interpreter of a package's environment, which is made unless it is there."""
     folder = environments / peer.name
     python, mark = python_of(folder), folder / MARK
-    asked = "\n".join((f"Python {sys.version.split()[0]}", *peer.requirements))
+    asked = "\n".join((f"Python {sys.version.split()[0]}", *peer.requirements, *peer.without_dependencies))
     if mark.is_file() and mark.read_text(encoding="utf-8") == asked:
         return python
     if folder.exists() and not (folder / "pyvenv.cfg").is_file():
         raise NotRun(f"{folder} is no environment; it is not overwritten")
-    print(f"{peer.title}: pip install {' '.join(peer.requirements)}", file=sys.stderr, flush=True)
+    print(f"{peer.title}: pip install", *peer.requirements, *peer.without_dependencies, file=sys.stderr, flush=True)
     try:
         make_environment(folder)
     except (OSError, subprocess.CalledProcessError) as error:
         raise NotRun(f"no environment could be made: {error}") from error
     log = folder / "pip.log"
-    command = [str(python), "-m", "pip", "install", "--no-input", *peer.requirements]
-    if run(command, clean_environment(), log, timeout) != 0:
-        raise NotRun(f"not installed: {last_line(log)}")
+    pip = [str(python), "-m", "pip", "install", "--no-input"]
+    steps = [[*pip, *peer.requirements]]
+    if peer.without_dependencies:
+        steps.append([*pip, "--no-deps", *peer.without_dependencies])
+    for command in steps:
+        if run(command, clean_environment(), log, timeout) != 0:
+            raise NotRun(f"not installed: {last_line(log)}")
     mark.write_text(asked, encoding="utf-8")
     return python
 
@@ -239,7 +255,7 @@ def measured(
             if exit_code != 0 and not out.exists():
                 raise NotRun(f"ended with exit code {exit_code}: {last_line(log)}")
             outcome.reason = f"ended with exit code {exit_code}: {last_line(log)}" if exit_code else ""
-        except NotRun as why:
+        except (NotRun, OSError) as why:
             outcome.reason = str(why)
         if out.exists():
             try:
@@ -256,5 +272,6 @@ def fill(outcome: Outcome, content: Mapping[str, Any]) -> None:
     outcome.python, outcome.versions = content["python"], dict(content["versions"])
     if "error" in content:
         outcome.reason = content["error"]
-    outcome.rows = [dict(row) for row in content["rows"]]
-    outcome.rows += [dict(row) | {"reason": outcome.reason} for row in content.get("waiting", [])]
+    waiting = [dict(row) | {"reason": outcome.reason} for row in content.get("waiting", [])]
+    for row in [*content["rows"], *waiting]:
+        outcome.rows.append(dict(row) | {name: str(row[name]) for name in ("measure", "call", "note")})

@@ -1,7 +1,7 @@
 """jax-privacy: lower bounds of epsilon from scores, and epsilon of DP-SGD, add/remove."""
 
 from jax_privacy.accounting import accountants, analysis
-from jax_privacy.auditing import CanaryScoreAuditor
+from jax_privacy.auditing import CanaryScoreAuditor, MultiSplit
 
 PACKAGES = ["jax-privacy", "dp-accounting", "jax"]
 SIGNIFICANCE = 0.05
@@ -36,6 +36,12 @@ ROWS = [
         "epsilon, many runs",
         "epsilon_clopper_pearson, two-sided",
         bound("epsilon_clopper_pearson", one_sided=False),
+        "",
+    ),
+    (
+        "epsilon, many runs",
+        "epsilon_clopper_pearson, MultiSplit",
+        bound("epsilon_clopper_pearson", threshold_strategy=MultiSplit(seed=0)),
         "",
     ),
     ("epsilon, many runs", "epsilon_from_gdp", bound("epsilon_from_gdp"), "assumes a Gaussian mechanism"),

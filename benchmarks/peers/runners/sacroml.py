@@ -19,10 +19,10 @@ def lira(mode):
         inside = {i: references[member[:, i], i].tolist() for i in range(n_points)}
         probability = 1 / (1 + np.exp(-log_odds[0]))
         label = np.ones(n_points, dtype=int)
-        attack = LIRAAttack(output_dir=tempfile.mkdtemp(), write_report=False, n_shadow_models=len(references), mode=mode)
-        scores, _ = timed(
-            attack._compute_scores, label, np.column_stack([1 - probability, probability]), outside, inside
-        )
+        answers = np.column_stack([1 - probability, probability])
+        with tempfile.TemporaryDirectory() as folder:
+            attack = LIRAAttack(folder, write_report=False, n_shadow_models=len(references), mode=mode)
+            scores, _ = timed(attack._compute_scores, label, answers, outside, inside)
         return np.array(scores)[:, 1]  # the column that its metrics take
 
     return measured
