@@ -91,6 +91,8 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     if "setting" in row:
         measure += ", " + ", ".join(f"{value:g}" for value in row["setting"])
     notes = [str(row["note"])] if row["note"] else []
+    if row.get("repetitions", arrays.REPETITIONS) < arrays.REPETITIONS:
+        notes.append(f"median of {row['repetitions']}")
     if row.get("above_truth"):
         notes.append(f"above the truth in {row['above_truth']} of {row['repetitions']}")
     if "reason" in row:
@@ -134,7 +136,8 @@ def package_line(outcome: Outcome) -> str:
     versions = [f"{name} {version}" for name, version in outcome.versions.items() if version]
     where = [f"{outcome.peer.repository} {outcome.commit}".strip()] if outcome.commit else []
     failed = [outcome.reason] if outcome.reason else []
-    return f"* {outcome.peer.title}: " + "; ".join([*where, ", ".join(versions), *failed]).strip("; ")
+    said = [*where, ", ".join(versions), *failed]
+    return f"* {outcome.peer.title}: " + "; ".join(part for part in said if part)
 
 
 def report(outcomes: Sequence[Outcome], rows: Sequence[dict[str, Any]], facts: Mapping[str, str]) -> str:

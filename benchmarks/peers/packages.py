@@ -69,10 +69,11 @@ class Peer:
         return self.repository.rsplit("/", 1)[-1]
 
 
-# What LeakPro's own pyproject.toml asks for, with its extra "mia".
+TORCH = "torch==2.13.0"
+# What LeakPro's own pyproject.toml asks for, with its extra "mia" but without torchvision.
 LEAKPRO = (
-    *("torch", "torchvision", "optuna", "opacus", "pandas", "scipy", "matplotlib", "seaborn", "dotmap"),
-    *("jinja2", "tqdm", "joblib", "pyyaml", "scikit-learn", "pydantic", "ts2vec", "umap-learn"),
+    *(TORCH, "scipy==1.17.1", "scikit-learn==1.9.1", "optuna", "opacus", "pandas", "matplotlib", "seaborn"),
+    *("dotmap", "jinja2", "tqdm", "joblib", "pyyaml", "pydantic", "ts2vec", "umap-learn"),
 )
 # PyPI also has a privacy-guard and a leakpro, which are other people's: both packages come from checkouts only, and
 # what is installed for these is what the modules import that their runners call.
@@ -84,24 +85,25 @@ PEERS = (
     Peer("dp-accounting", "dp-accounting", ("dp-accounting==0.6.0",)),
     Peer("jax-privacy", "jax-privacy", ("jax-privacy==2.0.0",)),
     # tensorflow-privacy 0.9.0 has the training alone, and cannot be imported with the TensorFlow that pip takes for it.
-    # The attacks and bounds are in tensorflow-empirical-privacy, and need no TensorFlow.
+    # The attacks and bounds are in tensorflow-empirical-privacy. They need no TensorFlow, but a function of
+    # scikit-learn that newer versions do not have.
     Peer(
         "tensorflow-privacy",
         "TF Privacy",
-        ("numpy<2", "scipy", "scikit-learn", "statsmodels", "immutabledict"),
+        ("numpy<2", "scipy", "scikit-learn==1.5.2", "statsmodels", "immutabledict"),
         without_dependencies=("tensorflow-empirical-privacy==0.1.0",),
     ),
     Peer(
         "privacyguard",
         "PrivacyGuard",
-        ("torch", "torchvision", "pandas<3", "scipy", "scikit-learn", "tqdm", "matplotlib"),
+        (TORCH, "pandas==2.3.3", "scipy==1.17.1", "scikit-learn==1.9.1", "tqdm", "matplotlib"),
         "https://github.com/facebookresearch/PrivacyGuard",
     ),
     Peer("leakpro", "LeakPro", LEAKPRO, "https://github.com/aidotse/LeakPro"),
     Peer(
         "privacy-meter",
         "Privacy Meter",
-        ("torch", "scipy", "scikit-learn", "matplotlib"),
+        (TORCH, "scipy==1.17.1", "scikit-learn==1.9.1", "matplotlib"),
         "https://github.com/privacytrustlab/ml_privacy_meter",
     ),
 )
