@@ -82,7 +82,12 @@ def test_the_median_of_bounds_and_the_level():
     bounds = row | {"bounds": [1, 9, 2, 0, 3], "null_above": 1, "null_repetitions": 4}
     found = command.summary(bounds, np.array([True]))
     assert (found["value"], found["level"], found["above_truth"], found["repetitions"]) == (2, 0.25, 1, 5)
-    assert command.cells(found | {"package": "P"})[-4:] == ["2.0000", "1 of 4", "0.5", "n; above the truth in 1 of 5"]
+    assert command.cells(found | {"package": "P"})[-4:] == [
+        "2.0000",
+        "1 of 4",
+        "0.5",
+        "n; median of 5; above the truth in 1 of 5",
+    ]
     for nonsense in ({"bounds": ["x"]}, {"value": np.nan}, {}, {"value": 1.0, "setting": ["x"]}, {"bounds": []}):
         assert "reason" in command.summary(row | {"null_above": 0, "null_repetitions": 1} | nonsense, np.array([True]))
 
@@ -106,7 +111,6 @@ def test_no_more_bounds_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch):
     assert len(times) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_fake_package_is_a_table(table):
     script = (
@@ -150,7 +154,6 @@ ROWS = [
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("script", "reason"),
@@ -200,7 +203,6 @@ ROWS = [("loss attack", "a", perfect, ""), ("LiRA online", "b", ends, ""), ("RMI
     assert third["reason"].startswith(reason)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_scores_that_are_no_scores_are_one_row_with_a_reason(table):
     script = (
@@ -225,7 +227,6 @@ def make_without_pip(folder: Path) -> None:
     venv.EnvBuilder(clear=True, with_pip=False).create(folder)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_an_installation_that_fails_is_a_reason(table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(packages, "make_environment", make_without_pip)

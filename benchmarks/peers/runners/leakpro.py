@@ -6,8 +6,9 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-# Imported by modules beside those that are called; one that does not fit the build of PyTorch stops the import.
-for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.utils"):
+# Imported by modules beside those that are called: transformers is not among what it asks for, and torchvision may not
+# fit the build of PyTorch.
+for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.utils", "transformers"):
     sys.modules[name] = MagicMock()
 
 from leakpro.attacks.mia_attacks.lira import AttackLiRA  # noqa: E402
