@@ -11,6 +11,7 @@ import numpy as np
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms", "torchvision.utils", "transformers"):
     sys.modules[name] = MagicMock()
 
+from leakpro.attacks.mia_attacks.abstract_mia import AbstractMIA  # noqa: E402
 from leakpro.attacks.mia_attacks.lira import AttackLiRA  # noqa: E402
 from leakpro.attacks.mia_attacks.rmia import AttackRMIA  # noqa: E402
 
@@ -26,7 +27,8 @@ def of_points(attack_class, arrays, **configuration):
     attack.configs = attack_class.AttackConfig(num_shadow_models=len(arrays["log_odds"]) - 1, **configuration)
     for name, value in attack.configs.model_dump().items():
         setattr(attack, name, value)
-    attack.audit_dataset = {"in_members": np.flatnonzero(member), "out_members": np.flatnonzero(~member)}
+    # It keeps the audited points on the class.
+    AbstractMIA.audit_dataset = {"in_members": np.flatnonzero(member), "out_members": np.flatnonzero(~member)}
     attack.out_indices = ~arrays["member"][1:, :n_points]
     return attack
 
