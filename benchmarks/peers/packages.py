@@ -69,7 +69,7 @@ class Peer:
         return self.repository.rsplit("/", 1)[-1]
 
 
-TORCH = "torch==2.13.0"
+TORCH = "torch==2.13.0"  # of packages that ask for any version
 # What LeakPro's own pyproject.toml asks for, with its extra "mia" but without torchvision.
 LEAKPRO = (
     *(TORCH, "scipy==1.17.1", "scikit-learn==1.9.1", "optuna", "opacus", "pandas", "matplotlib", "seaborn"),
@@ -79,7 +79,7 @@ LEAKPRO = (
 # what is installed for these is what the modules import that their runners call.
 PEERS = (
     Peer("leakscope", "leakscope"),
-    Peer("sacroml", "SACRO-ML", ("sacroml==2.0.1",)),
+    Peer("sacroml", "SACRO-ML", ("sacroml==2.0.1", TORCH)),
     Peer("art", "ART", ("adversarial-robustness-toolbox==1.20.1", "packaging")),
     Peer("riskcal", "riskcal", ("riskcal==1.5.1",)),
     Peer("dp-accounting", "dp-accounting", ("dp-accounting==0.6.0",)),

@@ -44,7 +44,7 @@ def one_run(timed, members, others, delta):
 
 ROWS = [
     ("loss attack", "run_loss", loss, "gets probabilities where it expects losses: its sign is wrong"),
-    ("RMIA offline", "run_rmia, offline_a=0.3", rmia, ""),
+    ("RMIA offline", "run_rmia, offline_a=0.3", rmia, "averages the largest half of the signals"),
     (
         "epsilon, one run",
         "compute_abstain_attack_results",

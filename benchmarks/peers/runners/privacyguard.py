@@ -94,7 +94,7 @@ ROWS = [
     ("LiRA online", "LiraAttack, online", lira(True), ""),
     ("LiRA offline", "LiraAttack, offline", lira(False), "two-sided: the density, with one deviation for all points"),
     ("RMIA online", "RmiaAttack, online", rmia(True), ""),
-    ("RMIA offline", "RmiaAttack, offline, alpha=0.3", rmia(False), ""),
+    ("RMIA offline", "RmiaAttack, offline, alpha=0.3", rmia(False), "averages the largest half of the signals"),
     (
         "epsilon, one run",
         "FDPAnalysisNode",
