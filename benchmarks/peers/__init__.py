@@ -1,0 +1,1 @@
+"""Other packages on the same arrays as leakscope: ``python -m benchmarks.peers``."""
