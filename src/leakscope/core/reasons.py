@@ -101,7 +101,7 @@ REASONS: Mapping[str, str] = {
     "noise_predicted": "the noise of a step can be predicted from that {first:,} step(s) before: a multiplier of "
     "{left:.3g} is left of the claimed {claimed:g}, and noise must be new in every step",
     "batches_too_large": "the canaries add as much to the steps as if they were in a fraction of {seen:.2g} of the "
-    "batches, and a sample rate of {claimed:g} is claimed: the batches are larger, or gradients are longer than claimed",
+    "batches, and a sample rate of {claimed:g} is claimed: the batches are larger, or gradients longer, than claimed",
     "batches_in_order": "the same records are together again {lag:,} step(s) later, and the claim is of batches that "
     "are drawn anew in every step",
     "own_layers_unseen": _LAYER,
