@@ -75,7 +75,7 @@ class StepLevel:
     >>> claimed = DpSgd(noise_multiplier=1.0, sample_rate=0.05, steps=200)
     >>> seen = StepLevel(claimed, 5_000, 95_000, 100_000, (3_460, 2_500, 790), (29_310, 15_070, 2_160))
     >>> round(seen.least_size(0.05), 2), round(seen.epsilon(1e-5, 0.95), 2), round(claimed.ceiling().epsilon(1e-5), 2)
-    (0.95, 4.26, 4.77)
+    (0.94, 4.12, 4.77)
     """
 
     dpsgd: DpSgd
