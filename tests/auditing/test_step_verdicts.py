@@ -37,7 +37,7 @@ def test_the_level_is_divided_over_the_tests():
     made = accountant_verdict(PROMISE, GUESSED, [], steps=RIGHT)
     assert (made.word, made.reason) == ("not_refuted", None)
     assert made.confidence == pytest.approx(1 - (LEVEL - OF_STEPS))
-    with_noise = accountant_verdict(PROMISE, GUESSED, [], StepNoise(1000.0, 1000), RIGHT)
+    with_noise = accountant_verdict(PROMISE, GUESSED, [], StepNoise(1000.0, 1000), steps=RIGHT)
     assert with_noise.confidence == pytest.approx(1 - (LEVEL - OF_STEPS - OF_NOISE))
 
 
@@ -64,7 +64,7 @@ def test_without_an_attack_right_steps_test_nothing_that_is_told():
 
 @pytest.mark.slow
 def test_too_little_noise_is_the_reason_where_both_are_found():
-    made = accountant_verdict(PROMISE, GUESSED, [], QUIET, AT_TWICE)
+    made = accountant_verdict(PROMISE, GUESSED, [], QUIET, steps=AT_TWICE)
     assert made.word == "refuted"
     assert made.reason is not None
     assert made.reason.id == "too_little_noise"
