@@ -88,7 +88,54 @@ class SingleModel:
         copy_into(list(tensors_of(self.module)), state["tensors"])
 
 
-class BatchedEnsemble:
+class _Stacked:
+    """Modules of one architecture that are trained at once: each parameter is one tensor with an axis for the models.
+
+    Attributes
+    ----------
+    modules : list of nn.Module
+        All of them, those too that do not train any more.
+    training : list of int
+        Which of them the parameters are of.
+    parameters : list of tensor
+    """
+
+    def __init__(self, modules: Sequence[nn.Module]) -> None:
+        self.modules = list(modules)
+        self.training = list(range(len(self.modules)))
+        by_parameter = zip(*(module.parameters() for module in modules), strict=True)
+        self.parameters = [_stacked([tensor.detach() for tensor in tensors]) for tensors in by_parameter]
+
+    @torch.no_grad()
+    def keep(self, models: Bool[Tensor, " K"]) -> None:
+        """Keep training these models, and write the parameters of the others back into their modules."""
+        for place in (~models).nonzero().flatten().tolist():
+            module = self.modules[self.training[place]]
+            copy_into(list(module.parameters()), [tensor[place] for tensor in self.parameters])
+        self.training = [self.training[place] for place in models.nonzero().flatten().tolist()]
+        self.parameters = (
+            [_stacked(tensor.detach()[models].unbind()) for tensor in self.parameters] if self.training else []
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return which models train, their parameters, and those of the models that do not train any more."""
+        left = {
+            index: [parameter.detach() for parameter in module.parameters()]
+            for index, module in enumerate(self.modules)
+            if index not in self.training
+        }
+        return {"training": self.training, "tensors": [tensor.detach() for tensor in self.parameters], "left": left}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Let the same models train on; nothing was trained yet."""
+        is_training = torch.tensor([index in state["training"] for index in range(len(self.modules))])
+        self.keep(is_training.to(self.parameters[0].device))
+        copy_into([tensor.detach() for tensor in self.parameters], state["tensors"])
+        for index, parameters in state["left"].items():
+            copy_into([parameter.detach() for parameter in self.modules[index].parameters()], parameters)
+
+
+class BatchedEnsemble(_Stacked):
     """Models of linear layers and elementwise functions: one batched product (``bmm``) for each layer of all models.
 
     Parameters
@@ -98,15 +145,11 @@ class BatchedEnsemble:
     """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
-        self._stacked = _Stacked(modules)
+        super().__init__(modules)
         self._layers = list(_leaves(modules[0]))
 
-    @property
-    def parameters(self) -> Sequence[Shaped[Tensor, "K ..."]]:
-        return self._stacked.tensors
-
     def logits(self, x: Float[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
-        parameters = iter(self._stacked.tensors)
+        parameters = iter(self.parameters)
         for layer in self._layers:
             if isinstance(layer, nn.Flatten):
                 x = x.flatten(2)
@@ -122,21 +165,8 @@ class BatchedEnsemble:
                 x = layer(x)
         return x
 
-    def keep(self, models: Bool[Tensor, " K"]) -> None:
-        self._stacked.keep(models)
 
-    @property
-    def modules(self) -> Sequence[nn.Module]:
-        return self._stacked.modules
-
-    def state(self) -> dict[str, Any]:
-        return self._stacked.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self._stacked.restore(state)
-
-
-class VmapEnsemble:
+class VmapEnsemble(_Stacked):
     """Models of any architecture without state, evaluated at once by ``torch.func.vmap``.
 
     Parameters
@@ -146,77 +176,16 @@ class VmapEnsemble:
     """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
-        self._stacked = _Stacked(modules)
+        super().__init__(modules)
         self._names = [name for name, _ in modules[0].named_parameters()]
         self._module = modules[0]
-
-    @property
-    def parameters(self) -> Sequence[Shaped[Tensor, "K ..."]]:
-        return self._stacked.tensors
 
     def logits(self, x: Num[Tensor, "K b ..."]) -> Float[Tensor, "K b C"]:
         def outputs(parameters: Mapping[str, Tensor], points: Tensor) -> Any:
             return functional_call(self._module, dict(parameters), (points,))
 
-        named = dict(zip(self._names, self._stacked.tensors, strict=True))
+        named = dict(zip(self._names, self.parameters, strict=True))
         return vmap(outputs, randomness="different")(named, x)
-
-    def keep(self, models: Bool[Tensor, " K"]) -> None:
-        self._stacked.keep(models)
-
-    @property
-    def modules(self) -> Sequence[nn.Module]:
-        return self._stacked.modules
-
-    def state(self) -> dict[str, Any]:
-        return self._stacked.state()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self._stacked.restore(state)
-
-
-class _Stacked:
-    """The parameters of modules of one architecture, each as one tensor with an axis for the models.
-
-    Attributes
-    ----------
-    modules : list of nn.Module
-        All of them.
-    training : list of int
-        Which of them the tensors are of.
-    tensors : list of tensor
-    """
-
-    def __init__(self, modules: Sequence[nn.Module]) -> None:
-        self.modules = list(modules)
-        self.training = list(range(len(self.modules)))
-        by_parameter = zip(*(module.parameters() for module in modules), strict=True)
-        self.tensors = [_stacked([tensor.detach() for tensor in tensors]) for tensors in by_parameter]
-
-    @torch.no_grad()
-    def keep(self, models: Bool[Tensor, " K"]) -> None:
-        for place in (~models).nonzero().flatten().tolist():
-            module = self.modules[self.training[place]]
-            copy_into(list(module.parameters()), [tensor[place] for tensor in self.tensors])
-        self.training = [self.training[place] for place in models.nonzero().flatten().tolist()]
-        self.tensors = [_stacked(tensor.detach()[models].unbind()) for tensor in self.tensors] if self.training else []
-
-    def state(self) -> dict[str, Any]:
-        """Return which models train, their parameters, and those of the models that do not train any more."""
-        left = {
-            index: [parameter.detach() for parameter in module.parameters()]
-            for index, module in enumerate(self.modules)
-            if index not in self.training
-        }
-        return {"training": self.training, "tensors": [tensor.detach() for tensor in self.tensors], "left": left}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Let the same models train on; nothing was trained yet."""
-        is_training = torch.tensor([index in state["training"] for index in range(len(self.modules))])
-        self.keep(is_training.to(self.tensors[0].device))
-        copy_into([tensor.detach() for tensor in self.tensors], state["tensors"])
-        for index, parameters in state["left"].items():
-            copy_into([parameter.detach() for parameter in self.modules[index].parameters()], parameters)
 
 
 def _stacked(tensors: Sequence[Shaped[Tensor, "..."]]) -> Shaped[Tensor, "K ..."]:
