@@ -21,7 +21,7 @@ from leakscope.dpsgd.clipping import clipped_sum, gradients_of
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.gradient_rows import CoordinateRows
 from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.observer import Rounding, Watch, _NoiseSum
+from leakscope.dpsgd.observer import Rounding, Watch, _NoiseSum, _Step
 from leakscope.releases.networks.tensors import inputs_of
 
 N_FEATURES, N_CLASSES = 5, 3
@@ -302,7 +302,7 @@ class TestNoiseSum:
         for before, after, noise in self.descent(size, dtype, lr):
             if kept is None:  # the largest error of a number that is rounded to nearest: half of eps, relatively
                 kept = before.double().abs() * torch.finfo(dtype).eps / 2 * 500 / lr <= 1 / 16
-            seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+            seen.add(_Step(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before])))
             added += float(noise.to(dtype).double()[kept].square().sum())
         square, n_degrees, n_coarse = seen.numbers()
         if square > 0:
@@ -315,7 +315,7 @@ class TestNoiseSum:
         """The bound of the rounding error adds at most 2 e E|z| + e^2 with e = 2^-24 * .5 * 500/lr."""
         seen, added = _NoiseSum(1.0, 0), 0.0
         for before, after, noise in self.descent(0.1, torch.float32, lr):
-            seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+            seen.add(_Step(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before])))
             added += float(noise.square().sum())
         error = 2**-24 * 0.5 * 500 / lr
         assert seen.numbers()[1:].tolist() == [24_000, 0]
@@ -330,7 +330,7 @@ class TestNoiseSum:
             seen = _NoiseSum(1.0, 0)
             for quiet, lr in ((first, 0.5), (second, 1e-9)):
                 for before, after, _ in self.descent(0.1, torch.float32, lr, 6, quiet):
-                    seen.add(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before]))
+                    seen.add(_Step(before, after, 500 / lr, (before - after) * (500 / lr), Rounding.of([before])))
             square, n_degrees, n_coarse = seen.numbers()
             assert (n_degrees, n_coarse) == (24_000, 0)
             assert abs(square - expected) < 4.5 * sqrt(2 * expected) + 0.01 * expected

@@ -277,10 +277,10 @@ class Watch:
             if known is None:
                 raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
             total = total - known
-        self._noise.add(before, after, scale, total, rounding)
-        self._outside.add(before, after, scale, total, rounding)
-        if self._inside is not None:
-            self._inside.add(before, after, scale, total, rounding)
+        observed = _Step(before, after, scale, total, rounding)
+        self._noise.add(observed)
+        for rows in self._rows().values():
+            rows.add(observed)
         self._n_steps += 1
         if self._ratios:
             self._add_ratios(before, total)
@@ -461,6 +461,33 @@ class Rounding(NamedTuple):
         return cls(torch.cat(relative), torch.cat(absolute))
 
 
+class _Step(NamedTuple):
+    """A step as it is observed: the parameters, and the noisy sum less what is known of it.
+
+    Parameters
+    ----------
+    before, after : tensor of shape (d,)
+        The parameters.
+    scale : float
+        From a change of the parameters to the noisy sum.
+    total : tensor of shape (d,)
+        The sum.
+    rounding : Rounding
+        Of the parameters.
+    """
+
+    before: Float[Tensor, " d"]
+    after: Float[Tensor, " d"]
+    scale: float
+    total: Float[Tensor, " d"]
+    rounding: Rounding
+
+    def at(self, chosen: Int[Tensor, " k"]) -> _Step:
+        """Return the step at some of the coordinates."""
+        rounding = _at(self.rounding, chosen)
+        return _Step(self.before[chosen], self.after[chosen], self.scale, self.total[chosen], rounding)
+
+
 class _NoiseSum:
     """The sum of squares of the noisy sums of all steps, in units of the claimed noise; never too small.
 
@@ -496,16 +523,9 @@ class _NoiseSum:
         self._fine_at_first: Tensor | None = None
         self._last: Tensor | None = None
 
-    def add(
-        self,
-        before: Float[Tensor, " d"],
-        after: Float[Tensor, " d"],
-        scale: float,
-        total: Float[Tensor, " d"],
-        rounding: Rounding,
-    ) -> None:
-        """Add a step: the parameters, and the noisy sum that was observed, less what is known of it."""
-        rounded = _Rounded.of(before, after, scale, total, rounding)
+    def add(self, step: _Step) -> None:
+        """Add a step."""
+        rounded = _Rounded.of(step)
         fine = rounded.error_before <= COARSEST * self._deviation
         if self._fine_at_first is None:
             self._fine_at_first = fine
@@ -566,20 +586,13 @@ class _Rounded(NamedTuple):
     error_before: Float[Tensor, " d"]  # as far as it is known before the step
 
     @classmethod
-    def of(
-        cls,
-        before: Float[Tensor, " d"],
-        after: Float[Tensor, " d"],
-        scale: float,
-        total: Float[Tensor, " d"],
-        rounding: Rounding,
-    ) -> _Rounded:
+    def of(cls, step: _Step) -> _Rounded:
         # float64 from here on: its own rounding is negligible compared with that of the parameters
-        unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in rounding)
-        before, after, total = before.double(), after.double(), total.double()
-        error_of_after = scale * (unit * after.abs() + smallest)
-        error_of_products = 16 * unit * (scale * (before - after).abs() + total.abs())
-        return cls(total, error_of_after + error_of_products, scale * (unit * before.abs() + smallest))
+        before, after, total = step.before.double(), step.after.double(), step.total.double()
+        unit, smallest = (torch.as_tensor(value).to(before.device, torch.float64) for value in step.rounding)
+        error_of_after = step.scale * (unit * after.abs() + smallest)
+        error_of_products = 16 * unit * (step.scale * (before - after).abs() + total.abs())
+        return cls(total, error_of_after + error_of_products, step.scale * (unit * before.abs() + smallest))
 
 
 class _StepRows:
@@ -595,19 +608,12 @@ class _StepRows:
         self._values: list[Float[Array, " k"]] = []
         self._errors: list[float] = []
 
-    def add(
-        self,
-        before: Float[Tensor, " d"],
-        after: Float[Tensor, " d"],
-        scale: float,
-        total: Float[Tensor, " d"],
-        rounding: Rounding,
-    ) -> None:
+    def add(self, step: _Step) -> None:
         """Add a step."""
         if self._chosen is None:
-            self._chosen = self._choose(before, scale, rounding)
+            self._chosen = self._choose(step)
         chosen = self._chosen
-        seen = _Rounded.of(before[chosen], after[chosen], scale, total[chosen], _at(rounding, chosen))
+        seen = _Rounded.of(step.at(chosen))
         self._values.append(_as_numpy(seen.total) / self._deviation)
         self._errors.append(float(seen.error.max()) / self._deviation if len(chosen) else 0.0)
 
@@ -619,16 +625,14 @@ class _StepRows:
         """Return the sums, and the largest rounding error of each step."""
         return np.stack(self._values), np.array(self._errors)
 
-    def _choose(self, before: Float[Tensor, " d"], scale: float, rounding: Rounding) -> Int[Tensor, " k"]:
-        """Draw the coordinates that are followed, before the first noise is seen."""
-        candidates = np.arange(len(before)) if self._coordinates is None else self._coordinates
+    def _choose(self, step: _Step) -> Int[Tensor, " k"]:
+        """Draw the coordinates that are followed; nothing but the parameters before the first noise decides."""
+        candidates = np.arange(len(step.before)) if self._coordinates is None else self._coordinates
         if len(candidates) > MOST_COORDINATES:
             rng = stream(self._seed, "coordinates of the noise")
             candidates = np.sort(rng.choice(candidates, MOST_COORDINATES, replace=False))
-        chosen = torch.from_numpy(candidates).to(before.device)
-        at = before[chosen]
-        error_before = _Rounded.of(at, at, scale, torch.zeros_like(at), _at(rounding, chosen)).error_before
-        return chosen[error_before <= COARSEST * self._deviation]
+        chosen = torch.from_numpy(candidates).to(step.before.device)
+        return chosen[_Rounded.of(step.at(chosen)).error_before <= COARSEST * self._deviation]
 
 
 def _at(rounding: Rounding, chosen: Int[Tensor, " k"]) -> Rounding:
