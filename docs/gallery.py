@@ -39,7 +39,7 @@ CPU_TIME = {  # of one core of a small server, without a GPU
     "delgrosso2021/figure5": "18 min (810 networks)",
     "sablayrolles2019/figure1": "2 to 9 s",
     "sablayrolles2019/table1": "40 min (500 splits)",
-    "sablayrolles2019/table2": "50 min (31 networks, 2,000 images each)",
+    "sablayrolles2019/table2": "3 min on a GPU (31 networks); without one 50 min (2,000 images each)",
     "sablayrolles2019/table3": "30 min (24 networks)",
     "lowy2024/figure1": "4 min",
     "lowy2024/figure2": "3 min",

@@ -1,4 +1,4 @@
-"""Networks on the graphics cards of a machine, which are faked: no test has ever run on a card."""
+"""Networks on the GPUs of a machine, which are faked here: those of `on_a_gpu.py` need a real one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import torch
 
 from leakscope.core.workers import worker_number
+from leakscope.releases.networks.devices import _repeatable
 from leakscope.runtime import pool
 from leakscope.runtime.cluster import connected
+from leakscope.runtime.machine import _gpus
 from tests.networks.cards import card
 
 CALLS = [(number, (2, "auto" if number % 2 else "cuda")) for number in range(8)]
@@ -54,3 +57,23 @@ def test_one_card_that_a_worker_sees_is_its_own():
     calls = [(number, (1, "auto")) for number in range(4)]
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as processes, connected(processes) as engine:
         assert {device for _, (_, device) in engine.run(card, calls)} == {"cuda"}
+
+
+def test_the_kind_of_a_machine_counts_its_gpus_and_their_driver(tmp_path):
+    """As the driver of NVIDIA writes them under /proc; four cards of one model are one kind."""
+    for number in range(4):
+        (tmp_path / f"gpus/0000:{number}").mkdir(parents=True)
+        (tmp_path / f"gpus/0000:{number}/information").write_text("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   17\n")
+    (tmp_path / "version").write_text(
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Tue\nGCC version: 12\n"
+    )
+    assert _gpus(tmp_path) == ["NVIDIA H100 80GB HBM3", "driver 580.159.04"]
+    assert _gpus(tmp_path / "none") == []
+
+
+def test_settings_of_cuda_are_those_of_the_user_afterwards():
+    before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.allow_tf32
+    with _repeatable():
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.backends.cudnn.allow_tf32
+    assert (torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.allow_tf32) == before

@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info
 
 THREADS_OF_A_TASK = 1  # BLAS threads of each task, which the pool sets: results do not depend on the cores of a machine
+NVIDIA = Path("/proc/driver/nvidia")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")  # that compute; one that is not installed is left out
 
 
@@ -29,8 +32,8 @@ class Machine:
     Parameters
     ----------
     facts : mapping of str to object
-        Plain JSON: processor and its instruction sets, BLAS and its threads, versions of Python and of libraries. No
-        name of a host, user or folder is in it.
+        Plain JSON: processor and its instruction sets, BLAS and its threads, versions of Python and of libraries, and
+        on a machine with GPUs of NVIDIA their models and driver. No name of a host, user or folder is in it.
 
     Examples
     --------
@@ -68,16 +71,36 @@ def this_machine() -> Machine:
     """
     numpy_build: Any = np.show_config(mode="dicts")
     simd = numpy_build["SIMD Extensions"]
-    return Machine(
-        {
-            "system": platform.system(),
-            "cpu": platform.machine(),
-            "features": [*simd.get("baseline", ()), *simd.get("found", ())],
-            "blas": _blas(numpy_build),
-            "threads": THREADS_OF_A_TASK,
-            "versions": {"python": platform.python_version(), **_versions()},
-        }
-    )
+    facts = {
+        "system": platform.system(),
+        "cpu": platform.machine(),
+        "features": [*simd.get("baseline", ()), *simd.get("found", ())],
+        "blas": _blas(numpy_build),
+        "threads": THREADS_OF_A_TASK,
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+    gpus = _gpus(NVIDIA)
+    return Machine(facts | {"gpus": gpus} if gpus else facts)
+
+
+def _gpus(driver: Path) -> list[str]:
+    """List the models of the GPUs, each once, and the version of their driver; nothing where there is none.
+
+    The driver of NVIDIA writes them into files on Linux. So PyTorch need not be imported, which takes seconds, and a
+    process that has not imported it is of the same kind as one that has.
+    """
+    models = set()
+    for file in driver.glob("gpus/*/information"):
+        models |= {line.split(":", 1)[1].strip() for line in _lines(file) if line.startswith("Model:")}
+    version = [found[0] for line in _lines(driver / "version")[:1] if (found := re.findall(r"\d+\.\d+[.\d]*", line))]
+    return [*sorted(models), *(f"driver {number}" for number in version)] if models else []
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def _blas(numpy_build: Mapping[str, Any]) -> str:

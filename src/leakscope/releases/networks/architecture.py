@@ -13,7 +13,7 @@ from jaxtyping import Int, Shaped
 from torch import nn
 
 from leakscope.core.checks import nearest
-from leakscope.releases.networks.devices import seeded
+from leakscope.releases.networks.devices import is_on_gpu, seeded
 from leakscope.releases.networks.ensemble import has_convolution, is_stack
 from leakscope.releases.networks.heads import column_of_class
 from leakscope.releases.networks.interface import reading_of
@@ -32,8 +32,11 @@ Kind = Literal["stack", "vmap", "one"]
 #           and frozen parts, below 5 MFLOP a step        step has more work than overhead
 #   one     all others                                    convolutions of many models at once are slower than one
 #                                                         after the other, channels last: 1.4 times a plain loop
+#
+# On a GPU a step of one small network is mostly the start of its kernels, so that convolutions go side by side too.
 LARGEST_STEP = 5e6  # FLOP, for vmap
 LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments of all models at once: they fit into a cache
+LARGEST_STATE_ON_GPU = 2e9  # the same; the activations need several times as much
 MOST = 64  # models at once
 
 
@@ -81,7 +84,8 @@ class Architecture:
         n_tensors = 4  # parameters, gradients and two moments of Adam
         if recipe.optimiser == "sgd":
             n_tensors = 3 if recipe.momentum else 2
-        return int(min(max(LARGEST_STATE // (4 * n_tensors * self.n_parameters), 1), MOST))
+        largest = LARGEST_STATE_ON_GPU if is_on_gpu(recipe) else LARGEST_STATE
+        return int(min(max(largest // (4 * n_tensors * self.n_parameters), 1), MOST))
 
 
 def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) -> nn.Module:
@@ -156,9 +160,12 @@ def _kind(module: nn.Module, recipe: Recipe, n_parameters: int) -> Kind:
         return "one"
     if is_stack(module):
         return "stack"
-    stateless = not list(module.buffers()) and not has_convolution(module)
+    if list(module.buffers()):
+        return "one"
+    if is_on_gpu(recipe):
+        return "vmap"
     small = 6 * n_parameters * recipe.batch < LARGEST_STEP  # a product and its two derivatives, 2 FLOP each
-    return "vmap" if stateless and small else "one"
+    return "vmap" if small and not has_convolution(module) else "one"
 
 
 def _digest(module: nn.Module) -> str:

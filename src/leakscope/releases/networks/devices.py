@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -52,6 +53,11 @@ def device_of(recipe: Recipe) -> torch.device:
     return _gpu_of_this_worker() if has_gpu and recipe.device == "auto" else torch.device("cpu")
 
 
+def is_on_gpu(recipe: Recipe) -> bool:
+    """Tell whether a recipe trains on a GPU of CUDA here; False too where it names one that is not there."""
+    return recipe.device.startswith(("cuda", "auto")) and torch.cuda.is_available()
+
+
 def _gpu_of_this_worker() -> torch.device:
     """Return the GPU of CUDA's choice outside of workers; in worker i of a machine with n GPUs, number i modulo n."""
     number, n_gpus = worker_number(), torch.cuda.device_count()
@@ -63,7 +69,7 @@ def working(recipe: Recipe) -> Iterator[torch.device]:
     """Set one thread and the precision of the recipe, and restore both afterwards.
 
     Threads on busy processors cost up to eight times what they save. With one thread the results do not depend on the
-    number of workers.
+    number of workers. On a GPU of CUDA the same sums are added in the same order every time; see `_repeatable`.
 
     Raises
     ------
@@ -74,13 +80,36 @@ def working(recipe: Recipe) -> Iterator[torch.device]:
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_num_threads(1)
     try:
-        if recipe.fast_matmul:
-            torch.set_float32_matmul_precision("medium")
-            _refuse_imprecision(_error_of_products(device))
-        yield device
+        with _repeatable() if device.type == "cuda" else nullcontext():
+            if recipe.fast_matmul:
+                torch.set_float32_matmul_precision("medium")
+                _refuse_imprecision(_error_of_products(device))
+            yield device
     finally:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
+
+
+@contextmanager
+def _repeatable() -> Iterator[None]:
+    """Let CUDA give the same bytes every time, in float32 rather than TF32, and restore its settings afterwards.
+
+    Of an operation that can only be done in an order by chance PyTorch warns, by name, and does it.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when it is first called
+    cudnn = torch.backends.cudnn
+    debugging: Any = torch.utils.deterministic
+    was_deterministic = torch.are_deterministic_algorithms_enabled()
+    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    was_filled = debugging.fill_uninitialized_memory
+    try:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        debugging.fill_uninitialized_memory = False  # takes time, and shows reads of memory that was never written
+        with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(was_deterministic, warn_only=only_warned)
+        debugging.fill_uninitialized_memory = was_filled
 
 
 @contextmanager
