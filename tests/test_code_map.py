@@ -508,6 +508,7 @@ def test_public_calls_name_every_keyword():
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_the_repository_is_measured():
     """No cycle between the folders of the package, and public calls name every keyword."""
     measured = code_map(REPOSITORY)

@@ -22,7 +22,6 @@ import pytest
 
 from leakscope.cli.main import main
 from leakscope.core import temporary
-from tests.marks import nightly
 from tests.results import of_the_result
 
 pytestmark = [pytest.mark.kills, pytest.mark.slow]
@@ -220,6 +219,7 @@ def check_kills_within(writes: Sequence[int], folders: Sequence[Path], undisturb
         check_rerun(folder, here(folder), undisturbed)
 
 
+@pytest.mark.nightly
 def test_a_kill_in_the_midst_of_the_fits(undisturbed, tmp_path):
     """Of two workers and who gives them work, at once."""
     run = started(tmp_path, n_jobs=2, pause=0.3)
@@ -262,7 +262,8 @@ def test_a_kill_of_two_workers_at_any_moment(undisturbed, tmp_path):
     assert sum(0 < n < N_CHUNKS for n in left) >= 5  # in the midst of the fits
 
 
-@pytest.mark.parametrize("when", ["the workers start", nightly("the workers fit")])
+@pytest.mark.nightly
+@pytest.mark.parametrize("when", ["the workers start", "the workers fit"])
 def test_ctrl_c_while(when, undisturbed, tmp_path):
     run = started(tmp_path, n_jobs=2, pause=0.3)
     if when == "the workers start":
@@ -415,6 +416,7 @@ class TestCalibration:
         assert {name: (folder / "store" / name).stat().st_mtime_ns for name in there} == written  # not made again
         return len(there)
 
+    @pytest.mark.nightly
     def test_signals_to_one_worker(self, calibration, tmp_path) -> None:
         """Killed in the midst of the fits it goes on; after Ctrl-C there is no file of a release: nothing is drawn."""
         kill, interrupt = {"seconds": 0, "signal": signal.SIGKILL}, {"seconds": 0, "signal": signal.SIGINT}

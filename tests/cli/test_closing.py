@@ -220,6 +220,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(leakscope, disk) -> Non
     assert sorted(path.name for path in Path().glob("l*")) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_bar_goes_to_standard_error(leakscope) -> None:
     """At a terminal; standard output is the report alone."""

@@ -197,6 +197,7 @@ def test_an_attribute_has_no_chunks(tmp_path) -> None:
         fill_store(plan, store=tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_charts")
 def test_a_cluster_has_the_same_bytes(leakscope) -> None:

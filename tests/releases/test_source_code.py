@@ -356,6 +356,7 @@ def test_a_task_whose_helper_has_changed_is_done_again(project, tmp_path):
     assert len(list((tmp_path / "store").iterdir())) == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_audit_does_not_use_the_models_of_code_that_was_changed(project, tmp_path, monkeypatch, capfd):
     """The same command, once with the store of the old code and once with an empty one: the same report.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,9 @@ import pytest
 from leakscope.runtime import execution as execution_module
 from leakscope.runtime.execution import Execution
 from leakscope.runtime.store import Store
-from tests.marks import nightly
 from tests.runtime.logged import Logged
 from tests.runtime.test_cluster import EXPECTED, N_CHUNKS, observed
 
-pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -81,6 +80,7 @@ def cluster(tmp_path) -> Iterator[Cluster]:
     made.stop()
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_dies_loses_nothing_that_was_finished(cluster, tmp_path) -> None:
     """It is killed when the first chunk is stored; a new one goes on."""
     address, store = cluster.start(), Store(tmp_path / "store")
@@ -103,9 +103,22 @@ def started(folder: Path, store: Path, cluster: str, seconds: float) -> subproce
     return subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-@pytest.mark.parametrize("workers", [nightly("2"), "local:2"])
-def test_a_driver_that_dies_is_followed_by_another(workers, tmp_path) -> None:
-    """The second one, on the same store, does not wait for the claims of the dead."""
+@pytest.mark.nightly
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_any_number_of_workers_stores_the_bytes_of_one_process(n_workers, tmp_path) -> None:
+    for store, words in {"alone": {"n_jobs": 1}, "dask": {"cluster": f"local:{n_workers}"}}.items():
+        observed(Logged(str(tmp_path)), Execution(tmp_path / store, **words))
+    execution_module.close_clusters()
+    alone, dask = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("alone", "dask"))
+    assert len(alone) == N_CHUNKS
+    assert dask == alone
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("workers", ["2", "local:2"])
+def test_a_driver_that_dies_is_followed_by_another(workers, moves, tmp_path) -> None:
+    """The second one, on the same store or on a copy at another path, does not wait for the claims of the dead."""
     store, release = Store(tmp_path / "store"), Logged(str(tmp_path))
     first = started(tmp_path, tmp_path / "store", workers, 1.0)
     until(lambda: store.size()[0] >= 1)
@@ -113,12 +126,17 @@ def test_a_driver_that_dies_is_followed_by_another(workers, tmp_path) -> None:
     first.communicate()
     n_finished, n_made = store.size()[0], len(release.fits_made())
     begun = time.monotonic()
-    second = Execution(tmp_path / "store", n_jobs=2)
+    place = tmp_path / "store"
+    if moves:
+        place = tmp_path / "moved"
+        shutil.copytree(tmp_path / "store", place)
+    second = Execution(place, n_jobs=2)
     np.testing.assert_array_equal(observed(release, second), EXPECTED)
     assert time.monotonic() - begun < 30, "it has waited for the claims to run out"
     assert len(release.fits_made()) - n_made == N_CHUNKS - n_finished
 
 
+@pytest.mark.nightly
 def test_two_drivers_in_two_processes_make_nothing_twice(tmp_path) -> None:
     release = Logged(str(tmp_path))
     drivers = [started(tmp_path, tmp_path / "store", workers, 0.3) for workers in ("2", "1")]
@@ -129,9 +147,10 @@ def test_two_drivers_in_two_processes_make_nothing_twice(tmp_path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "values.npy"), EXPECTED)
 
 
-@pytest.mark.parametrize("n_moments", [1, nightly(20)])
-def test_workers_that_are_killed_at_any_moment_change_no_byte(n_moments, tmp_path) -> None:
+@pytest.mark.nightly
+def test_workers_that_are_killed_at_any_moment_change_no_byte(tmp_path) -> None:
     """At most what was under way is made again."""
+    n_moments = 20
     alone = Execution(tmp_path / "alone", n_jobs=1)
     observed(Logged(str(tmp_path)), alone)
     expected = {path.name: path.read_bytes() for path in (tmp_path / "alone").iterdir()}

@@ -152,6 +152,7 @@ def drawn(seed: int) -> dict[str, float]:
     return {"draw": float(ls.seeds.stream(seed, "draw").random())}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_audit_at_a_url_that_fails_for_a_moment_has_the_same_bytes(s3):
     """Two workers, and a server that refuses once: the report says so."""
