@@ -7,10 +7,12 @@ import pytest
 from scipy.stats import binom, norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope import metrics
 from leakscope.auditing.adaptive import level_of_each, looks
+from leakscope.auditing.claim_tests import LEVEL, ClaimTest
 from leakscope.core.types import Scores
 from leakscope.plans import AuditPlan
 from leakscope.plans.limits import Width
@@ -74,12 +76,19 @@ def test_the_looks_are_fixed_beforehand(most, expected) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ({"until": "tpr@0.01=0.005"}, "until takes width:QUANTITY[@AT]=VALUE, as width:tpr@0.01=0.005, got 't"),
+        ({"until": "tpr@0.01=0.005"}, "until takes refuted, or width:QUANTITY[@AT]=VALUE as width:tpr@0.01=0.005; got"),
         ({"until": "width:tpr=0.005"}, "tpr needs a false-alarm rate"),
         ({"until": "width:epsilon=1"}, "until takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'epsilon=1'"),
         ({"until": "width:auc=0"}, "width"),
         ({"until": "width:tpr@0.02=0.1"}, "needs the rate among those of interest: fpr 0.02"),
-        ({"until": "width:auc=0.1", "claim": [{"eta": 0.1}]}, "takes no claim and no policy"),
+        ({"until": "width:auc=0.1", "claim": [{"eta": 0.1}]}, "until width takes no claim: it would be tested at each"),
+        ({"until": "width:auc=0.1", "policy": "research"}, "until takes no policy"),
+        ({"until": "refuted"}, "until refuted needs a claim, as epsilon=1,adjacency=replace_one, or a model"),
+        ({"until": "refuted", "model": [{"spec": "a:b"}]}, "until refuted needs a claim"),
+        (
+            {"until": "refuted", "claim": [{"eta": 0.1}], "game": "canaries"},
+            "until refuted adds models up to n_models, got n_models = 1",
+        ),
         ({"until": "width:auc=0.1", "game": "canaries"}, "adds models to the game half_split"),
     ],
 )  # fmt: skip
@@ -87,6 +96,54 @@ def test_what_makes_no_sense_is_refused(words, line) -> None:
     with pytest.raises(ValueError) as refused:
         AuditPlan(**words)
     assert line in str(refused.value)
+
+
+CLAIM = [{"epsilon": 0.5, "adjacency": "replace_one"}]
+
+
+def test_it_stops_at_the_first_look_that_refutes_the_claim(tmp_path) -> None:
+    """A tree that knows its training records by heart; more models show it more clearly."""
+    tree = DecisionTreeClassifier(random_state=0)
+
+    def found(until, n_models):
+        store = tmp_path / f"{until} {n_models}"
+        return ls.audit(
+            tree, *DATA, n_models=n_models, attacks=["gap"], claim=CLAIM, until=until, store=store, n_jobs=1
+        )
+
+    def verdict(report):
+        (made,) = (curve.verdict for curve in report.curves if curve.verdict is not None)
+        return made
+
+    stopped = found("refuted", 64)
+    (release,) = stopped.about.releases
+    assert release.models < 64
+    assert verdict(stopped).word == "refuted"
+    assert verdict(stopped).confidence == pytest.approx(1 - 0.001 / 4)  # four looks: 8, 16, 32, 64
+    assert "and every claim was refuted. Each look tests the claims at the level of all tests divided by 4." in str(
+        stopped.about.notes[0]
+    )
+    # at its own level the same look shows more; at the look before, the claim stands
+    alone = found(None, release.models)
+    assert verdict(alone).confidence == pytest.approx(1 - 0.001)
+    assert verdict(alone).measured > verdict(stopped).measured > 0.5
+    if release.models > 8:
+        assert verdict(found("refuted", release.models // 2)).word == "not_refuted"
+
+
+def test_a_claim_that_stands_is_tested_to_the_end(tmp_path) -> None:
+    report = audited(tmp_path, "refuted", 16, claim=[{"epsilon": 20.0, "adjacency": "replace_one"}])
+    (verdict,) = (curve.verdict for curve in report.curves if curve.verdict is not None)
+    assert report.about.releases[0].models == 16
+    assert "and not every claim was refuted by all of them" in report.about.notes[0]
+    assert verdict.confidence == pytest.approx(1 - 0.001 / 2)
+
+
+def test_every_part_of_the_level_is_divided() -> None:
+    once, often = ClaimTest("coins", {}, {}), ClaimTest("coins", {}, {}, n_looks=5)
+    for part in ("level", "of_noise", "of_steps"):
+        assert getattr(often, part) == pytest.approx(getattr(once, part) / 5)
+    assert once.level == LEVEL
 
 
 def test_without_a_store_there_is_no_next_look(monkeypatch, capfd, tmp_path) -> None:

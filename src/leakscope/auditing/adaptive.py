@@ -1,9 +1,10 @@
-"""Audits that add models until an interval is narrow enough, and whose intervals hold although they were looked at.
+"""Audits that add models until an interval is narrow enough or a claim is refuted, and that hold all the same.
 
 The numbers of models at which one looks are fixed beforehand: 8, 16, 32, ... up to the largest. At each look the audit
 of all models so far is made anew, with thresholds of its own, and its intervals have the level ``1 - alpha/L``, L the
 number of looks. By the union bound all L of them hold at once with probability ``1 - alpha``, and so does the one at
-which the audit stops, whatever the rule.
+which the audit stops, whatever the rule. So do the tests of claims, whose level is divided by L in the same way: a true
+claim is refuted at any look with at most the probability with which a single audit refutes it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from leakscope.core.findings import Finding
 from leakscope.plans.audits import AuditPlan
-from leakscope.plans.limits import Width
+from leakscope.plans.limits import REFUTED, Width
 from leakscope.reports import Report
 from leakscope.reports.about import AuditAbout
 
@@ -60,7 +61,7 @@ def level_of_each(confidence: float, n_looks: int) -> float:
 
 
 def played_until(plan: AuditPlan, play: Callable[[AuditPlan], Report]) -> Report:
-    """Look at more and more models until the interval of the strongest attack on each release is narrow enough.
+    """Look at more and more models until what the plan waits for has come.
 
     Parameters
     ----------
@@ -74,20 +75,29 @@ def played_until(plan: AuditPlan, play: Callable[[AuditPlan], Report]) -> Report
     Report
         Of the last look, with a note of all of them.
     """
-    wanted = Width.parse(plan.until or "")
     numbers = looks(plan.n_models)
     level = level_of_each(plan.confidence, len(numbers))
     n_made = 0
     for place, n_models in enumerate(numbers):
-        # claims, limits and verdicts are not part of a plan with looks, so that nothing is tested several times
-        report = play(plan.model_copy(update={"n_models": n_models, "confidence": level}))
+        report = play(plan.at_look(n_models, level, len(numbers)))
         about = _about(report)
         n_made += 0 if about.execution is None else about.execution.made
-        widths = dict(_widths(report, wanted))
-        narrow = all(width is not None and width <= wanted.width for width in widths.values())
-        if narrow or n_models == numbers[-1]:
-            return _with_note(report, plan, numbers[: place + 1], numbers, level, narrow, n_made)
+        has_come = _all_refuted(report) if plan.until == REFUTED else _narrow(report, Width.parse(plan.until or ""))
+        if has_come or n_models == numbers[-1]:
+            return _with_note(report, plan, numbers[: place + 1], numbers, level, has_come, n_made)
     raise AssertionError("the last look returns")
+
+
+def _all_refuted(report: Report) -> bool:
+    """Tell whether every claim is refuted."""
+    words = [curve.verdict.word for curve in report.curves if curve.verdict is not None]
+    return bool(words) and all(word == "refuted" for word in words)
+
+
+def _narrow(report: Report, wanted: Width) -> bool:
+    """Tell whether the interval of the strongest attack on each release is narrow enough."""
+    widths = dict(_widths(report, wanted))
+    return all(width is not None and width <= wanted.width for width in widths.values())
 
 
 def _widths(report: Report, wanted: Width) -> Iterator[tuple[str, float | None]]:
@@ -113,15 +123,22 @@ def _is(finding: Finding, wanted: Width) -> bool:
 
 
 def _with_note(
-    report: Report, plan: AuditPlan, done: list[int], numbers: list[int], level: float, narrow: bool, n_made: int
+    report: Report, plan: AuditPlan, done: list[int], numbers: list[int], level: float, has_come: bool, n_made: int
 ) -> Report:
     """Say at which numbers of models was looked; the plan is the one that was asked for."""
     listed = ", ".join(f"{number:,}" for number in done)
-    ended = "was narrow enough" if narrow else "was not narrow enough with all models"
+    if plan.until == REFUTED:
+        ended = "every claim was refuted" if has_come else "not every claim was refuted by all of them"
+        tests = f" Each look tests the claims at the level of all tests divided by {len(numbers)}."
+    else:
+        ended = "the interval of the strongest attack " + (
+            "was narrow enough" if has_come else "was not narrow enough with all models"
+        )
+        tests = ""
     note = (
-        f"Models were added until {plan.until}: looked at {listed} of at most {numbers[-1]:,} models, and the interval "
-        f"of the strongest attack {ended}. Intervals of each look have a level of {100 * level:g} %, so that those of "
-        f"all {len(numbers)} looks that were planned hold together with {100 * plan.confidence:g} %"
+        f"Models were added until {plan.until}: looked at {listed} of at most {numbers[-1]:,} models, and {ended}."
+        f"{tests} Intervals of each look have a level of {100 * level:g} %, so that those of all {len(numbers)} looks "
+        f"that were planned hold together with {100 * plan.confidence:g} %"
     )
     about = _about(report)
     asked = {"n_models": plan.n_models, "confidence": plan.confidence}

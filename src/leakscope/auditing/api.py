@@ -188,7 +188,8 @@ def audit(
         ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
     until : str, optional
         ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
-        so narrow, or at ``n_models``. The level is divided over all looks, so that the intervals hold. Needs a store.
+        so narrow, or at ``n_models``. ``"refuted"``: stop when every claim is refuted. The level is divided over all
+        looks, so that the intervals hold, and that a true claim is not refuted more often. Needs a store.
     store : path or URL, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional

@@ -48,15 +48,36 @@ class ClaimTest:
         other. Attacks that do not apply have none.
     accuracy : mapping of str to float
         Lower limit of the accuracy against the most exposed record, at the level of this test.
+    n_looks : int
+        How often one looks, each time with more models: the level of all tests is divided by it, so that a true claim
+        is refuted at any look with probability ``LEVEL`` at most (union bound).
     """
 
     method: str
     evidence: Mapping[str, counting.Evidence]
     accuracy: Mapping[str, float]
     reason: Term | None = None
+    n_looks: int = 1
+
+    @property
+    def level(self) -> float:
+        """Level of all tests of one look together."""
+        return LEVEL / self.n_looks
+
+    @property
+    def of_noise(self) -> float:
+        """Level of each test of the noise and of the batches."""
+        return OF_NOISE / self.n_looks
+
+    @property
+    def of_steps(self) -> float:
+        """Level of the test of each canary in each step."""
+        return OF_STEPS / self.n_looks
 
     @classmethod
-    def of(cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores]) -> ClaimTest:
+    def of(
+        cls, signals: Signals, attacks: Sequence[Attack], by_unit: Callable[[Scores], Scores], n_looks: int = 1
+    ) -> ClaimTest:
         """Let every attack play against targets that are no references."""
         game = signals.game.split()
         dependent = design_of(signals) is not None
@@ -72,14 +93,14 @@ class ClaimTest:
             method = "coins" if game.sampling == "poisson" else "pairs"
         if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
             reason = Term("no_second_target", models=signals.game.n_models)
-            return cls(method, {}, {}, reason)
-        level = 1 - LEVEL / len(attacks)  # Bonferroni over the attacks
+            return cls(method, {}, {}, reason, n_looks)
+        level = 1 - LEVEL / n_looks / len(attacks)  # Bonferroni over the attacks
         scores, unplayed = _applied(
             {attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(split_signals))
         )
         evidence, uncounted = _applied(scores, lambda score: counting.evidence(score, method, independent=True))
         accuracy, unwon = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
-        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0])
+        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0], n_looks)
 
     @classmethod
     def of_independent_canaries(cls, signals: Signals, attacks: Sequence[Attack]) -> ClaimTest:
@@ -307,22 +328,22 @@ def accountant_verdict(
         As in `verdict`.
     noise : StepNoise, optional
     noise_tests : sequence of NoiseTest
-        Further tests of the steps, each at ``OF_NOISE``.
+        Further tests of the steps, each at ``claim_test.of_noise``.
     steps : StepLevel, optional
 
     Returns
     -------
     Verdict
-        Refuted only if the tests, at ``LEVEL`` together, reject the whole curve, or the noise, the size of a step or
-        the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of which too little was
-        seen is not tested, see `StepNoise.testable`.
+        Refuted only if the tests, at the level of the claim test together, reject the whole curve, or the noise, the
+        size of a step or the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of
+        which too little was seen is not tested, see `StepNoise.testable`.
     """
-    level = LEVEL - OF_NOISE * len(noise_tests)  # union bound: all tests together keep LEVEL
+    level = claim_test.level - claim_test.of_noise * len(noise_tests)  # union bound: all tests together keep it
     if noise is not None and noise.testable:
-        level -= OF_NOISE
+        level -= claim_test.of_noise
     if steps is not None:
-        level -= OF_STEPS
-    fault = _fault(promise, noise, noise_tests, steps)
+        level -= claim_test.of_steps
+    fault = _fault(promise, claim_test, noise, noise_tests, steps)
     untested = Verdict(
         promise.claim,
         "cannot_be_tested",
@@ -350,28 +371,33 @@ def accountant_verdict(
 
 
 def _fault(
-    promise: AccountantClaim, noise: StepNoise | None, noise_tests: Sequence[NoiseTest], steps: StepLevel | None
+    promise: AccountantClaim,
+    claim_test: ClaimTest,
+    noise: StepNoise | None,
+    noise_tests: Sequence[NoiseTest],
+    steps: StepLevel | None,
 ) -> Term | None:
     """Say what is wrong with the steps, the most specific reason first; None if no test of them refutes the claim."""
-    refused = [test for test in noise_tests if test.log_p < math.log(OF_NOISE)]
+    level = claim_test.of_noise
+    refused = [test for test in noise_tests if test.log_p < math.log(level)]
     reasons = [test.reason for test in refused if test.narrow]
-    if noise is not None and noise.testable and noise.p_value() < OF_NOISE:
+    if noise is not None and noise.testable and noise.p_value() < level:
         sigma = promise.dpsgd.noise_multiplier
-        most = sigma * noise.most(OF_NOISE)
-        reasons.append(Term("too_little_noise", most=most, level=100 * (1 - OF_NOISE), claimed=sigma))
-    of_steps = _more_than_claimed(steps) if steps is not None else None
+        most = sigma * noise.most(level)
+        reasons.append(Term("too_little_noise", most=most, level=100 * (1 - level), claimed=sigma))
+    of_steps = _more_than_claimed(steps, claim_test.of_steps) if steps is not None else None
     if of_steps is not None:
         reasons.append(of_steps)
     reasons += [test.reason for test in refused if not test.narrow]
     return reasons[0] if reasons else None
 
 
-def _more_than_claimed(steps: StepLevel) -> Term | None:
-    """Say what the steps refute of the claimed training, at ``OF_STEPS``; None if nothing."""
-    if steps.p_value() >= OF_STEPS:
+def _more_than_claimed(steps: StepLevel, level: float) -> Term | None:
+    """Say what the steps refute of the claimed training, at this level; None if nothing."""
+    if steps.p_value() >= level:
         return None
-    claimed, at = steps.dpsgd, 100 * (1 - OF_STEPS)
-    most, least = steps.most_noise(OF_STEPS), steps.least_rate(OF_STEPS)
+    claimed, at = steps.dpsgd, 100 * (1 - level)
+    most, least = steps.most_noise(level), steps.least_rate(level)
     if most < claimed.noise_multiplier:
         return Term("steps_reveal_more", most=most, level=at, claimed=claimed.noise_multiplier)
     return Term("larger_batches", least=least, level=at, claimed=claimed.sample_rate)
@@ -392,7 +418,7 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
     Returns
     -------
     Verdict
-        Refuted only if the test at ``LEVEL`` rejects the claim; ``measured`` is the bound at that level.
+        Refuted only if the test at its level rejects the claim; ``measured`` is the bound at that level.
     """
     try:
         claim.in_game(game)
@@ -404,7 +430,7 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
         return Verdict(claim, "cannot_be_tested", claim.quantity, claim.value, reason=reason.reason)
     word = "refuted" if measured > claim.value else "not_refuted"
     attack, operating_point = _operating_point(claim.ceiling(game), findings)
-    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - LEVEL, attack, operating_point)
+    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - claim_test.level, attack, operating_point)
 
 
 def _applied(items: Mapping[str, G], function: Callable[[G], M]) -> tuple[dict[str, M], list[Term]]:
@@ -425,7 +451,7 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
         raise NotApplicable(claim_test.reason or NO_ATTACK)
 
     def rejected(value: float) -> bool:
-        return claim_test.p_value(replace(claim, value=value).in_game(game)) < LEVEL
+        return claim_test.p_value(replace(claim, value=value).in_game(game)) < claim_test.level
 
     if not rejected(0.0):
         return 0.0

@@ -99,7 +99,7 @@ def judge(
     best_attack = next((attack for attack in attacks if attack.name == best), None)
     exposure = record_risk(observed, best_attack, confidence)
     sliced = by_slice(observed, best_attack, fpr, confidence, prior)
-    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
+    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
     findings += [*quality(observed, confidence), *structure_findings(observed)]

@@ -156,6 +156,8 @@ class ObservedRelease(Observed):
         What the owner calls the records; those of the points of the signals unless given.
     slices : mapping of str to array of shape (N,)
         Columns by whose values the records are grouped.
+    n_looks : int
+        At how many numbers of models the claims are tested, of which this is one.
     """
 
     name: str
@@ -168,6 +170,7 @@ class ObservedRelease(Observed):
     structure: Structure | None = None
     names: Shaped[Array, " N"] | None = None
     slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+    n_looks: int = 1
 
     @property
     def game(self) -> Game:

@@ -14,7 +14,6 @@ from leakscope.attacks import Attack
 from leakscope.auditing.canaries import Setting, is_private, plant
 from leakscope.auditing.claim_tests import (
     NO_ATTACK,
-    OF_NOISE,
     AccountantClaim,
     ClaimTest,
     StepNoise,
@@ -128,7 +127,7 @@ def play(
                 audited = settings[place] = replace(audited, game=audited.game.of_models(is_made))
         else:
             arrays = observe(*what)
-        observed = audited.observed(arrays, own_claims)
+        observed = replace(audited.observed(arrays, own_claims), n_looks=plan.n_looks)
         if plan.policy is not None and plan.policy.structure is not None and isinstance(audited.release, Structured):
             observed = replace(observed, structure=audited.release.structure(loaded.points, plan.seed))
         observed_releases.append(observed)
@@ -339,7 +338,7 @@ def _with_accountant(
         method=(Term("privacy_loss_distributions"),), assumptions=TRAINING_ASSUMPTIONS[promise.dpsgd.batches],
         source=source,
     )  # fmt: skip
-    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
+    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
     of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
@@ -352,7 +351,7 @@ def _with_accountant(
         findings.append(_by_the_curve(observed, promise, of_canaries, confidence, [CANARIES_INDEPENDENT, *limits]))
     findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
     tensors = setting.release.tensor_names() if is_private(setting.release) else []
-    tests = noise_tests(observed.signals, promise.dpsgd, tensors, OF_NOISE)
+    tests = noise_tests(observed.signals, promise.dpsgd, tensors, claim_test.of_noise)
     noise = StepNoise.of(observed.signals)
     verdict = accountant_verdict(promise, claim_test, own_findings, noise, tests, steps)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)

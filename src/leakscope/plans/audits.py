@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from leakscope.core.checks import non_negative, probability
 from leakscope.core.untrusted import in_one_line, toml_table
-from leakscope.plans.limits import Limit, Width
+from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
     Decimal,
     FilePath,
@@ -163,7 +163,7 @@ class AuditPlan(FilePlan):
     until: str | None = Field(
         default=None,
         description="fit 8, 16, 32, ... models, n_models at most, until the interval of the strongest attack is as "
-        "narrow as this: width:tpr@0.01=0.005",
+        "narrow as this: width:tpr@0.01=0.005; or until each claim is refuted: refuted",
     )
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
@@ -204,6 +204,29 @@ class AuditPlan(FilePlan):
         for name, several in values.items():
             check_values(name, several)
         return values
+
+    # at how many numbers of models the claims are tested, of which this plan is one: their level is divided by it
+    _n_looks: int = PrivateAttr(default=1)
+
+    @property
+    def n_looks(self) -> int:
+        """At how many numbers of models the claims are tested."""
+        return self._n_looks
+
+    def at_look(self, n_models: int, confidence: float, n_looks: int) -> AuditPlan:
+        """Return the plan of one of several looks.
+
+        Parameters
+        ----------
+        n_models : int
+        confidence : float
+            Of the intervals of this look.
+        n_looks : int
+            How many there are.
+        """
+        plan = self.model_copy(update={"n_models": n_models, "confidence": confidence})
+        plan._n_looks = n_looks
+        return plan
 
     @property
     def releases(self) -> tuple[ModelPlan, ...]:
@@ -293,16 +316,38 @@ class AuditPlan(FilePlan):
             raise ValueError("a policy limits what is inferred about membership; an audit of an attribute takes none")
 
     def _until(self) -> None:
-        """Check that nothing is tested at several looks, and that there are several."""
+        """Check that what one waits for can come, and that there are several looks."""
         if self.until is None:
+            return
+        if self.attribute is not None:
+            raise ValueError("until adds models to an audit of membership; an audit of an attribute takes none")
+        if self.policy is not None:
+            raise ValueError("until takes no policy: its verdict would be made at each look")
+        if self.until == REFUTED:
+            self._until_refuted()
             return
         wanted = Width.parse(self.until)
         if wanted.fpr is not None and wanted.fpr not in self.fpr:
             raise ValueError(f"until {self.until} needs the rate among those of interest: fpr {wanted.fpr:g}")
-        if self.game != "half_split" or self.attribute is not None:
-            raise ValueError("until adds models to the game half_split, in an audit of membership")
-        if self.claim or self.policy is not None:
-            raise ValueError("until takes no claim and no policy: they would be tested at each look")
+        if self.game != "half_split":
+            raise ValueError(f"until width adds models to the game half_split, got game = {self.game!r}")
+        if self.claim:
+            raise ValueError(
+                f"until width takes no claim: it would be tested at each look; until {REFUTED} tests it so"
+            )
+
+    def _until_refuted(self) -> None:
+        """Check that there is a claim for each release, and more than one model."""
+        if not self.claim and (not self.model or any(model.dpsgd is None for model in self.model)):
+            raise ValueError(
+                f"until {REFUTED} needs a claim, as epsilon=1,adjacency=replace_one, or a model with dpsgd"
+            )
+        if self.n_models < 2:
+            raise ValueError(
+                f"until {REFUTED} adds models up to n_models, got n_models = {self.n_models}; give 64 or so"
+            )
+        if self.references:
+            raise ValueError(f"until {REFUTED} adds models that are attacked; references must be 0")
 
     def _planted(self) -> None:
         """Check the fields of the game canaries."""

@@ -83,6 +83,9 @@ class Limit(Plan):
         return read(cls, {"quantity": quantity, "fpr": rate, "limit": limit}, f"{flag} {text}")
 
 
+REFUTED = "refuted"  # models are added until the claim is
+
+
 class Width(Plan):
     """How narrow the interval of a number is to be.
 
@@ -110,6 +113,8 @@ class Width(Plan):
         """``width:tpr@0.01=0.005``: the interval of the TPR at FPR 0.01 is at most 0.005 wide."""
         kind, colon, rest = text.partition(":")
         if kind != "width" or not colon:
-            raise ValueError(f"until takes width:QUANTITY[@AT]=VALUE, as width:tpr@0.01=0.005, got {text!r}")
+            raise ValueError(
+                f"until takes {REFUTED}, or width:QUANTITY[@AT]=VALUE as width:tpr@0.01=0.005; got {text!r}"
+            )
         limit = Limit.parse(rest, "until", NARROWED)
         return read(cls, {"quantity": limit.quantity, "fpr": limit.fpr, "width": limit.limit}, f"until {text}")
