@@ -62,7 +62,7 @@ PHRASES = (
     ),
     Phrase(r"laws?", "distribution", contexts=("law of total", "comply with the law", "(law)")),
     Phrase(
-        r"(the|a|an|this|that|its|their|each|larger|smaller|same|of|in|by|what) shares?(?! (a|as|the|much)\b)",
+        r"(the|a|an|this|its|their|each|larger|smaller|same|of|in|by|what) shares?(?! (a|as|the|much)\b)",
         "fraction",
         (OF_PAPERS, RUNS_OF_PAPERS),
     ),
