@@ -96,6 +96,9 @@ def clean_copy(target: Path) -> Path:
     for name in dist_files.OF_THE_SDIST:
         shutil.copy2(ROOT / name, target)
     shutil.copytree(ROOT / "src", target / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for file in target.rglob("*.*"):
+        if file.is_file():
+            file.chmod(0o644)  # a wheel has the permissions of its files, which depend on the umask of the clone
     return target
 
 
@@ -148,7 +151,7 @@ def test_the_recipe_of_conda_has_the_dependencies_and_the_version_of_the_project
     recipe = load_yaml(RECIPE)
     expected = {"python": PROJECT["requires-python"]}
     for line in PROJECT["dependencies"]:
-        name, _, least = line.partition(">=")
+        name, _, least = str(line).partition(">=")
         expected[CONDA_NAMES.get(name, name)] = f">={least}"
     assert dict(line.split(" ") for line in recipe["requirements"]["run"]) == expected
     assert recipe["context"]["version"] == leakscope.__version__
