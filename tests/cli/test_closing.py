@@ -159,7 +159,7 @@ class TestTheFile:
             (f"protect {MEAN} --signals new/s.npz", "--signals new/s.npz: no such folder new"),
             (
                 f"protect {MEAN} --signals l.npz --ledger ./l.npz",
-                "--signals l.npz: the ledger would stand there",
+                "--signals l.npz: the ledger would be written there",
             ),
             (
                 f"protect {MEAN} --signals s.npz --games 0",

@@ -344,8 +344,8 @@ class TestEstimator:
             (GaussianNB, "give an estimator, not the class GaussianNB: GaussianNB()"),
             (
                 len,
-                "a builtin_function_or_method is no estimator: it needs fit and get_params; a trained model with its "
-                "data is audited by audit_model",
+                "expected an estimator with fit and get_params, got an object of type builtin_function_or_method; "
+                "a trained model with its data is audited by audit_model",
             ),
             (
                 StandardScaler(),

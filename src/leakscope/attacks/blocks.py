@@ -219,7 +219,7 @@ def _scaled_terms(
     """Compute ``exp(log_p - shift)`` of the chosen references, 0 of the others, and the shift.
 
     A product with the mask takes a tenth of the time of a copy by the mask or of the exponentials of -inf. The shift is
-    the largest value of all references; where the chosen ones vanish beside it, their own largest value.
+    the largest value of all references; where the chosen ones vanish compared with it, their own largest value.
     """
     shift = log_p.max(axis=1, keepdims=True)
     terms = np.subtract(log_p, shift)

@@ -152,7 +152,7 @@ def _record_risk(
             writer.add(record, won, margin)
             rows = {"record": record, "won": won, "margin": margin}
             worst = {name: np.concatenate([worst[name], rows[name]]) for name in worst}
-            # by games won, ties by the mean margin, and then as they come
+            # by correct guesses, ties by the mean margin, and then as they come
             order = np.lexsort((-worst["margin"], -worst["won"]))[:MOST_RECORDS]
             worst = {name: values[order] for name, values in worst.items()}
         writer.finish()
@@ -167,7 +167,7 @@ def _record_risk(
 def _rows(
     observed: ObservedFiles, games: StoredGames
 ) -> Iterator[tuple[Int[Array, " B"], Int[Array, " B"], Float[Array, " B"]]]:
-    """Yield the indices of the records, the games won and the margins, block by block."""
+    """Yield the indices of the records, the correct guesses and the margins, block by block."""
     for record, (won, margin) in zip(observed.signals.target_indices(), games.blocks(), strict=True):
         yield record, won, margin
 

@@ -30,7 +30,7 @@ class RecordRisk:
     finding : Finding
         The most exposed record, or the reason why there is none.
     games : GamesFacts or None
-        The histogram of games won, and how many records are exposed.
+        The histogram of correct guesses, and how many records are exposed.
     records : mapping of str to list
         One table by columns, a row a record.
     """
@@ -65,8 +65,8 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
         record_games = games_won(scores, confidence, baseline_accuracy=baseline_accuracy_of(observed))
     except NotApplicable as reason:
         return RecordRisk(most_exposed_finding(observed, name, reason))
-    order = np.lexsort((-record_games.margin, -record_games.won))  # by games won, ties by the mean margin
-    # the limits hold for all records at once, so that the one with most games won may be picked afterwards
+    order = np.lexsort((-record_games.margin, -record_games.won))  # by correct guesses, ties by the mean margin
+    # the limits hold for all records at once, so that the one with most correct guesses may be picked afterwards
     n_won, low = int(record_games.won[order[0]]), float(record_games.low[order[0]])
     won = np.bincount(record_games.won, minlength=record_games.games + 1)
     return RecordRisk(
@@ -92,7 +92,7 @@ def most_exposed_finding(
     ----------
     observed : Observed
     attack : str
-    found : NotApplicable, or (games won, games, lower limit, confidence)
+    found : NotApplicable, or (correct guesses, games, lower limit, confidence)
 
     Returns
     -------

@@ -204,7 +204,7 @@ def simulate_regression_game(
     Returns
     -------
     Interval
-        Fraction of games won, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).accuracy``.
+        Fraction of correct guesses, with Clopper-Pearson limits; covers ``linear_regression_bayes(X).accuracy``.
 
     Raises
     ------

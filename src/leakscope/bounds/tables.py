@@ -202,10 +202,9 @@ def related_cells_to_merge(
 
     A merged cell is a block: all cells that have one of some levels in each column, as ``town in {Davos, Chur}, q8 =
     1``. In a column with an order its levels are consecutive. So a merged cell has a name that a reader of the table
-    understands. Greedy: the smallest exposed block is joined with another one, and with all blocks that share cells
-    with the two; along one column where that is possible, with exposed blocks before safe ones, and with as few
-    records more than are needed. It is not always the fewest merges; `cells_to_merge` changes the fewest cells,
-    whatever they mean.
+    understands. Greedy: the smallest exposed block is joined with another one, and with all blocks that overlap the
+    two; along one column where that is possible, with exposed blocks before safe ones, and with as few records more
+    than are needed. It is not always the fewest merges; `cells_to_merge` changes the fewest cells, whatever they mean.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def _simulated(file: Path | None, ledger: str | None = None) -> Iterator[dict[st
     if file.suffix != ".npz":
         raise ValueError(f"--signals {file}: signals are a file whose name ends in .npz")
     if ledger is not None and Path(ledger).resolve() == file.resolve():
-        raise ValueError(f"--signals {file}: the ledger would stand there")
+        raise ValueError(f"--signals {file}: the ledger would be written there")
     _refuse_existing(file)
     part = temporary.part_of(file)
     try:

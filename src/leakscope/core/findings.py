@@ -131,7 +131,7 @@ class Finding:
     source : str
         Key of the bibliography and the theorem or equation.
     detail : mapping
-        Further numbers to print: realised FPR, threshold, number of false alarms.
+        Further numbers to print: realised FPR, threshold, number of false positives.
     reason : Term or None
         Why there is no value: its id is a key of ``leakscope.core.reasons.REASONS``.
     refused : {"", "too_few_models"}

@@ -294,7 +294,7 @@ def refuse_wide_csv(path: str | os.PathLike[str], separator: bytes = b",") -> No
     ----------
     path : path
     separator : bytes
-        What stands between columns.
+        What separates columns.
 
     Raises
     ------

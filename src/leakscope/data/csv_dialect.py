@@ -1,4 +1,4 @@
-"""How a CSV file is written: what stands between columns, the decimal sign, and the encoding."""
+"""How a CSV file is written: what separates columns, the decimal sign, and the encoding."""
 
 from __future__ import annotations
 

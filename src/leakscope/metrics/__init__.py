@@ -1,4 +1,4 @@
-"""What scores are worth to an attacker: rates and areas, accuracy, games won per record, epsilon."""
+"""What scores are worth to an attacker: rates and areas, accuracy, correct guesses per record, epsilon."""
 
 from leakscope.metrics.best_guess import accuracy, advantage
 from leakscope.metrics.curve import auc, average_precision, roc

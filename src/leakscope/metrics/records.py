@@ -22,7 +22,7 @@ LEARNED = 4
 
 @dataclass(frozen=True, eq=False)
 class RecordGames:
-    """Games won against each record.
+    """Correct guesses about each record.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RecordGames:
         Mean distance of the score from the threshold, on the right side positive, in standard deviations of
         all scores.
     smallest_detectable : float
-        Least fraction of games won that would show a record as exposed; above 1 if none would.
+        Least fraction of correct guesses that would show a record as exposed; above 1 if none would.
     confidence : float
         Of all limits together.
 
@@ -121,13 +121,13 @@ def games_won(
 
 
 def limits_of_games(games: int, n_records: int, alpha: float, independent: bool = False) -> Float[Array, " g"]:
-    """Lower limits of the chance to win, for 0, 1, ... games won; of all records at once, see `games_won`."""
+    """Lower limits of the chance to be right, for 0, 1, ... correct guesses, of all records at once (`games_won`)."""
     level = alpha / (n_records if independent else LEARNED * n_records)
     return clopper_pearson_lower(np.arange(games + 1), games, level)
 
 
 def smallest_detectable(limits: Float[Array, " g"], baseline_accuracy: float) -> float:
-    """Return the least fraction of games won that shows a record as exposed; infinite if none does."""
+    """Return the least fraction of correct guesses that shows a record as exposed; infinite if none does."""
     enough = np.flatnonzero(limits > baseline_accuracy)
     return float(enough[0] / (len(limits) - 1)) if len(enough) else math.inf
 
@@ -135,7 +135,7 @@ def smallest_detectable(limits: Float[Array, " g"], baseline_accuracy: float) ->
 def won_and_margin(
     value: Float[Array, "T J"], member: Bool[Array, "T J"], threshold: Float[Array, " T"], top: float, spread: float
 ) -> tuple[Int[Array, " J"], Float[Array, " J"]]:
-    """Count the games won against each record, and measure how clearly.
+    """Count the correct guesses about each record, and measure how clearly.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def won_and_margin(
 
 
 def models_needed(n_records: int, confidence: float = 0.95, baseline_accuracy: float = 0.5) -> int:
-    """Smallest number of models M for which M games won of M show a record as exposed.
+    """Smallest number of models M for which M correct guesses of M show a record as exposed.
 
     ``((1 - confidence)/(4 n_records)) ** (1/M) > baseline_accuracy``; see `games_won`.
 

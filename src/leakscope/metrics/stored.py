@@ -364,7 +364,7 @@ def roc(scores: StoredScores) -> Piecewise:
 
 @dataclass(frozen=True, eq=False)
 class StoredGames:
-    """Games won against each record, which are read block by block.
+    """Correct guesses about each record, which are read block by block.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ class StoredGames:
     threshold : array of shape (T,)
         Of each model, learned on the other models.
     limits : array of shape (T + 1,)
-        Lower confidence limit of the chance to win for 0, 1, ... games won.
+        Lower confidence limit of the chance to be right for 0, 1, ... correct guesses.
     baseline_accuracy : float
     smallest_detectable : float
         As in `leakscope.metrics.RecordGames`.
@@ -392,7 +392,7 @@ class StoredGames:
         return self.scores.n_targets
 
     def blocks(self) -> Iterator[tuple[Int[Array, " B"], Float[Array, " B"]]]:
-        """Yield the games won and the margins of the records, block by block."""
+        """Yield the correct guesses and the margins of the records, block by block."""
         index = self.scores.index_of(np.ones(self.scores.n_targets, dtype=bool))
         top = max(ranked.highest(1) for ranked in (index.members, index.others) if ranked.n)
         spread = self.scores.spread or 1.0

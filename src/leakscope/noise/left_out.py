@@ -49,7 +49,7 @@ _MOST_PAIRS = 400_000_000  # lengths that are computed for one number; beyond it
 _KEPT = 20_000_000  # lengths that are kept for the next scale
 _ROUNDING = 1e-12  # relative error of a bound that may stop a search
 _N_SECANTS = 20
-_MARGIN = 1e-3  # beside a secant's zero, of the width of the bracket
+_MARGIN = 1e-3  # next to a secant's zero, of the width of the bracket
 _N_SHAPES = 12  # steps of the search for a shape
 _N_CALIBRATED = 3  # shapes of the search whose noise is calibrated on all records
 _CACHED = 1 << 17  # numbers whose intermediate results stay in the cache
@@ -159,7 +159,7 @@ class LeftOut:
     def is_told_by_pairs(self, limit: float) -> bool:
         """Tell whether the mean over pairs of the value farthest from the mean, in units of its noise, exceeds a limit.
 
-        Then the largest of these means is, too, and this one costs next to nothing beside `worst`.
+        Then the largest of these means is, too, and this one costs next to nothing compared with `worst`.
         """
         measured = self.whitened
         pairs = _shift_tv(GaussianNoise(1.0), measured.lengths(int(measured.radius.argmax())))

@@ -126,7 +126,7 @@ class AuditPlan(FilePlan):
         default=None, ge=1, description="attack a random sample of so many records; all unless given"
     )
     target: tuple[int, ...] = Field(
-        default=(), description="numbers of the attacked records: one for per_datum, or the canaries"
+        default=(), description="indices of the attacked records: one for per_datum, or the canaries"
     )
     canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = Field(
         default=None, description="of the game canaries without targets: dirac, mahalanobis, mislabelled or random"

@@ -91,7 +91,7 @@ def _one_sign(value: str | None) -> str | None:
     return value
 
 
-SIGNS = " !#$%&()*,/:;<=>?@[]^_{|}~"  # that may stand between columns
+SIGNS = " !#$%&()*,/:;<=>?@[]^_{|}~"  # that may separate columns
 Separator = Annotated[
     str | None,
     AfterValidator(_one_sign),

@@ -196,7 +196,7 @@ class CalibrationPlan(StatisticPlan):
     def _check_fields_of(self, design: Design) -> None:
         """Refuse fields that do nothing in a design."""
         for name, designs in OF_DESIGN.items():
-            is_compared = self.compare and name == "fits"  # those of design half, which stands beside it
+            is_compared = self.compare and name == "fits"  # those of design half, which is shown with it
             if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
                 raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
 

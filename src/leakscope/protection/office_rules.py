@@ -1,11 +1,11 @@
 """Rules of thumb of statistics offices, checked on the exact numbers of all records: for the owner alone.
 
-They are habits, and no proof: a table that passes them may tell who is in it, and one that fails may not. They are
-checked beside the promise, because offices have to.
+They are habits and not proofs: a table that passes them may reveal who is in it, and one that fails may not. They are
+checked in addition to the promise, because offices have to.
 
 * Minimum frequency: no cell of a table, and no group of a mean, has 1 to ``minimum - 1`` records; a mean of the whole
   file has ``minimum`` records or more.
-* Dominance, the (n, k) rule: the n largest contributions to a sum or mean are at most the share k of it.
+* Dominance, the (n, k) rule: the n largest contributions to a sum or mean are at most the fraction k of it.
 * p %: nobody who knows the second largest contribution learns the largest one to within p, that is, the others together
   are at least p times the largest.
 * Degrees of freedom: a regression has at least ``minimum`` records more than coefficients.

@@ -1,9 +1,9 @@
 """Noise as it is printed: what was computed from the file is rounded before the noise is drawn.
 
-Scale and shape of a noise that was calibrated are functions of all n records. In full precision they give exact numbers
-of the file away: the scale of the noise of a mean tells the largest value. So a scale is rounded up to two significant
-digits, and a shape to two digits of each deviation and two decimals of each correlation; with these numbers the promise
-is proved, and with these the noise is drawn. The grid follows from them.
+Scale and shape of a noise that was calibrated are functions of all n records. In full precision they reveal exact
+numbers of the file: the scale of the noise of a mean tells the largest value. So a scale is rounded up to two
+significant digits, and a shape to two digits of each deviation and two decimals of each correlation; with these numbers
+the promise is proved, and with these the noise is drawn. The grid follows from them.
 """
 
 from __future__ import annotations

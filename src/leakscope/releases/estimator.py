@@ -89,9 +89,10 @@ class Estimator:
         if not callable(getattr(self.estimator, "fit", None)) or not callable(
             getattr(self.estimator, "get_params", None)
         ):
+            kind = "None" if self.estimator is None else f"an object of type {type(self.estimator).__name__}"
             raise ValueError(
-                f"a {type(self.estimator).__name__} is no estimator: it needs fit and get_params; a trained model "
-                "with its data is audited by audit_model"
+                f"expected an estimator with fit and get_params, got {kind}; a trained model with its data is audited "
+                "by audit_model"
             )
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)

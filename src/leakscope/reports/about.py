@@ -96,7 +96,7 @@ class GamesFacts(Facts):
         "where there are fewer than 100."
     )
     first_exposed: Annotated[int, Field(strict=True)] | None = Field(
-        description="Least number of games won at which a record is exposed; null where none can be."
+        description="Least number of correct guesses at which a record is exposed; null where none can be."
     )
     exposed: Count
     records: Count

@@ -23,7 +23,7 @@ from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
 from leakscope.reports.about import FEWEST_OF_SLICE
 
-LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of games won tells of single ones
+LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of correct guesses tells of single ones
 COUNTS = ("degrees_of_freedom", "smallest_leaf", "smallest_group", "one_label_groups", "stores_records")
 OF_SLICE = ("column", "records", "rest", "rest_low", "rest_high", "between_model_spread")  # kept of `Finding.detail`
 OF_SINGLE_RECORDS = ("threshold",)  # of `Finding.detail`: the score of a record
@@ -53,7 +53,7 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("data", "digest"): _nothing,  # who knows all records but one finds that one by trying
     ("releases", "*", "data", "digest"): _nothing,
     ("releases", "*", "games"): _coarse,
-    ("plan", "target"): _nothing,  # numbers of the attacked records
+    ("plan", "target"): _nothing,  # indices of the attacked records
     ("decisions", "*", "checks", "*"): _without_counts,
     ("owner_notes",): _nothing,  # an estimator's error may quote a value
 }

@@ -203,7 +203,7 @@ def guesses_figure(report: Report, result: AttributeResult, prefix: str) -> Mark
 
 
 def histogram_figure(result: Result, prefix: str) -> Markup:
-    """Draw the number of records by games won against them."""
+    """Draw the number of records by the correct guesses about them."""
     games, unit = result.games, result.about.unit
     assert games is not None
     won = np.asarray(games.won)

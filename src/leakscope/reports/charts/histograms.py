@@ -1,4 +1,4 @@
-"""Histograms: of the games won against each record, and of a bound over the records.
+"""Histograms: of the correct guesses about each record, and of a bound over the records.
 
 Bars are one path, and texts above them do not cover one another.
 """
@@ -105,20 +105,20 @@ def histogram(
     unit: str = "record",
     baseline: float = 0.5,
 ) -> Axes:
-    """Games won against each record, compared with what a guess that looks at nothing would win.
+    """Correct guesses about each record, compared with those of a guess that looks at nothing.
 
     Parameters
     ----------
     won : array of shape (M + 1,)
-        Number of records against which 0, 1, ..., M games were won.
+        Number of records with 0, 1, ..., M correct guesses.
     first_exposed : int or None
-        Fewest wins that show a record as exposed beyond chance; None if no number does.
+        Fewest correct guesses that show a record as exposed beyond chance; None if no number does.
     ax : Axes, optional
         Without it a new figure of pyplot.
     unit : str
         What a record is called.
     baseline : float
-        Chance to win a game without looking: the larger of the fractions of members and of others.
+        Chance to guess right without looking: the larger of the fractions of members and of others.
 
     Returns
     -------

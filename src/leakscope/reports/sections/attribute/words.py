@@ -30,7 +30,7 @@ OVER = {
 }
 UNDER = (
     "Filled dots: cases of 100 in which the attacker is right about a member, hollow ones about a {unit} that was not "
-    "in. Dashed: the best guess without the release; right of it a release gives something away. {over}"
+    "in. Dashed: the best guess without the release; right of it a release reveals something. {over}"
 )
 
 

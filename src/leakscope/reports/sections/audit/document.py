@@ -190,7 +190,7 @@ def _curves(results: Sequence[Result]) -> Section | None:
 
 
 def _records(results: Sequence[Result]) -> Section | None:
-    """Histograms of games won, or the sentence in their place, and the most exposed records."""
+    """Histograms of correct guesses, or the sentence in their place, and the most exposed records."""
     panels = []
     for place, result in enumerate(results):
         if result.games is None or result.too_few:

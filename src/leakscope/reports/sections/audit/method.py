@@ -54,7 +54,7 @@ def _references(result: Result) -> str:
     references = several(facts.references, "reference model")
     if facts.targets == facts.models:
         return f"Every model is attacked once; the other {count(facts.references)} are its references."
-    return f"{references} stand behind each of {several(facts.targets, 'attacked model')}."
+    return f"Each of {several(facts.targets, 'attacked model')} is compared with {references}."
 
 
 def release(result: Result) -> str:

@@ -21,7 +21,7 @@ OVER = {
 }
 THESE_MODELS = "Those of a TPR for these models speak of drawing other {units}, with these models alone."
 TOO_FEW_MODELS = (
-    "Where a rate stands with too few models for an interval, whole models shift their scores, and models that were "
+    "Where a rate has too few models for an interval, whole models shift their scores, and models that were "
     "not trained may change the rate: it is an estimate and shows nothing about anybody."
 )
 SUMMARY = (

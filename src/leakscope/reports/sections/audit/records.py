@@ -1,4 +1,4 @@
-"""The most exposed records of a release: preview, signal with and without the record, games won."""
+"""The most exposed records of a release: preview, signal with and without the record, correct guesses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Exposed:
 
 
 def exposed(result: Result) -> Exposed | None:
-    """At most ten exposed records, most games won first, ties by margin; None if there are none."""
+    """At most ten exposed records, most correct guesses first, ties by margin; None if there are none."""
     order = most_exposed(result.records)
     if not order:
         return None

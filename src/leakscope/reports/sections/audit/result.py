@@ -153,7 +153,7 @@ class Result:
 
     @property
     def first_exposed(self) -> int | None:
-        """Fewest games won that show a record as exposed; None if even all of them would not."""
+        """Fewest correct guesses that show a record as exposed; None if even all of them would not."""
         if not self.games or self.n_played < self.games.models_needed:
             return None
         return round(self.games.smallest_detectable * self.n_played)

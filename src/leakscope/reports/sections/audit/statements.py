@@ -43,11 +43,11 @@ class Numbers:
     baseline : float
         Accuracy of a guess from the prior alone.
     n_records, n_models : int
-        Judged records and attacked models.
+        Target records and attacked models.
     n_played : int
         Games against each record; 0 where there were none.
     first_exposed : int or None
-        Fewest games won that show a record as exposed; None if not even all of them would.
+        Fewest correct guesses that show a record as exposed; None if not even all of them would.
     n_exposed : int
         Records that are shown to be exposed.
     refuted : bool

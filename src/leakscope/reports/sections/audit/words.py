@@ -268,7 +268,7 @@ def exposure(result: Result) -> Markup:
 
 
 def _most_exposed(result: Result) -> Markup:
-    """Games won against the most exposed record, and what they prove."""
+    """Correct guesses about the most exposed record, and what they prove."""
     worst, unit = result.most_exposed, result.about.unit
     if worst is None:
         return Markup("")

@@ -10,7 +10,7 @@ from leakscope.reports.about import DesignErrors, DesignsCompared
 from leakscope.reports.numbers import powers, significant
 from leakscope.reports.sections.words import say
 
-MOST_COLUMNS = 6  # numbers that stand beside each other
+MOST_COLUMNS = 6  # numbers that are shown next to each other
 HEADS = {"design": "Design", "promise": "Promise"}
 METHODS: Mapping[str, str] = {  # of others, on the same design
     "": "",
