@@ -86,7 +86,8 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
     "policy": Spelling(help="A policy in TOML, or research: a verdict on each model; exit code 3 unless all: release."),
     "until": Spelling(
-        help="width:tpr@0.01=0.005: fit 8, 16, 32, ... models until the interval is so narrow; refuted: until claims are."
+        help="width:tpr@0.01=0.005: fit 8, 16, 32, ... models until the interval is so narrow. "
+        "refuted: until every claim is."
     ),
     "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
 }
