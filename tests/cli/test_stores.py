@@ -54,7 +54,9 @@ def test_chunks_and_claims_are_listed(url, monkeypatch):
     for seed in range(2):
         store.save(key(seed=seed), {"loss": np.zeros(100_000)})
     store.claim(key(seed=2), "a\x1b[31m", 60)
-    *chunks, claim = run("ls", url).output.splitlines()
+    store.fail(key(seed=3), "model 3 (seed 17)", "ValueError: \x1b[31mred")
+    *chunks, claim, failed = run("ls", url).output.splitlines()
+    assert failed == (f"{key(seed=3)}  failed at 2027-01-15 08:00:00 UTC, model 3 (seed 17): ValueError: \\x1b[31mred")
     assert [line.split()[:2] for line in chunks] == [
         [entry.name, f"{entry.n_bytes:,}"] for entry in sorted(store.ls(), key=lambda entry: entry.name)
     ]

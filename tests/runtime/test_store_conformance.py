@@ -676,3 +676,32 @@ class TestCheckpoints:
         checkpoints.write("aa", b"epoch 1")
         assert checkpoints.read("aa") is None
         checkpoints.remove()
+
+
+class TestFailures:
+    """Errors of fits, which are kept for those who miss the chunk."""
+
+    def test_are_kept_until_the_chunk_is_made(self, store):
+        other = key(row=1)
+        store.fail(KEY, "model 3 (seed 17)", "ValueError: first")
+        store.fail(KEY, "model 3 (seed 17)", "ValueError: the loss is not finite")
+        store.fail(other, "model 4 (seed 18)", "x" * 1000)
+        kept = store.failures()
+        assert str(kept[KEY]) == "model 3 (seed 17): ValueError: the loss is not finite"
+        assert len(kept[other].error) == 300
+        assert store.size() == (0, 0)
+        store.save(KEY, ARRAYS)
+        assert store.failures().keys() == {other}
+        store.gc()
+        assert [entry.name for entry in store.place.entries("failed")] == [f"{other}.json"]
+        assert store.clear() == 1  # the chunk
+        assert store.failures() == {}
+        assert store.place.entries("failed") == []
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"models": "m", "error": "e", "when": NaN}'])
+    def test_that_cannot_be_read_do_not_count(self, store, content):
+        put(store, f"failed/{KEY}.json", content)
+        put(store, "failed/another name.json", b"{}")
+        assert store.failures() == {}
+        store.gc()
+        assert store.place.entries("failed") == []

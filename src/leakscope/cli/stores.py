@@ -33,12 +33,14 @@ def store_size(store: Url) -> None:
 
 @app.command("ls", epilog="Example: leakscope store ls s3://bucket/audits")
 def store_ls(store: Url) -> None:
-    """Print key, bytes and time of each chunk, and who computes which one now."""
+    """Print key, bytes and time of each chunk, who computes which one now, and why others could not be made."""
     opened = _store(store)
     for entry in opened.ls():
         print(f"{entry.name}  {entry.n_bytes:>13,}  {_time(entry.changed)}")
     for key, claim in sorted(opened.claimed().items()):
         print(f"{key}  claimed by {printable(claim.owner)} until {_time(claim.expires)}")
+    for key, failure in opened.failures().items():
+        print(f"{key}  failed at {_time(failure.when)}, {printable(str(failure))}")
 
 
 @app.command("verify", epilog="Example: leakscope store verify leakscope-report/store")

@@ -24,6 +24,7 @@ from leakscope.core import temporary
 from leakscope.core.checkpoints import kept_in
 from leakscope.core.types import Points, Release
 from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
+from leakscope.releases.specs import first_line
 from leakscope.runtime import pool
 from leakscope.runtime.checkpoints import StoredCheckpoints
 from leakscope.runtime.claims import Claims
@@ -376,9 +377,14 @@ class _Run:
         instead = "make them (leakscope fit)"
         if len(missing) < len(self.rows):
             instead += ", or take those that are finished (--partial)"
+        failures = self.store.failures()
+        failed = [failures[self.keys[number]] for number in missing if self.keys[number] in failures]
+        why = (
+            f"; the last try raised an error in {len(failed):,} of these chunks, first in {failed[0]}" if failed else ""
+        )
         raise ValueError(
             f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
-            f"{self.store.url}, or are damaged, first number {first.start} in chunk {missing[0]}: {instead}"
+            f"{self.store.url}, or are damaged, first number {first.start} in chunk {missing[0]}{why}: {instead}"
         )
 
     def _load(self, number: int) -> Mapping[str, Array] | None:
@@ -437,10 +443,21 @@ class _Run:
                 yield number, arrays
         except Exception as error:
             rows = getattr(error, _ROWS, None)
-            # if no fit has worked so far, the error is most likely one of all fits
-            if rows is not None and (self.has_made or self.reused):
-                error.add_note(f"in {named_rows(self.job.what, *rows)}")
+            if rows is not None:
+                models = named_rows(self.job.what, *rows)
+                self._keep_failure(rows[0], models, error)
+                # if no fit has worked so far, the error is most likely one of all fits
+                if self.has_made or self.reused:
+                    error.add_note(f"in {models}")
             raise
+
+    def _keep_failure(self, first: int, models: str, error: Exception) -> None:
+        """Keep in the store why a chunk could not be made, for who misses it; the next run tries again."""
+        if self.store is None:
+            return
+        number = next(number for number, rows in enumerate(self.rows) if rows.start == first)
+        with suppress(OSError):  # the error itself matters more
+            self.store.fail(self.keys[number], models, f"{type(error).__name__}: {first_line(error)}")
 
     def _make_here(self, numbers: Iterable[int], most: int) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""

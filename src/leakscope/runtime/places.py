@@ -42,6 +42,7 @@ KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or r
 CLAIMS = "claims"  # the folder of claims
 SHARED = "shared"  # the folder of what all tasks of a run need
 CHECKPOINTS = "checkpoints"  # the folder of trainings that are under way
+FAILED = "failed"  # the folder of errors of fits
 PROBE = "create-only.probe"  # an object whose second put tells whether the server knows the rule
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.DOTALL)
 _COLLAPSED = re.compile(r"(s3|gs|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
@@ -198,7 +199,7 @@ class LocalFolder:
             self._try_a_write()
             yield
         finally:
-            for folder in (*(self.folder / name for name in (CLAIMS, SHARED, CHECKPOINTS)), *missing):
+            for folder in (*(self.folder / name for name in (CLAIMS, SHARED, CHECKPOINTS, FAILED)), *missing):
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
 
@@ -207,14 +208,14 @@ class LocalFolder:
 
         Temporary folders of running processes stay in any case: their workers read them.
         """
-        folders = (self.folder, self.folder / CLAIMS, self.folder / CHECKPOINTS)
+        folders = (self.folder, *(self.folder / name for name in (CLAIMS, CHECKPOINTS, FAILED)))
         parts = [part for folder in folders for part in folder.glob(_PARTS)]
         unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
         unused += [path for path in parts if everything or temporary.abandoned(path)]
         for path in unused:
             temporary.remove(path)
         if everything:
-            for name in (CLAIMS, CHECKPOINTS):
+            for name in (CLAIMS, CHECKPOINTS, FAILED):
                 with suppress(OSError):  # something is in it
                     (self.folder / name).rmdir()
         return len(unused)

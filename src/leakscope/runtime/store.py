@@ -25,16 +25,17 @@ from leakscope.core import temporary
 from leakscope.runtime import chunk_file
 from leakscope.runtime.chunk_file import Chunk, Damaged
 from leakscope.runtime.machine import this_machine
-from leakscope.runtime.places import CHECKPOINTS, CLAIMS, KEY, SHARED, Entry, LocalFolder, Place, place_of
+from leakscope.runtime.places import CHECKPOINTS, CLAIMS, FAILED, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
 Check = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
-_CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)
+_CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)  # and of a failure
 _CHECKPOINT = re.compile(rf"({KEY})\.[0-9a-f]+\.[0-9a-f]+\.pt", re.ASCII)
 _DAY = 24 * 3600.0
 _LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10,000
 _ATTEMPTS = 3
+_LONGEST_ERROR = 300  # characters that are kept of the error of a fit
 _THREADS = 16  # requests at a time where many objects are removed
 
 
@@ -84,6 +85,28 @@ class Claim:
     def is_expired(self) -> bool:
         """Whether its owner should have renewed it by now."""
         return self.expires <= time.time()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A chunk that could not be made, because a fit raised an error.
+
+    Parameters
+    ----------
+    models : str
+        Which models, with their seeds.
+    error : str
+        Kind and first line.
+    when : float
+        Seconds since 1970.
+    """
+
+    models: str
+    error: str
+    when: float
+
+    def __str__(self) -> str:
+        return f"{self.models}: {self.error}"
 
 
 @dataclass(frozen=True)
@@ -308,7 +331,7 @@ class Store:
         return Verified(len(entries), damaged, machines)
 
     def gc(self, older_than: float | None = None) -> Collected:
-        """Remove expired claims, what dead writers left, and checkpoints of chunks that are finished or given up.
+        """Remove expired claims, what dead writers left, checkpoints of finished chunks or given up, and old failures.
 
         Chunks only if asked. A checkpoint counts as given up when nobody has gone on from it for a week.
 
@@ -330,6 +353,7 @@ class Store:
             old = [entry.name for entry in self.ls() if entry.changed < newest]
             self._remove([_path(name) for name in old])
         n_checkpoints = self._remove_checkpoints()
+        self._remove_failures()
         return Collected(len(claims), self.place.sweep(), len(old), n_checkpoints)
 
     @contextmanager
@@ -344,6 +368,7 @@ class Store:
         with self.place.prepared():
             self._remove_shared(is_dead)
             self._remove_checkpoints()
+            self._remove_failures()
             yield
 
     def size(self) -> tuple[int, int]:
@@ -364,6 +389,7 @@ class Store:
         names += [f"{CHECKPOINTS}/{entry.name}" for entry in self._checkpoints()]
         self._remove(names)
         self._remove_shared(lambda entry: True)
+        self._remove_failures(everything=True)
         return len(names) + self.place.sweep(everything=True)
 
     def sweep(self) -> None:
@@ -443,6 +469,46 @@ class Store:
     def claim_of(self, name: str) -> Claim | None:
         """Return the claim on a chunk, also an expired one; None where there is none."""
         return self._claim(name)
+
+    def fail(self, name: str, models: str, error: str) -> None:
+        """Keep why a chunk could not be made, for those who miss it; the next run tries again.
+
+        Parameters
+        ----------
+        name : str
+            Key of the chunk.
+        models : str
+            Which models, with their seeds.
+        error : str
+            Kind and first line; what is longer than 300 characters is cut.
+        """
+        content = {"models": models, "error": error[:_LONGEST_ERROR], "when": time.time()}
+        self.place.replace(_failure_path(name), json.dumps(content).encode())
+
+    def failures(self) -> dict[str, Failure]:
+        """Return why chunks could not be made, by their keys; one that is there now has no failure any more."""
+        matches = (_CLAIM.fullmatch(entry.name) for entry in self.place.entries(FAILED))
+        names = [match[1] for match in matches if match is not None]
+        absent = self.missing(names) if names else set()
+        found = {name: self._failure(name) for name in sorted(absent)}
+        return {name: failure for name, failure in found.items() if failure is not None}
+
+    def _failure(self, name: str) -> Failure | None:
+        """Read a failure; None where there is none that can be read."""
+        try:
+            fields = json.loads(self.place.read(_failure_path(name)) or b"null")
+            failure = Failure(str(fields["models"]), str(fields["error"])[:_LONGEST_ERROR], float(fields["when"]))
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
+            return None
+        return failure if 0 <= failure.when < _LATEST else None  # false for NaN too
+
+    def _remove_failures(self, everything: bool = False) -> int:
+        """Remove failures of chunks that were made since, or all."""
+        entries = [entry.name for entry in self.place.entries(FAILED)]
+        kept = set() if everything else {f"{name}.json" for name in self.failures()}
+        left = [name for name in entries if name not in kept]
+        self._remove([f"{FAILED}/{name}" for name in left])
+        return len(left)
 
     def _chunk(self, name: str) -> Chunk | None:
         """Read a chunk, or raise `Damaged`; None where there is none."""
@@ -525,6 +591,10 @@ def _path(name: str) -> str:
 
 def _claim_path(name: str) -> str:
     return f"{CLAIMS}/{name}.json"
+
+
+def _failure_path(name: str) -> str:
+    return f"{FAILED}/{name}.json"
 
 
 def _claim_content(owner: str, seconds: float) -> bytes:
