@@ -80,7 +80,7 @@ def audit(start: str, epsilon: float, n_models: int, seed: int = 0) -> ls.Report
     """Audit DP-SGD from the losses of final models at the canary."""
     _, _, x, y = images()
     training = {
-        "noise_multiplier": noise_multiplier(epsilon), "sample_rate": 1.0, "steps": STEPS, "clip": 1.0, "lr": 0.5,
+        "noise_multiplier": noise_multiplier(epsilon), "sample_rate": 1.0, "steps": STEPS, "clip": 1.0, "lr": 0.05,
     }  # fmt: skip
     network = {"random": random_start, "crafted": crafted_start}[start]
     return ls.audit(
@@ -103,7 +103,7 @@ def main() -> None:
     """Print the bounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", type=int, default=400)
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 2.0, 4.0, 8.0, 10.0])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[4.0, 10.0])
     arguments = parser.parse_args()
     print(f"{arguments.models:,} final models, their loss at a blank image; lower bounds of epsilon at 95 %")
     print("epsilon  initial weights  no assumption  whole curve   CPU s")
