@@ -9,16 +9,19 @@ is checked. A text fence right behind one that runs shows a part of what it prin
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
 import pydoc
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
@@ -27,6 +30,7 @@ import pandas as pd
 import pytest
 import typer
 from docs import gallery
+from matplotlib import pyplot as plt
 
 import leakscope as ls
 from leakscope.attacks import ATTACKS
@@ -288,6 +292,44 @@ def test_every_experiment_of_the_papers_has_a_picture_and_a_table() -> None:
     for name in (each.replace("/", "-") for each in PAPERS):
         assert f"](_static/papers/{name}.png)\n\n```{{include}} papers/{name}.md\n```" in text, name
         assert (ROOT / "docs" / "_static" / "papers" / f"{name}.png").is_file(), name
+
+
+FIGURES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", FIGURES, ids=lambda script: script.stem)
+def test_a_figure_of_the_gallery_is_on_its_page_with_a_title_a_text_and_few_lines(script: Path) -> None:
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown, listed = re.findall(r"minigallery:: (\S+)", page), re.findall(r"^gallery/\S+", page, re.MULTILINE)
+    assert any(fnmatch(f"examples/{script.name}", pattern) for pattern in shown)
+    assert any(fnmatch(f"gallery/{script.stem}", pattern) for pattern in listed)
+    text = script.read_text(encoding="utf-8")
+    title, rule, *described = (ast.get_docstring(ast.parse(text)) or "").splitlines()
+    assert rule == "=" * len(title)
+    assert "".join(described)
+    code = text.split('"""\n')[-1].splitlines()
+    assert len([line for line in code if line.strip() and not line.startswith(("import ", "from "))]) <= 12
+
+
+def test_the_gallery_has_many_figures() -> None:
+    assert len(FIGURES) >= 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", FIGURES, ids=lambda script: script.stem)
+def test_a_figure_of_the_gallery_is_drawn_without_a_warning(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    plt.close("all")
+    runpy.run_path(str(script))
+    (number,) = plt.get_fignums()
+    axes = plt.figure(number).axes[0]
+    written = [text.get_text() for text in (axes.xaxis.label, axes.yaxis.label, *axes.texts)]
+    assert any(written)
+    plt.close("all")
+    assert not list(tmp_path.iterdir())
 
 
 RUNS = ROOT / "docs" / "papers" / "runs"
