@@ -39,7 +39,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-autosummary_generate = False
+autosummary_generate = True  # a page in reference/objects for each object that a table of the reference names
 mathjax_path = "mathjax/tex-chtml.js"  # copied by serve_mathjax
 mathjax3_config = {"options": {"enableMenu": False}}
 html_theme = "pydata_sphinx_theme"
