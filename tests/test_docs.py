@@ -345,6 +345,7 @@ def test_the_gallery_has_many_figures() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("script", FIGURES, ids=lambda script: script.stem)
 def test_a_figure_of_the_gallery_is_drawn_without_a_warning(
     script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

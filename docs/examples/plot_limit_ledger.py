@@ -1,6 +1,6 @@
 """
-What is left of a budget after each release
-===========================================
+How much of a budget is used after each release
+===============================================
 
 Four statistics of the same people, one after another. What they tell together grows more slowly than the sum of their
 own limits; the dashed line is the budget, fixed before the first release.
@@ -15,7 +15,8 @@ from matplotlib import pyplot as plt
 import leakscope as ls
 from leakscope.noise.release_ledger import ReleaseLedger
 
-wages, names = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1)), ["mean", "quantiles", "second_moment", "sum"]
+names = ["mean", "quantiles", "second_moment", "sum"]
+wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))
 with TemporaryDirectory() as folder:
     ledger, spent = Path(folder) / "wages.ledger", []
     for name in names:
@@ -25,5 +26,4 @@ with TemporaryDirectory() as folder:
 plt.step(names, spent, "o-", where="mid", label="all releases so far")
 plt.axhline(6, color="black", linestyle="dashed", label="budget")
 plt.ylabel("accuracy above guessing, percentage points")
-plt.ylim(0, 7)
-plt.legend(loc="lower right")
+plt.legend()
