@@ -21,9 +21,10 @@ author = "The leakscope developers"
 copyright = "2026, the leakscope developers"
 release = version = installed_version("leakscope")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_design", "sphinx_gallery.gen_gallery"]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "plans", "results", "papers/*", "notebooks/*"]
+exclude_patterns = ["_build", "plans", "results", "papers/*", "notebooks/*", "examples"]
+exclude_patterns += ["gallery/index.rst", "gallery/*.ipynb"]  # gallery.md is the page; the notebooks are for download
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "dollarmath"]
 myst_dmath_allow_space = False  # "$2 and $3" is an amount of money
 myst_dmath_allow_digits = False
@@ -38,7 +39,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-autosummary_generate = False
+autosummary_generate = True  # a page in reference/objects for each object that a table of the reference names
 mathjax_path = "mathjax/tex-chtml.js"  # copied by serve_mathjax
 mathjax3_config = {"options": {"enableMenu": False}}
 html_theme = "pydata_sphinx_theme"
@@ -58,6 +59,23 @@ html_theme_options = {
 }
 html_sidebars = {"**": ["all-pages.html"]}
 
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the small models of the figures are fitted in this process
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("leakscope",),
+    "reference_url": {"leakscope": None},  # names in the code are links to the reference
+    "capture_repr": (),  # what is printed, and not what the last line returns
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "min_reported_time": 3600,
+    "show_memory": False,
+    "show_signature": False,
+    "image_srcset": ["2x"],
+    "thumbnail_size": (400, 300),
+}
+
 
 class CommandHelp(SphinxDirective):
     """What a command of leakscope says of itself: ``{command-help} bound dp``."""
@@ -72,6 +90,14 @@ class CommandHelp(SphinxDirective):
         said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
         said = said.replace("python -m leakscope.cli", "leakscope")
         return [nodes.literal_block(said, said, language="text")]
+
+
+def describe_figure(app: Sphinx, page: nodes.document) -> None:
+    """Give the figure of a page of the gallery the title of the page, for readers who do not see it."""
+    if app.env.docname.startswith("gallery/"):
+        (title,) = list(page.findall(nodes.title))[:1]
+        for figure in page.findall(lambda node: node.tagname == "imgsgnode"):
+            figure["alt"] = title.astext()
 
 
 def serve_mathjax(app: Sphinx, error: Exception | None) -> None:
@@ -92,7 +118,8 @@ def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any,
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, what is done to docstrings after numpydoc, and the copy of MathJax."""
+    """Register the directive, what is done to figures and to docstrings after numpydoc, and the copy of MathJax."""
     app.add_directive("command-help", CommandHelp)
+    app.connect("doctree-read", describe_figure)
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
     app.connect("build-finished", serve_mathjax)
