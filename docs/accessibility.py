@@ -2,8 +2,8 @@
 
 Pages are reports or pages of the built documentation. ``axe.min.js`` is in the package ``axe-core`` of npm (``npm pack
 axe-core``); it is no part of leakscope. Each page is opened in Chromium on a light and on a dark screen, 1,280 and 400
-pixels wide, with everything unfolded that is folded. A line is printed for each page, screen and rule that is broken; the
-exit code is 1 if there is one.
+pixels wide, with everything unfolded that is folded. A line is printed for each page, screen and rule that is broken;
+the exit code is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ addEventListener("load", function () {
   axe.run(document, {resultTypes: ["violations"]}).then(function (found) {
     const broken = found.violations.map(rule => ({
       id: rule.id, impact: rule.impact, help: rule.help,
-      nodes: rule.nodes.map(node => node.target.join(" ") + " | " + node.failureSummary.split("\\n").slice(1, 2).join(" "))
+      nodes: rule.nodes.map(node => node.target.join(" ") + " | " + node.failureSummary.split("\\n")[1])
     }));
     const result = document.createElement("pre");
     result.id = "axe-result";
@@ -71,7 +71,7 @@ class Broken:
 
 
 def with_axe(page: Path, axe: str) -> str:
-    """Return a copy of a page that checks itself: without its policy, which forbids other scripts, and with its links."""
+    """Return a copy of a page that checks itself: with its own links, without the policy that forbids other scripts."""
     text = POLICY.sub("", page.read_text(encoding="utf-8"))
     base = f'<base href="{html.escape(page.resolve().as_uri())}">'
     text = text.replace("<head>", f"<head>{base}", 1)
