@@ -185,9 +185,10 @@ def _threshold(ax: Axes, texts: Above, first: int, text: str) -> None:
 
 
 def _beside_chance(chance: Array) -> list[tuple[str, float]]:
-    """Left and right of the hill, at half its height."""
-    high = np.flatnonzero(chance >= 0.55 * chance.max())
-    return [("right", float(high[0]) - 1.0), ("left", float(high[-1]) + 1.0)]
+    """Left and right of the hill, at half its height; else at its foot, or at the end of the axis."""
+    high, all_of_it = (np.flatnonzero(chance >= part * chance.max()) for part in (0.55, 0.01))
+    sides = [("right", float(high[0]) - 1.0), ("left", float(high[-1]) + 1.0)]
+    return [*sides, ("right", float(all_of_it[0])), ("left", 0.0)]
 
 
 def _games_axis(ax: Axes, n_games: int, unit: str) -> None:

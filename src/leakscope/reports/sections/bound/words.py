@@ -214,7 +214,7 @@ def theorem(result: BoundResult) -> Markup:
     source = say("({source})", source=cited(used.source)) if used.source else Markup("")
     title = "" if used.title == result.about.bound else capital(used.title)  # a short name says nothing
     summary = used.summary
-    if not title and result.about.bound in WHAT:
+    if used.title == result.about.bound and used.title in WHAT:
         summary = WHAT[result.about.bound].format(unit=result.unit, units=result.units)
     summary = capital(summary.removesuffix("."))
     first, second = (title, summary) if title else (summary, "")
