@@ -24,9 +24,9 @@ WIDTHS = (1280, 400)
 HEIGHT = 1600
 NARROWEST = 500  # a window of Chromium: a narrower page is in a frame
 BUDGET = 30_000  # milliseconds of the page's own clock
-# run in the window of the page; the result replaces it
+# run in the window of the page, after its own scripts; the result replaces it
 RUN = """
-addEventListener("load", function () {
+addEventListener("load", () => setTimeout(function () {
   for (const closed of document.querySelectorAll("details")) closed.open = true;
   axe.run(document, {resultTypes: ["violations"]}).then(function (found) {
     const broken = found.violations.map(rule => ({
@@ -38,7 +38,7 @@ addEventListener("load", function () {
     result.textContent = JSON.stringify({broken: broken, width: innerWidth});
     top.document.documentElement.replaceChildren(result);
   });
-});
+}, 500));
 """
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 RESULT = re.compile(r'<pre id="axe-result">(.*?)</pre>', re.DOTALL)

@@ -84,6 +84,28 @@ def serve_mathjax(app: Sphinx, error: Exception | None) -> None:
         shutil.copy2(source / "tex-chtml.js", target)
 
 
+def mended(text: str) -> str:
+    """Give names to what the theme and pandas leave without one, for readers who hear a page.
+
+    The fold of a menu has no text, the name of the button of the search is not the text that is seen, and the first
+    cell of the head of a table of pandas is empty.
+    """
+    text = text.replace('title="Search" aria-label="Search"', 'title="Search"')
+    text = text.replace(
+        '<summary><span class="toctree-toggle"', '<summary aria-label="Pages below"><span class="toctree-toggle"'
+    )
+    return re.sub(r"<th></th>", "<td></td>", text)
+
+
+def mend_pages(app: Sphinx, error: Exception | None) -> None:
+    """Mend every page that was built."""
+    if error is None and app.builder.format == "html":
+        for page in app.outdir.rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            if mended(text) != text:
+                page.write_text(mended(text), encoding="utf-8")
+
+
 def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Bars outside of literals and examples are absolute values, not substitutions of reStructuredText."""
     for number, line in enumerate(lines):
@@ -96,3 +118,4 @@ def setup(app: Sphinx) -> None:
     app.add_directive("command-help", CommandHelp)
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
     app.connect("build-finished", serve_mathjax)
+    app.connect("build-finished", mend_pages)
