@@ -28,7 +28,7 @@ EXPERIMENT = {
     "name": "paper/figure", "title": "A title", "scale": "quick", "run": "1,000 games.", "reason": "", "setting": "",
     "settings": [], "claims": [CLAIM],
 }  # fmt: skip
-DRAWN = b'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>'
+DRAWN = b'<svg xmlns="http://www.w3.org/2000/svg" width="900" height="300"></svg>'
 
 
 def reproduced(*names: str) -> str:
@@ -104,6 +104,33 @@ def test_has_one_title_which_is_also_that_of_the_window(texts, name):
     page = Page(texts[name])
     assert len(page.all("h1")) == 1
     assert page.text("h1") == page.text("title")[:1]
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2: (L1 + 0.05)/(L2 + 0.05), of relative luminances."""
+
+    def luminance(colour: str) -> float:
+        digits = colour.removeprefix("#")
+        if len(digits) == 3:
+            digits = "".join(2 * digit for digit in digits)
+        parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_contrast_of_every_text_is_that_of_wcag_in_both_colours(texts):
+    """Texts of charts too, which axe does not look at: they have these colours alone."""
+    assert contrast("#000", "#ffffff") == pytest.approx(21.0)
+    schemes = re.findall(r":root \{ (--ink: [^}]+) \}", texts["bound"])
+    assert len(schemes) == 2
+    for scheme in schemes:
+        colours = dict(re.findall(r"--(\w+): (#\w+);", scheme))
+        for ink in ("ink", "mute", "attack", "claim"):
+            for ground in ("paper", "wash"):
+                assert contrast(colours[ink], colours[ground]) >= 4.5
 
 
 @every_page
