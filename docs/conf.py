@@ -85,16 +85,15 @@ def serve_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 
 def mended(text: str) -> str:
-    """Give names to what the theme and pandas leave without one, for readers who hear a page.
+    """Mend what the theme, MathJax and pandas leave out, for readers who hear a page or use no mouse.
 
-    The fold of a menu has no text, the name of the button of the search is not the text that is seen, and the first
-    cell of the head of a table of pandas is empty.
+    The fold of a menu has no text, the first cell of the head of a table of pandas is empty, and a formula that is
+    wider than the screen could not be scrolled by keys.
     """
-    text = text.replace('title="Search" aria-label="Search"', 'title="Search"')
-    text = text.replace(
-        '<summary><span class="toctree-toggle"', '<summary aria-label="Pages below"><span class="toctree-toggle"'
-    )
-    return re.sub(r"<th></th>", "<td></td>", text)
+    named = '<summary aria-label="Pages below"><span class="toctree-toggle"'
+    text = text.replace('<summary><span class="toctree-toggle"', named)
+    text = text.replace('<div class="math notranslate', '<div tabindex="0" class="math notranslate')
+    return text.replace("<th></th>", "<td></td>")
 
 
 def mend_pages(app: Sphinx, error: Exception | None) -> None:

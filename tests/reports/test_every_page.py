@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import leakscope as ls
+from leakscope.core.claims import Claim
+from leakscope.core.tradeoff import Gaussian
 from leakscope.plans.bounds import BOUND_PLANS
+from leakscope.reports import Verdict
 from leakscope.reports.comparison import compare
 from leakscope.reports.render.claims import claims_page
-from leakscope.reports.sections.audit import claims
+from leakscope.reports.sections.audit import claims, notes
 from leakscope.reports.sections.audit.advice import advice
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.bound.words import WHAT as BOUND_WORDS
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
-from tests.reports.made import made
+from tests.reports.made import made, spread
 from tests.reports.page_reading import Page
 
 CLAIM = {
@@ -241,6 +246,37 @@ def test_what_can_be_done_follows_from_what_was_found():
     assert "a simpler model" in said(made())
     assert "Train more models" in said(samples.tiny())
     assert "Train at least" in said(samples.few_models())
+
+
+def test_a_curve_above_a_ceiling_that_no_test_refutes_is_explained():
+    """Where the verdict is "not refuted", a curve in the hatched region would contradict it without a word."""
+    refuted = [verdict for result in results(samples.two_models()) for verdict in result.verdicts]
+    assert {verdict.word for verdict in refuted} == {"refuted", "not_refuted"}
+    said = notes.curves_intro(results(samples.two_models())).striptags()
+    inside = [result for result in results(samples.two_models()) if result.verdicts[0].word == "not_refuted"]
+    (result,) = inside
+    best = next(curve for curve in result.curves if curve.name == result.best)
+    (ceiling,) = result.ceilings
+    rates = np.geomspace(10 / best.n_nonmember, 1.0, 200)
+    enters = bool((np.asarray(best.tradeoff.tpr(rates)) > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any())
+    assert ("That may be chance: the test does not refute the claim." in said) == enters
+    low = replace(ceiling, tradeoff=Gaussian(0.01))
+    below = replace(result, curves=[low if curve is ceiling else curve for curve in result.curves])
+    sentence = f"The curve of {result.attack_title(result.best)} enters it. That may be chance"
+    assert sentence in notes.curves_intro([below]).striptags()
+    high = replace(ceiling, tradeoff=Gaussian(9.0))
+    above = replace(result, curves=[high if curve is ceiling else curve for curve in result.curves])
+    assert "may be chance" not in notes.curves_intro([above]).striptags()
+
+
+def test_a_claim_about_every_record_that_stands_although_one_is_above_it_says_why():
+    verdict = Verdict(Claim("eta", 0.05), "not_refuted", "eta", 0.05, 0.0, confidence=0.999)
+    (line,) = claims.lines(results(made(won=spread(64, w32=99, w64=1), verdict=verdict)))
+    assert "the most exposed record is above the claim (at least" in line.reason
+    assert "more models may decide it" in line.reason
+    kept = Verdict(Claim("eta", 0.49), "not_refuted", "eta", 0.49, 0.0, confidence=0.999)
+    (line,) = claims.lines(results(made(won=spread(64, w32=99, w64=1), verdict=kept)))
+    assert "above the claim" not in line.reason
 
 
 def test_the_author_is_on_the_page_without_a_policy_too():

@@ -11,7 +11,7 @@ from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.words import chosen
-from leakscope.reports.sections.words import say
+from leakscope.reports.sections.words import listed, say
 
 INFERRED = ("almost_perfect", "high", "clear")  # headlines of models that should change
 HARDLY = ("little", "little_untested", "no_leak", "ranking_only")
@@ -20,9 +20,9 @@ UNDECIDED = ("too_few", "nothing_played")
 ONE_SOURCE = "First draw members and others from one source: until then the numbers are not about the model."
 REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
 CHANGE = (
-    "Keep {it} from anybody who may not see the data, or change {it}: a simpler model (shallower trees, larger leaves, "
-    "stronger regularisation, fewer epochs) most often reveals less. That has no guarantee, so audit the new model. "
-    "Training with noise, by DP-SGD, has one."
+    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model (shallower trees, larger "
+    "leaves, stronger regularisation, fewer epochs) most often reveals less. That has no guarantee, so audit the new "
+    "model. Training with noise, by DP-SGD, has one."
 )
 LOOK = (
     "Look at the {units} that are exposed: unusual and mislabelled ones come first. If they are left out, others may "
@@ -64,10 +64,10 @@ def advice(results: Sequence[Result]) -> list[Markup]:
         sentences.append(say(ONE_SOURCE))
     if any(verdict.word == "refuted" for result in results for verdict in result.verdicts):
         sentences.append(say(REFUTED))
-    if headlines.intersection(INFERRED):
-        leaky = [choice for choice in choices if choice.headline in INFERRED]
-        named = it if len(leaky) == len(results) else "the models that reveal much"
-        sentences.append(say(CHANGE, it=named))
+    leaky = [result for result, choice in zip(results, choices, strict=True) if choice.headline in INFERRED]
+    if leaky:
+        who = it if len(results) == 1 else listed(result.title for result in leaky)
+        sentences.append(say(CHANGE, who=who, them="it" if len(leaky) == 1 else "them"))
     if any(result.n_exposed for result in results):
         sentences.append(say(LOOK, units=units))
     if "planted" in headlines:

@@ -53,9 +53,7 @@ OTHERS = (
     "An attack says nothing new if another one is right more often and finds more of the members at each of the rates "
     "of false alarms. All findings have its numbers."
 )
-ENTERED = (
-    "The curve of {attack} enters it, but its interval does not stay in it: that may be chance, and refutes nothing."
-)
+ENTERED = "The curve of {attack}{on} enters it. That may be chance: the test does not refute the claim."
 STRIPS = (
     "Each tick is one of the {models} models and its probability for the true label: "
     '<span class="at">above the line</span> when the {unit} was in its training data, <b>below</b> when it '
@@ -100,10 +98,12 @@ def curves_intro(results: Sequence[Result]) -> Markup:
     ]
     if not any(first):
         return say("The fraction of members that each attack finds, at every rate of false alarms.")
-    return joined([*first, *(_inside(result) for result in results), *(_entered(result) for result in results)])
+    return joined(
+        [*first, *(_inside(result) for result in results), *(_entered(result, len(results) == 1) for result in results)]
+    )
 
 
-def _entered(result: Result) -> Markup:
+def _entered(result: Result, alone: bool) -> Markup:
     """Say what it means that a curve is above a ceiling which no test refutes."""
     if not result.verdicts or any(verdict.word == "refuted" for verdict in result.verdicts):
         return Markup("")
@@ -114,7 +114,8 @@ def _entered(result: Result) -> Markup:
         rates = np.geomspace(LEAST_ALARMS / curve.n_nonmember, 1.0, 200)
         found = np.asarray(curve.tradeoff.tpr(rates))
         if any((found > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any() for ceiling in ceilings):
-            return say(ENTERED, attack=result.attack_title(curve.name))
+            on = "" if alone else f" on {result.title}"
+            return say(ENTERED, attack=result.attack_title(curve.name), on=on)
     return Markup("")
 
 
