@@ -110,6 +110,27 @@ def serve_mathjax(app: Sphinx, error: Exception | None) -> None:
         shutil.copy2(source / "tex-chtml.js", target)
 
 
+def mended(text: str) -> str:
+    """Mend what the theme, MathJax and pandas leave out, for readers who hear a page or use no mouse.
+
+    The fold of a menu has no text, the first cell of the head of a table of pandas is empty, and a formula that is
+    wider than the screen could not be scrolled by keys.
+    """
+    named = '<summary aria-label="Pages below"><span class="toctree-toggle"'
+    text = text.replace('<summary><span class="toctree-toggle"', named)
+    text = text.replace('<div class="math notranslate', '<div tabindex="0" class="math notranslate')
+    return text.replace("<th></th>", "<td></td>")
+
+
+def mend_pages(app: Sphinx, error: Exception | None) -> None:
+    """Mend every page that was built."""
+    if error is None and app.builder.format == "html":
+        for page in app.outdir.rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            if mended(text) != text:
+                page.write_text(mended(text), encoding="utf-8")
+
+
 def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Bars outside of literals and examples are absolute values, not substitutions of reStructuredText."""
     for number, line in enumerate(lines):
@@ -123,3 +144,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", describe_figure)
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
     app.connect("build-finished", serve_mathjax)
+    app.connect("build-finished", mend_pages)

@@ -276,8 +276,11 @@ class TestComparison:
         assert (tmp_path / "page.html").read_text(encoding="utf-8") == text == self.comparison.to_html()
         page = Page(text)
         assert self.comparison.headline in page.whole
-        assert (len(page.all("svg")), len(page.all("script"))) == (1, 1)
-        assert len(page.all("tr")) == len(self.comparison.rows) + 2  # two heads
+        assert (len(page.all("svg")), len(page.all("script"))) == (2, 1)  # accuracies from 50 to 100, and the curves
+        heads = page.text("h2")
+        assert heads[:3] == ["Summary", "The strongest attack on each", "At each rate of false alarms"]
+        assert heads[3:] == ["Numbers that differ", "Numbers without a shown difference"]
+        assert len(page.all("details")) == 2
         assert LEAKS.digest() in page.whole
         assert "leakscope compare" in page.whole
 
@@ -305,8 +308,10 @@ class TestComparison:
         modes = [(tmp_path / name).stat().st_mode & 0o077 for name in ("owner.html", "public.html")]
         assert modes[0] == 0
         assert modes[1] & 0o044
-        (exposed,) = [row for row in self.comparison.rows if row["quantity"] == "most_exposed"]
-        assert exposed["first"] in self.comparison.to_html()
+        (worst,) = [finding for finding in LEAKS.findings if finding.quantity == "most_exposed"]
+        won = f"{worst.detail['won']:.0f} of {worst.detail['games']:.0f} games"
+        assert won in Page(self.comparison.to_html()).whole
+        assert " games" not in Page(published).whole
         bare = compare(LEAKS.without_records(), TIGHT.without_records())
         (hidden,) = [row for row in bare.rows if row["quantity"] == "most_exposed"]
         assert hidden["first"] == hidden["second"] == "-"

@@ -7,6 +7,7 @@ from matplotlib.colors import to_hex
 
 from leakscope.reports.charts.canvas import ATTACK, MUTE
 from leakscope.reports.charts.dots import Row, dots, dots_size
+from leakscope.reports.charts.labels import text_width
 
 ROWS = (
     Row("gap", 51.6, "51.6"),
@@ -35,20 +36,21 @@ def markers(axes: Any) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(
-    ("rows", "claim", "end"),
-    [
-        (ROWS, None, 60),
-        ((*ROWS, Row("RMIA", 61.0, "61.0")), None, 75),
-        ((*ROWS, EXPOSED), None, 100),
-        (ROWS, 70.0, 75),
-        (ROWS, 95.0, 100),
-        ((Row("loss", 52.0, "52.0", low=49.0, high=60.5),), None, 75),
-    ],
+    ("rows", "claim", "baseline"),
+    [(ROWS, None, 50.0), ((*ROWS, EXPOSED), None, 50.0), (ROWS, 70.0, 50.0), (ROWS, 95.0, 80.0)],
 )
-def test_axis_is_the_narrowest_that_holds_every_row_and_the_claim(rows, claim, end):
-    axes = dots(rows, claim, ax=dots_size(len(rows)).axes())
-    assert axes.get_xlim() == (50, end)
-    assert str(end) in texts(axes)
+def test_the_axis_goes_from_the_baseline_to_100_whatever_is_drawn(rows, claim, baseline):
+    axes = dots(rows, claim, ax=dots_size(len(rows)).axes(), baseline=baseline)
+    assert axes.get_xlim() == (baseline, 100)
+    assert {f"{baseline:g}", "100", "baseline accuracy", "always right"} <= set(texts(axes))
+
+
+def test_names_and_values_do_not_touch():
+    axes = dots((Row("most exposed person", 61.4, "≤ 61.4", "bound"),), ax=dots_size(1).axes())
+    name, value = (texts(axes)[text] for text in ("most exposed person", "≤ 61.4"))
+    end_of_name = name.get_position()[0] + text_width(name.get_text(), 13, bold=True)
+    start_of_value = value.get_position()[0] - text_width(value.get_text(), 13, bold=True)
+    assert end_of_name + 3 <= start_of_value
 
 
 def test_a_dot_a_row_with_name_and_value_and_none_without_a_value():
@@ -70,7 +72,7 @@ def test_claim_is_a_vertical_with_its_forbidden_side_tinted():
     axes = dots(ROWS, 55.0, ax=dots_size(3).axes())
     assert any(tuple(line.get_xdata()) == (55.0, 55.0) for line in lines(axes))
     (tint,) = patches(axes)
-    assert (tint.get_x(), tint.get_x() + tint.get_width()) == (55.0, 60.0)
+    assert (tint.get_x(), tint.get_x() + tint.get_width()) == (55.0, 100.0)
 
 
 def test_a_value_below_guessing_stays_on_the_axis():

@@ -63,15 +63,17 @@ def test_headings_go_in_order_and_landmarks_are_there(pages):
 
 def test_sections_stand_in_the_order_of_the_design(pages):
     found = re.findall(r'<h2 id="(s-\w+)"', pages["two_models"])
-    assert found == ["s-models", "s-sum", "s-claims", "s-roc", "s-rec", "s-find", "s-how"]
+    assert found == ["s-models", "s-sum", "s-claims", "s-advice", "s-roc", "s-rec", "s-find", "s-how"]
     assert re.findall(r'<h2 id="(s-\w+)"', pages["one_model_no_claim"]) == [
         "s-sum",
+        "s-advice",
         "s-roc",
         "s-find",
         "s-how",
     ]
     assert re.findall(r'<h2 id="(s-\w+)"', pages["tiny"]) == [
         "s-sum",
+        "s-advice",
         "s-find",
         "s-how",
     ]  # too few for a curve

@@ -14,6 +14,7 @@ from leakscope.reports.comparison import compare
 from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_protected, samples
 from tests.reports.abouts import changed
+from tests.reports.test_every_page import reproduced
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUIET = (
@@ -127,6 +128,19 @@ def test_a_comparison_fits_a_phone(chromium, tmp_path, pair):
     seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
     assert [int(client) for _, client, *_ in seen] == list(WIDTHS)
     assert all(int(scroll) <= int(client) and int(scripts) == 1 for scroll, client, scripts, _ in seen)
+
+
+@pytest.mark.parametrize("names", [["paper/figure"], ["paper/figure", "paper/table"]], ids=["one", "several"])
+def test_the_page_of_papers_fits_a_phone(chromium, tmp_path, names):
+    """A figure that is wider than a phone scrolls in itself."""
+    (tmp_path / "page.html").write_text(reproduced(*names), encoding="utf-8")
+    frames = "".join(FRAME.format(width=width) for width in WIDTHS)
+    (tmp_path / "probe.html").write_text(PROBE.format(frames=frames), encoding="utf-8")
+    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
+    assert console(finished) == []
+    seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
+    assert [int(client) for _, client, *_ in seen] == list(WIDTHS)
+    assert all(int(scroll) <= int(client) for scroll, client, *_ in seen)
 
 
 OVERPRINTED = """<!doctype html><meta charset="utf-8"><title>probe</title><script>

@@ -174,7 +174,10 @@ def test_the_theorem_with_what_is_known_of_it():
         == "A theorem (Dong 2022, eq. 6). It holds."
     )
     assert said(summary="it holds.") == "It holds."
-    assert said(title="dp", source="dong2022, eq. 6", summary="it holds.") == "It holds (Dong 2022, eq. 6)."
+    of_a_command = said(title="dp", source="dong2022, eq. 6", summary="Ceilings, or the epsilon that keeps a limit.")
+    assert of_a_command == (
+        "The ceiling follows from ε and δ alone: it holds for any data and any attacker (Dong 2022, eq. 6)."
+    )
     assert said() == ""
 
 

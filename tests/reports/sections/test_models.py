@@ -9,12 +9,12 @@ import pytest
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Report
-from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.quality import quality_point, tradeoff
 from leakscope.reports.render.html import page
 from leakscope.reports.sections.audit import decisions, models
 from leakscope.reports.sections.audit.document import document
 from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.page_reading import Page
@@ -233,12 +233,12 @@ def test_variants_are_labelled_by_their_values():
     assert (section.content or {})["panels"][1].caption == "Next to each dot: max_depth and leaf."
 
 
-def test_the_axes_of_several_models_are_the_same():
-    """The forest reaches 88 of 100, the others hardly more than 50: alone, their axis would end at 60."""
-    (section,) = [section for section in document(samples.judged()).sections if section.name == "summary"]
-    reaches = [release["figure"].subject[1] for release in (section.content or {})["releases"]]
-    assert len(set(reaches)) == 1
-    assert reaches[0] == max(result.reach for result in results(samples.judged())) > 0.75
-    row = Row("LiRA", 52.0, "52", "best")
-    assert dots([row], ax=dots_size(1).axes(), reach=100 * reaches[0]).get_xlim() == (50, 100)
-    assert dots([row], ax=dots_size(1).axes()).get_xlim() == (50, 60)
+def test_the_page_of_several_models_begins_with_what_may_be_released():
+    (section,) = [section for section in document(samples.judged()).sections if section.name == "models"]
+    lede = (section.content or {})["lede"].striptags()
+    assert lede == "Of 3 models, 1 may be released, 1 is for a person to decide and 1 is not to be released."
+    plain = replace(samples.judged(), about=changed(samples.judged().about, decisions=[]))
+    lede = models.lede(results(plain)).striptags()
+    low, high = (shown(result.accuracy).value for result in models.ordered(results(plain))[:: len(results(plain)) - 1])
+    assert lede.startswith(f"The strongest attack is right in {low} of 100 cases against ")
+    assert f"in {high} of 100 against Random forest" in lede

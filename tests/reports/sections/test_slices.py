@@ -43,7 +43,6 @@ def test_the_rows_of_a_column(report) -> None:
         (False, False, True), (True, True, False), (False, False, False),
     ]  # fmt: skip
     assert age.rows[0].level == f"18.125 to {np.sort(AGE)[60]:.6g}"
-    assert town.largest == age.largest == max(row.accuracy.high or 0 for row in [*town.rows, *age.rows])
 
 
 def test_the_text(report) -> None:

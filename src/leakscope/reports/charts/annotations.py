@@ -31,7 +31,9 @@ class Annotations:
     def __init__(self, curves: Curves, occupied: Sequence[Box] = ()) -> None:
         self.curves, self.ax = curves, curves.ax
         self.panel = panel_size(curves.ax)
-        self.occupied = list(occupied)
+        width, height = self.panel
+        ticks = [Box(-24, height / 2, 40, height + 20), Box(width / 2, -14, width + 40, 20)]
+        self.occupied = [*ticks, *occupied]
 
     def limit(self, n_games: int) -> None:
         """Draw a vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
@@ -42,9 +44,18 @@ class Annotations:
         bottom = 0.0 if at < self.panel[0] / 2 else 0.5  # the lower right corner is the inset's
         self.ax.axvline(FALSE_ALARMS / n_games, bottom, color=MUTE, linewidth=0.7, linestyle=(0, (1, 2)))
         text, x = f"under {FALSE_ALARMS} false alarms", at - 5 if at > 16 else at + 12
-        low, length = 10 + bottom * self.panel[1], text_width(text, 11)
+        length = text_width(text, 11)
+        low = self._clear_height(x - 4, length, 10 + bottom * self.panel[1])
         write(self.ax, (x, low), text, size=11, color=MUTE, rotation=90)
         self.occupied += [Box(x - 4, low + length / 2, 12, length), Box(at, self.panel[1] / 2, 1, self.panel[1])]
+
+    def _clear_height(self, x: float, length: float, least: float) -> float:
+        """Return the lowest place of an upright text where it covers no curve; the lowest of all if there is none."""
+        curves = self._field(self.curves.paths.values())
+        for low in np.arange(least, self.panel[1] - length - 4, 6.0):
+            if curves.at(Box(x, low + length / 2, 12, length).points()).min() >= 3:
+                return float(low)
+        return least
 
     def values(self, line: Line, fprs: Iterable[float]) -> None:
         """Dots on a curve at these false-positive rates, with the members found there."""
@@ -93,6 +104,12 @@ class Annotations:
         self.occupied += [box for _, _, box in placed]
         return True
 
+    def is_clear(self, box: Box) -> bool:
+        """Tell whether a box would cover no curve, no interval and no text; that of guessing may pass through it."""
+        paths = [path for line, path in self.curves.paths.items() if line.role != "guessing"]
+        covered = self._field([*paths, *(taken.points() for taken in self.occupied), *self._bands()])
+        return bool(covered.at(box.points()).min() >= 1)
+
     def ordered_list(self, fprs: Iterable[float], found: str = "members found") -> None:
         """Write the names in the order of their values, in the lower right corner."""
         named = [line for line in self.curves.paths if not line.vacuous]
@@ -105,9 +122,32 @@ class Annotations:
         rows += [(f"{fraction} {line.label}", line.color, line.weight) for fraction, line in shown]
         if len(named) > _LONGEST_LIST:
             rows.append((f"and {len(named) - _LONGEST_LIST} more", MUTE, 400))
-        left = self.panel[0] - 4 - max(text_width(text, SMALL, weight > 400) for text, _, weight in rows)
+        width = max(text_width(text, SMALL, weight > 400) for text, _, weight in rows)
+        left, low = self._clear_corner(width, 14.0 * len(rows))
         for place, (text, color, weight) in enumerate(reversed(rows)):
-            write(self.ax, (left, 10 + 14 * place), text, size=SMALL, color=color, weight=weight)
+            write(self.ax, (left, low + 14 * place), text, size=SMALL, color=color, weight=weight)
+
+    def _clear_corner(self, width: float, height: float) -> tuple[float, float]:
+        """Return the lower left corner of a list where it covers least: lower right, else upper left."""
+        across, up = self.panel
+        corners = [(across - 4 - width, 10.0), (16.0, up - height - 4)]
+        taken = self._field([*self.curves.paths.values(), *(box.points() for box in self.occupied), *self._bands()])
+
+        def covered(corner: tuple[float, float]) -> bool:
+            left, low = corner
+            return bool((taken.at(Box(left + width / 2, low + height / 2, width, height).points()) < 3).any())
+
+        return next((corner for corner in corners if not covered(corner)), corners[0])
+
+    def _bands(self) -> list[Path]:
+        """Return the ends of the intervals that are drawn, in pixels of the panel."""
+        places = []
+        for line in self.curves.lines:
+            if line.role == "best" and line.point is None and len(line.band[0]):
+                at, low, high = (np.asarray(end, dtype=float) for end in line.band)
+                ends = [(fpr, tpr) for end in (low, high) for fpr, tpr in zip(at, end, strict=True)]
+                places.append(np.array([self.curves.place(*end) for end in ends]))
+        return places
 
     def _around(self, at: tuple[float, float], text: str, size: float, color: str, weight: int = 400) -> None:
         """Write next to a dot; without a free place the dot stays without its text."""

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from leakscope.reports.charts.canvas import DASHED
 from leakscope.reports.charts.curves import Line
+from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.figures import inline
 from leakscope.reports.charts.lines import Chart, curve_chart
 from leakscope.reports.charts.roc import ROC, on_axes
@@ -17,6 +18,7 @@ from leakscope.reports.comparison import Comparison
 from leakscope.reports.numbers import percent
 from leakscope.reports.sections.comparison import Standing, verdict
 from leakscope.reports.sections.curves import RATES
+from leakscope.reports.sections.quantities import shown
 
 
 def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -55,6 +57,29 @@ def figure(comparison: Comparison, prefix: str) -> Markup:
     title = "Members found (TPR) against false alarms (FPR), logarithmic axes"
     read = [f"{line.label} {line.tpr_text(RATES[0])}" for line in drawn.lines if line.role != "guessing"]
     return inline(axes, prefix, title, f"At {percent(RATES[0])} false alarms: {', '.join(read)}.")
+
+
+def dots_figure(comparison: Comparison, prefix: str) -> Markup:
+    """Draw the two accuracies on one axis, from the baseline to 100; nothing where they are not such numbers."""
+    judged = verdict(comparison)
+    standings = [judged.first, judged.second]
+    priors = {standing.prior for standing in standings}
+    if len(priors) != 1 or any(standing.why or standing.kind == "gain" for standing in standings):
+        return Markup("")
+    prior = priors.pop() or 0.5
+    rows = []
+    for place, standing in enumerate(standings):
+        finding = standing.finding
+        if finding is None or finding.value is None:
+            return Markup("")
+        value, low, high = (None if end is None else 100 * end for end in (finding.value, finding.low, finding.high))
+        if standing.kind == "ceiling":
+            rows.append(Row(standing.name, value, f"≤ {shown(finding).value}", "ceiling"))
+        else:
+            rows.append(Row(standing.name, value, shown(finding).value, "attack" if place else "best", low, high))
+    axes = dots(rows, ax=dots_size(len(rows)).axes(), baseline=100 * max(prior, 1 - prior))
+    title = "Cases of 100 in which the strongest attack on each is right, from the baseline to 100"
+    return inline(axes, prefix, title, "; ".join(f"{row.name} {row.text}" for row in rows))
 
 
 def _chart(standings: Sequence[Standing]) -> Chart:

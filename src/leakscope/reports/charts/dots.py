@@ -26,6 +26,7 @@ from leakscope.reports.numbers import near
 
 COLORS = {"attack": MUTE, "best": ATTACK, "exposed": INK, "ceiling": CLAIM, "bound": CLAIM}
 _ROW = 24.0
+_NAMES = 198.0  # left of the axis: the longest name and its value
 TICKS = 6  # labels of the scale, both ends included
 
 
@@ -57,7 +58,7 @@ class Row:
 
 def dots_size(n_rows: int) -> Size:
     """Return the size of a dot plot of so many rows."""
-    return Size(440, _ROW * n_rows + 56, 186, 20, 44, 4)
+    return Size(440, _ROW * n_rows + 56, _NAMES, 20, 44, 4)
 
 
 def dots(
@@ -65,7 +66,6 @@ def dots(
     claim: float | None = None,
     ax: Axes | None = None,
     baseline: float = 50.0,
-    reach: float = 0.0,
 ) -> Axes:
     """How often each attack is right, of 100 cases: one row an attack, then the most exposed record.
 
@@ -79,29 +79,24 @@ def dots(
         Without it a new figure of pyplot.
     baseline : float
         Cases of 100 in which a guess that looks at nothing is right: where axis and lines start.
-    reach : float
-        Of 100: the axis holds it, too.
 
     Returns
     -------
     Axes
-        From the baseline over a fifth or half of the way to 100, or all of it, whichever holds all rows: from 50 to
-        60, 75 or 100.
+        From the baseline to 100, so that two charts can be compared.
 
     Examples
     --------
     >>> axes = dots([Row("LiRA", 57.9, "57.9", "best")], ax=dots_size(1).axes())
     >>> tuple(map(float, axes.get_xlim()))
-    (50.0, 60.0)
+    (50.0, 100.0)
     """
     ax = dots_size(len(rows)).shown() if ax is None else ax
-    shown = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
-    end = end_of_axis(max([*shown, claim or 0.0, reach]), baseline)
-    ax.set(xlim=(baseline, end), ylim=(-len(rows) + 0.5, 0.5))
+    ax.set(xlim=(baseline, 100.0), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())
-    cases_of_100(ax, baseline, end)
+    cases_of_100(ax, baseline)
     if claim is not None:
-        ax.axvspan(min(claim, end), end, facecolor=CLAIM, alpha=0.07, linewidth=0)
+        ax.axvspan(claim, 100.0, facecolor=CLAIM, alpha=0.07, linewidth=0)
         ax.axvline(claim, color=CLAIM, linewidth=1.7, linestyle=DASHED)
     for place, row in enumerate(rows):
         _row(ax, row, place, len(rows), baseline)
@@ -118,7 +113,7 @@ def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
     weight = 700 if first else 400
     _, height = panel_size(ax)
     base = height * (1 - (place + 0.5) / n_rows) - 4.5
-    write(ax, (-186, base), shorten(row.name), size=13, color=ink, weight=weight)
+    write(ax, (-_NAMES, base), shorten(row.name), size=13, color=ink, weight=weight)
     write(ax, (-12, base), row.text, size=13, color=ink, weight=weight, align="right")
     high = row.value if row.high is None else row.high
     if row.low is not None and high is not None:
@@ -142,19 +137,13 @@ def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
     )
 
 
-def end_of_axis(largest: float, baseline: float) -> float:
-    """Return the end of an axis from the baseline: a fifth or half of the way to 100, or 100, beyond all values."""
-    ends = [baseline + part * (100 - baseline) for part in (0.2, 0.5, 1.0)]
-    return next((end for end in ends if largest <= end), 100.0)
-
-
-def cases_of_100(ax: Axes, baseline: float, end: float) -> None:
+def cases_of_100(ax: Axes, baseline: float) -> None:
     """Draw the scale of the dot plot, with a hairline at every label."""
     width, _ = panel_size(ax)
     for step in range(TICKS):
         part = step / (TICKS - 1)
-        tick = baseline + part * (end - baseline)
+        tick = baseline + part * (100 - baseline)
         ax.axvline(tick, color=RULE if step else INK, linewidth=1, linestyle="solid" if step else DOTTED)
         write(ax, (part * width, -16), near(tick, 1).removesuffix(".0"), color=MUTE, align="center")
     write(ax, (-8, -33), "baseline accuracy", color=MUTE)
-    write(ax, (width + 12, -33), "always right" if end == 100 else "cases of 100", color=MUTE, align="right")
+    write(ax, (width + 12, -33), "always right", color=MUTE, align="right")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +16,9 @@ from leakscope.reports.charts import svg
 from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.guesses import guesses, guesses_of, guesses_size
 from leakscope.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, marked, spread
-from leakscope.reports.charts.lines import curve_chart
+from leakscope.reports.charts.lines import Chart, chart, curve_chart
 from leakscope.reports.charts.quality import QUALITY, quality_point, tradeoff
-from leakscope.reports.charts.roc import GAIN, ROC, gain, on_axes, roc
+from leakscope.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes, roc
 from leakscope.reports.charts.slices import Bar, slices, slices_size
 from leakscope.reports.numbers import count, digits, near, percent, percent_at_most, settled
 from leakscope.reports.phrases import RELEASES, WITHOUT, place, plural, row_word, title
@@ -80,10 +81,18 @@ def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
 
 def roc_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     """Draw attacks and ceilings on logarithmic axes."""
-    axes = roc(report, ROC.axes(), _release(result))
+    axes = on_axes(_telling(chart(report, _release(result)), result), ROC.axes())
     found = words_of(result).found if isinstance(result, ProtectedResult) else "members found"
     title = _titled(result, f"{found} (TPR) against false alarms (FPR), logarithmic axes")
     return inline(axes, prefix, title, _rates(result))
+
+
+def _telling(drawn: Chart, result: Drawn) -> Chart:
+    """Leave out the attacks on an audited release that say nothing new."""
+    if not isinstance(result, Result):
+        return drawn
+    named = {result.attack_title(name) for name in result.telling}
+    return replace(drawn, lines=[line for line in drawn.lines if line.role != "attack" or line.label in named])
 
 
 def curve_figure(curve: Curve, prefix: str) -> Markup:
@@ -96,18 +105,23 @@ def curve_figure(curve: Curve, prefix: str) -> Markup:
 
 def gain_figure(report: Report, result: Drawn, prefix: str) -> Markup:
     """Draw the same curves as the gain over guessing."""
-    axes = gain(report, GAIN.axes(), _release(result))
+    axes = gain_on_axes(_telling(chart(report, _release(result)), result), GAIN.axes())
     title = _titled(result, "gain over guessing (TPR - FPR) against false alarms (FPR)")
     return inline(axes, prefix, title, _rates(result))
 
 
-def audit_dots(subject: tuple[Result, float], prefix: str) -> Markup:
-    """Draw the accuracy of each attack, weakest first, then that against the most exposed record.
+def audit_dots(result: Result, prefix: str) -> Markup:
+    """Draw the accuracy of the attacks that say something new, the best last, then that against the worst record."""
+    return _attack_dots(result, result.telling, prefix)
 
-    The axis holds at least the second value, so that those of several models are the same.
-    """
-    result, reach = subject
-    rows = [_attack_row(result, name) for name in reversed(result.attacks_that_ran)]
+
+def all_attacks(result: Result, prefix: str) -> Markup:
+    """Draw the accuracy of every attack, weakest first, then that against the most exposed record."""
+    return _attack_dots(result, result.attacks_that_ran, prefix)
+
+
+def _attack_dots(result: Result, attacks: Sequence[str], prefix: str) -> Markup:
+    rows = [_attack_row(result, name) for name in reversed(attacks)]
     worst = result.most_exposed
     if worst is not None and result.n_exposed:
         least = least_of_100(worst.low)
@@ -115,7 +129,7 @@ def audit_dots(subject: tuple[Result, float], prefix: str) -> Markup:
         rows.append(Row(f"most exposed {result.about.unit}", high, f"≥ {least}", "exposed", low))
     if not rows:
         return Markup("")
-    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.prior_accuracy, 100 * reach)
+    axes = dots(rows, _most_allowed(result), dots_size(len(rows)).axes(), 100 * result.prior_accuracy)
     baseline = near(100 * result.prior_accuracy, 1).removesuffix(".0")
     title = f"{result.title}: cases of 100 in which each attack is right; the axis starts at the baseline, {baseline}"
     return inline(axes, prefix, title, _listed(rows))
@@ -125,7 +139,7 @@ def slices_figure(column: SliceColumn, prefix: str) -> Markup:
     """Draw the accuracy of the strongest attack on each slice of a column, with its interval."""
     bars = [_bar(row) for row in column.rows]
     size = slices_size(len(bars))
-    axes = slices(bars, size.axes(), 100 * column.prior_accuracy, 100 * column.largest, column.units)
+    axes = slices(bars, size.axes(), 100 * column.prior_accuracy, column.units)
     title = f"{column.name}: cases of 100 in which the attack is right, with intervals that hold for all slices at once"
     listed = "; ".join(f"{bar.name}, {bar.records}: {bar.text}" for bar in bars)
     return inline(axes, prefix, title, listed)
@@ -218,9 +232,9 @@ def spread_figure(ranking: Ranking, prefix: str) -> Markup:
     accuracy, median = ranking.accuracy, ranking.median
     if accuracy is None or median is None:
         raise ValueError("a histogram needs the accuracy against each record")
-    axes = spread(accuracy, ranking.weights, median, ranking.bound_type, SPREAD.axes(), ranking.unit)
+    axes = spread(accuracy, median, ranking.bound_type, SPREAD.axes(), ranking.row_word)
     described = ", ".join(marked(accuracy, median, ranking.bound_type))
-    title = f"Number of {plural(ranking.unit)} by cases of 100 in which the attacker is right"
+    title = f"Number of {ranking.rows_word} by cases of 100 in which the attacker is right"
     return inline(axes, prefix, title, described)
 
 
@@ -343,6 +357,7 @@ OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
 }
 OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
     "audit_dots": audit_dots,
+    "all_attacks": all_attacks,
     "bound_dots": bound_dots,
     "protected_dots": protected_dots,
     "histogram": histogram_figure,

@@ -26,7 +26,7 @@ from leakscope.reports.charts.canvas import (
 from leakscope.reports.sections.attribute.result import AttributeResult, attribute_results
 from leakscope.reports.sections.quantities import shown
 
-_ROW, _ENDS = 24.0, (10, 20, 50, 100)
+_ROW = 24.0
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     Returns
     -------
     Axes
-        From 0 to 10, 20, 50 or 100, whichever holds all. Dashed: the best guess without the release. Dotted: 1/V.
+        From 0 to 100. Dashed: the best guess without the release. Dotted: 1/V.
 
     Raises
     ------
@@ -88,12 +88,9 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     rows = guesses_of(result)
     ax = guesses_size(len(rows)).shown() if ax is None else ax
     marks = (100 * result.baseline_accuracy, 100 * result.facts.chance)
-    ends = [end for row in rows for end in (row.inside, row.outside, *(row.ends or ())) if end]
-    most = max([*marks, *ends])
-    end = next(end for end in _ENDS if most <= end or end == 100)
-    ax.set(xlim=(0, end), ylim=(-len(rows) + 0.5, 0.5))
+    ax.set(xlim=(0, 100), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())
-    _cases(ax, end)
+    _cases(ax)
     ax.axvline(marks[1], color=INK, linewidth=1, linestyle=DOTTED)
     ax.axvline(marks[0], color=CLAIM, linewidth=1.7, linestyle=DASHED)
     width, _ = panel_size(ax)
@@ -104,7 +101,7 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
 
 
 def guesses_of(result: AttributeResult) -> Sequence[Guess]:
-    """List the strategies of a release, the weakest first."""
+    """List the strategies of a release that ran, the weakest first; all of them if none did."""
     rows = []
     for name in reversed(result.strategies):
         inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
@@ -115,7 +112,8 @@ def guesses_of(result: AttributeResult) -> Sequence[Guess]:
         other = None if outside is None or outside.value is None else 100 * outside.value
         right = 100 * inside.value
         rows.append(Guess(result.attack_title(name), right, other, ends, shown(inside).value, name == result.best))
-    return rows
+    played = [row for row in rows if row.inside is not None]
+    return played or rows  # the table of all findings says why the others did not run
 
 
 def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
@@ -139,11 +137,10 @@ def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
         ax.plot([row.inside], [-place], markersize=10 if row.best else 8, **dot)
 
 
-def _cases(ax: Axes, end: int) -> None:
+def _cases(ax: Axes) -> None:
     """Draw the scale, with a hairline at every label."""
     width, _ = panel_size(ax)
-    step = {10: 2, 20: 5, 50: 10, 100: 20}[end]
-    for tick in range(0, end + 1, step):
+    for tick in range(0, 101, 20):
         ax.axvline(tick, color=RULE, linewidth=1)
-        write(ax, (tick / end * width, -16), str(tick), color=MUTE, align="center")
+        write(ax, (tick / 100 * width, -16), str(tick), color=MUTE, align="center")
     write(ax, (width / 2, -33), "right of 100", color=MUTE, align="center")

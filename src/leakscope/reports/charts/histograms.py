@@ -73,6 +73,12 @@ class Above:
         self.scale = self.width / np.ptp(ax.get_xlim())
         self.left = ax.get_xlim()[0]
 
+    def keep_clear(self, at: float, height: float) -> None:
+        """Let nothing be written over an upright line of so many pixels at this place of the axis."""
+        column = int((at - self.left) * self.scale)
+        near = slice(max(0, column - 3), column + 4)
+        self.profile[near] = np.maximum(self.profile[near], height)
+
     def write(self, lines: Sequence[str], places: Sequence[tuple[str, float]], **style: Any) -> float | None:
         """Write at the lowest of the places (alignment, x in data); its height in pixels, or None if none is free."""
         size, bold = style["size"], style.get("weight") == 700
@@ -128,7 +134,7 @@ def histogram(
     Examples
     --------
     >>> axes = histogram([0] * 8 + [50, 40, 30, 20, 10, 5, 4, 3, 2], 15, ax=HISTOGRAM.axes())
-    >>> [text.get_text() for text in axes.texts][-2:]
+    >>> [text.get_text() for text in axes.texts][-4:-2]
     ['exposed beyond chance', '5 of 164 records:']
     """
     won = np.asarray(won)
@@ -145,12 +151,10 @@ def histogram(
     ax.plot(games, chance, color=INK, linewidth=1.1, linestyle=DOTTED)
     _games_axis(ax, n_games, unit)
     texts = Above(ax, _profile(ax, np.maximum(won, chance)))
-    if won[-1] and won[-1] == won.max():
-        texts.write([several(int(won[-1]), unit), f"lost all {n_games}"], [("right", n_games - 1.0)], size=SMALL)
-    texts.write(["if nothing", "leaked"], _beside_chance(chance), size=SMALL)
-    if first_exposed is not None:
+    if first_exposed is not None:  # first, so that no other text is written over its line
         number = count(int(won[exposed].sum())) if won[exposed].any() else "none"
         _threshold(ax, texts, first_exposed, f"{number} of {several(n_records, unit)}:")
+    texts.write(["if nothing", "leaked"], _beside_chance(chance), size=SMALL)
     return ax
 
 
@@ -177,12 +181,14 @@ def _threshold(ax: Axes, texts: Above, first: int, text: str) -> None:
     base = texts.write([text, "exposed beyond chance"], places, size=NAME, weight=700, color=ATTACK)
     if base is not None:
         ax.plot([edge, edge], [0, (base - 4) / texts.height * ax.get_ylim()[1]], color=INK, linewidth=0.7)
+        texts.keep_clear(edge, base)
 
 
 def _beside_chance(chance: Array) -> list[tuple[str, float]]:
-    """Left and right of the hill, at half its height."""
-    high = np.flatnonzero(chance >= 0.55 * chance.max())
-    return [("right", float(high[0]) - 1.0), ("left", float(high[-1]) + 1.0)]
+    """Left and right of the hill, at half its height; else at its foot, or at the end of the axis."""
+    high, all_of_it = (np.flatnonzero(chance >= part * chance.max()) for part in (0.55, 0.01))
+    sides = [("right", float(high[0]) - 1.0), ("left", float(high[-1]) + 1.0)]
+    return [*sides, ("right", float(all_of_it[0])), ("left", 0.0)]
 
 
 def _games_axis(ax: Axes, n_games: int, unit: str) -> None:
@@ -206,7 +212,6 @@ _FOOT = 0.7  # of a logarithmic axis, so that a single record is seen
 
 def spread(
     accuracy: Float[Array, " rows"],
-    weights: Float[Array, " rows"],
     median: float,
     bound_type: BoundType = "point",
     ax: Axes | None = None,
@@ -220,31 +225,29 @@ def spread(
     ----------
     accuracy : array of shape (rows,)
         In [0, 1].
-    weights : array of shape (rows,)
-        Records behind each row.
     median : float
-        Accuracy against the median record.
+        Accuracy against the median one.
     bound_type : {"lower", "upper", "point"}
         To which the two numbers that are written are rounded.
     ax : Axes, optional
         Without it a new figure of pyplot.
     unit : str
-        What a record is called.
+        What a row is called: a record, or a cell.
 
     Returns
     -------
     Axes
-        From 50 of 100 (from the largest multiple of ten below all values) to the end that holds all.
+        From 50 of 100 (from the largest multiple of ten below all values) to 100.
 
     Examples
     --------
-    >>> axes = spread(np.array([0.9, 0.55, 0.55]), np.ones(3), 0.55, ax=SPREAD.axes())
+    >>> axes = spread(np.array([0.9, 0.55, 0.55]), 0.55, ax=SPREAD.axes())
     >>> [text.get_text() for text in axes.texts][-2:]
     ['most exposed 90.0', 'median 55.0']
     """
     ax = SPREAD.shown() if ax is None else ax
     right = np.clip(100 * accuracy, 0, 100)
-    heights, edges = bins(right, weights)
+    heights, edges = bins(right)
     low, end = float(edges[0]), float(edges[-1])
     logarithmic = is_logarithmic(heights)
     top = float(heights.max())
@@ -287,7 +290,7 @@ def _marks(ax: Axes, heights: Array, accuracy: Float[Array, " rows"], median: fl
 def _cases(ax: Axes, low: float, end: float) -> None:
     """Ticks of the accuracy and what the axis is."""
     width, _ = panel_size(ax)
-    step = {1: 0.2, 2: 0.5, 5: 1, 10: 2, 25: 5}.get(round(end - low), 10)
+    step = 10
     ticks = np.linspace(low, end, round((end - low) / step) + 1)
     ax.set_xticks(ticks, [""] * len(ticks))
     ax.tick_params(axis="x", length=4, width=0.8, color=INK)
@@ -302,7 +305,9 @@ def _decades(ax: Axes, top: float, unit: str) -> None:
     foot, head = ax.get_ylim()
     n_decades = int(np.ceil(np.log10(top)))
     for power in range(0, n_decades + 1, 1 if n_decades < 5 else 2):
-        ax.axhline(10.0**power, color=RULE, linewidth=0.8, zorder=0)
         at = np.log10(10.0**power / foot) / np.log10(head / foot) * height
+        if at > height - 18:  # where the name of the axis is
+            break
+        ax.axhline(10.0**power, color=RULE, linewidth=0.8, zorder=0)
         write(ax, (-6, at - 4), count(10**power), size=SMALL, color=MUTE, align="right")
     write(ax, (-6, height - 2), plural(unit), size=SMALL, color=MUTE, align="right")

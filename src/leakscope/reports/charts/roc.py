@@ -32,6 +32,7 @@ __all__ = (
     "dots",
     "dots_size",
     "gain",
+    "gain_on_axes",
     "histogram",
     "on_axes",
     "roc",
@@ -122,7 +123,22 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     KeyError
         If there is no such release.
     """
-    drawn = chart(report, release)
+    return gain_on_axes(chart(report, release), ax)
+
+
+def gain_on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
+    """Draw lines as their gain over guessing, as `gain`.
+
+    Parameters
+    ----------
+    drawn : Chart
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+
+    Returns
+    -------
+    Axes
+    """
     ax = GAIN.shown() if ax is None else ax
     full_roles = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
     lines = [
@@ -157,9 +173,9 @@ def _annotate(curves: Curves, drawn: Chart) -> None:
             annotations.values(line, drawn.fpr)
     annotations.points()
     inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
-    if Annotations(curves, [*annotations.occupied, inset]).names():
+    if annotations.is_clear(inset) and Annotations(curves, [*annotations.occupied, inset]).names():
         _linear_inset(curves.ax, curves.lines)
-    else:
+    elif not annotations.names():
         annotations.ordered_list(drawn.fpr, drawn.found)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from leakscope.reports.charts.canvas import ATTACK, INK, MUTE, Size, clear, panel_size, shorten, write
-from leakscope.reports.charts.dots import cases_of_100, end_of_axis
+from leakscope.reports.charts.dots import cases_of_100
 
 _ROW, _LEFT, _RIGHT, _HEADS = 24.0, 218.0, 52.0, 24.0
 
@@ -49,7 +49,6 @@ def slices(
     bars: Sequence[Bar],
     ax: Axes | None = None,
     baseline: float = 50.0,
-    largest: float = 0.0,
     units: str = "records",
 ) -> Axes:
     """Draw how often an attack is right about each slice, of 100 cases, with intervals.
@@ -63,28 +62,24 @@ def slices(
     baseline : float
         Cases of 100 in which a guess that looks at nothing is right: where the axis starts. An interval that begins
         below it is cut there.
-    largest : float
-        Of 100: the axis holds it too, so that charts of several columns have the same one.
     units : str
         What the records are called.
 
     Returns
     -------
     Axes
-        From the baseline over a fifth or half of the way to 100, or all of it, whichever holds all intervals.
+        From the baseline to 100.
 
     Examples
     --------
     >>> axes = slices([Bar("town = Chur", "120", "57.9", 57.9, 52.0, 63.0, True)], slices_size(1).axes())
     >>> tuple(map(float, axes.get_xlim()))
-    (50.0, 75.0)
+    (50.0, 100.0)
     """
     ax = slices_size(len(bars)).shown() if ax is None else ax
-    values = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
-    end = end_of_axis(max([*values, largest]), baseline)
-    ax.set(xlim=(baseline, end), ylim=(-len(bars) + 0.5, 0.5))
+    ax.set(xlim=(baseline, 100.0), ylim=(-len(bars) + 0.5, 0.5))
     clear(ax, sides=())
-    cases_of_100(ax, baseline, end)
+    cases_of_100(ax, baseline)
     width, height = panel_size(ax)
     write(ax, (-12, height + 9), units, color=MUTE, align="right")
     write(ax, (width + _RIGHT - 4, height + 9), "of 100", color=MUTE, align="right")

@@ -28,6 +28,10 @@ VERDICTS = {
     "not run": "not run",
 }
 OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
+TOLERANCE = (
+    "A claim agrees within a tolerance that was fixed before the first run, the paper's own error or rounding, and "
+    "three standard errors of ours."
+)
 SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
 
 
@@ -125,17 +129,37 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
             ],
             "settings": [setting_line(document, setting) for setting in document["settings"]],
             "tally": counted([document]),
+            "answer": answer(document),
         }
         for document in documents
     ]
+    alone = len(documents) == 1
+    facts = ["" if alone else counted(documents), documents[0]["name"] if alone else "", f"leakscope {__version__}"]
     return frame(
-        title="Five papers, reproduced and corrected",
-        facts=[counted(documents), f"leakscope {__version__}"],
+        title=documents[0]["title"] if alone else "What five papers print, repeated",
+        facts=[fact for fact in facts if fact],
         about={"leakscope": __version__},
-        sections=[Markup(fragment("papers", parts=parts))],
+        sections=[Markup(fragment("papers", parts=parts, tolerance=TOLERANCE))],
         digest="",
         command="leakscope reproduce",
     )
+
+
+def answer(document: Mapping[str, Any]) -> str:
+    """Say in one sentence whether an experiment comes out as its paper prints it.
+
+    Examples
+    --------
+    >>> answer({"claims": [{"verdict": "agrees", "explained_by": ""}]})
+    'The one claim agrees with what the paper prints.'
+    """
+    claims = document["claims"]
+    n_agree = sum(claim["verdict"] == "agrees" for claim in claims)
+    if claims and n_agree == len(claims):
+        if n_agree == 1:
+            return "The one claim agrees with what the paper prints."
+        return f"All {n_agree} claims agree with what the paper prints."
+    return f"Of {len(claims)} claims: {counted([document])}."
 
 
 def stated(claim: Mapping[str, Any]) -> str:

@@ -9,14 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leakscope.reports.charts.comparison import figure
+from leakscope.reports.about import releases_of
+from leakscope.reports.charts.comparison import dots_figure, figure
 from leakscope.reports.comparison import Comparison
 from leakscope.reports.render.html import THEMES, fragment, frame
 from leakscope.reports.render.text import WIDTH, clean, columns, flat, wrapped
-from leakscope.reports.sections.comparison import begun, verdict
+from leakscope.reports.sections.comparison import all_rows, begun, strongest, verdict
 from leakscope.version import __version__
-
-HEADS = {"release": "Release", "attack": "Attack", "quantity": "Quantity", "difference": "Difference"}
 
 
 def text(comparison: Comparison, width: int = WIDTH) -> str:
@@ -90,15 +89,28 @@ def _content(comparison: Comparison, prefix: str) -> dict[str, Any]:
     """Collect what page and fragment show."""
     judged = verdict(comparison)
     digest = hashlib.sha256(f"{comparison.first.digest()} {comparison.second.digest()}".encode()).hexdigest()
-    rows = comparison.rows
-    heads: Mapping[str, str] = {"first": begun(comparison.names[0]), "second": begun(comparison.names[1]), **HEADS}
+    compared = [releases_of(report.about) for report in (comparison.first, comparison.second)]
+    first, second = (begun(name) for name in comparison.names)
+    if {judged.first.kind, judged.second.kind} == {"measured"} and not any(len(releases) > 1 for releases in compared):
+        first, second = judged.first.name, judged.second.name
+    heads: Mapping[str, str] = {
+        "release": "Release",
+        "quantity": "Quantity",
+        "first": first,
+        "second": second,
+        "difference": "Second less first",
+    }
+    rows = all_rows(comparison)
+    names = [name for name in heads if name != "release" or any(row.release for row in rows)]
     return {
         "title": f"Comparison of {judged.first.name} and {judged.second.name}",
         "headline": judged.sentence,
         "notes": judged.notes,
         "drawn": figure(comparison, f"{prefix}{digest[:6]}"),
-        "names": list(rows[0]) if rows else [],
+        "dots": dots_figure(comparison, f"{prefix}d{digest[:6]}"),
+        "names": names,
         "heads": heads,
-        "apart": [row for row, pair in zip(rows, comparison.pairs, strict=True) if pair.apart],
-        "others": [row for row, pair in zip(rows, comparison.pairs, strict=True) if not pair.apart],
+        "strongest": strongest(comparison),
+        "apart": [row for row in rows if row.is_apart],
+        "others": [row for row in rows if not row.is_apart],
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,16 +11,21 @@ from markupsafe import Markup
 
 from leakscope.core.findings import Finding
 from leakscope.reports import Curve, Report
+from leakscope.reports.about import AuditAbout, TheoremFacts, releases_of
 from leakscope.reports.comparison import Comparison, apart
-from leakscope.reports.numbers import percent, plain_number
-from leakscope.reports.sections.attribute.result import attribute_results
+from leakscope.reports.numbers import MINUS, count, percent, plain_number, powers
+from leakscope.reports.phrases import plural
+from leakscope.reports.sections import findings
+from leakscope.reports.sections.attribute.result import AttributeResult, attribute_results
 from leakscope.reports.sections.audit import sources
-from leakscope.reports.sections.audit.result import results
+from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.bound.result import bound_result
-from leakscope.reports.sections.quantities import shown
+from leakscope.reports.sections.parts import Part
+from leakscope.reports.sections.quantities import FRACTIONS, shown
 from leakscope.reports.sections.words import Words, capital, joined, say
 
 Kind = Literal["measured", "gain", "ceiling"]
+STRONGEST = "the strongest attack"  # the key of whichever attack is the strongest on a release
 APART = {
     "measured": (
         "{more} reveals more than {less}: an attacker is right in <b>{high} of 100 cases</b> ({high_interval}) against "
@@ -53,6 +59,7 @@ JUDGED = (
 )
 OTHER_RECORDS = "The two audits are of different records, which may be the reason for a difference."
 OTHER_GAMES = "The two audits played different games ({first}, {second}), which may be the reason for a difference."
+EXPOSED = "{Units} exposed beyond chance"
 ONE_MODEL = "The interval of {name} is over the records of its models: it says nothing of other trainings."
 
 
@@ -333,3 +340,127 @@ def _notes(first: Standing, second: Standing) -> Markup:
         if standing.finding is not None and standing.finding.interval_over == "points"
     ]
     return joined(notes)
+
+
+@dataclass(frozen=True)
+class CompareRow:
+    """A number of both reports, as the table prints it."""
+
+    release: str
+    quantity: Markup
+    first: Markup
+    second: Markup
+    difference: Markup
+    is_apart: bool
+
+
+def strongest(comparison: Comparison) -> list[CompareRow]:
+    """Compare the strongest attack on each, whichever it is; empty where not both are audits of membership."""
+    if comparison.first.about.kind != "audit" or comparison.second.about.kind != "audit":
+        return []
+    one, other = (max(results(report), key=lambda result: result.strength) for report in _both(comparison))
+    rows = []
+    wanted: list[tuple[str, dict[str, float]]] = [("accuracy", {})]
+    wanted += [("tpr", {"fpr": fpr}) for fpr in one.about.fpr if fpr in other.about.fpr]
+    wanted.append(("auc", {}))
+    for quantity, at in wanted:
+        before, after = (result.find(quantity, result.best, **at) for result in (one, other))
+        if before is None or after is None or before.operating_point != after.operating_point:
+            continue
+        name = findings.quantity(replace(one, about=_of_the_strongest(one)), replace(before, attack=STRONGEST))
+        rows.append(_row("", name, before, after))
+    worst = one.most_exposed, other.most_exposed
+    if worst[0] is not None and worst[1] is not None:
+        rows.append(_row("", findings.quantity(one, worst[0]), worst[0], worst[1]))
+    if one.games is not None and other.games is not None and one.first_exposed and other.first_exposed:
+        units = capital(plural(one.about.unit))
+        counts = [f"{count(result.n_exposed)} of {count(result.facts.target_points)}" for result in (one, other)]
+        difference = f"{other.n_exposed - one.n_exposed:+,}".replace("-", MINUS)
+        texts = [Markup.escape(text) for text in (*counts, difference)]
+        rows.append(CompareRow("", say(EXPOSED, Units=units), *texts, is_apart=False))
+    return rows
+
+
+def all_rows(comparison: Comparison) -> list[CompareRow]:
+    """Compare every number of the two reports that at least one of them has."""
+    several = len({pair.key.release for pair in comparison.pairs}) > 1
+    rows = []
+    for pair in comparison.pairs:
+        known = [
+            (report, finding)
+            for report, finding in zip(_both(comparison), (pair.before, pair.after), strict=True)
+            if finding is not None and finding.value is not None
+        ]
+        if not known:
+            continue
+        report, finding = known[0]
+        name = findings.quantity(_subject(report, finding), finding)
+        release = begun_release(comparison, pair.key.release) if several else ""
+        rows.append(_row(release, name, pair.before, pair.after, pair.apart))
+    return rows
+
+
+def begun_release(comparison: Comparison, name: str) -> str:
+    """Return a release in words."""
+    for report in _both(comparison):
+        for facts in releases_of(report.about):
+            if facts.name == name:
+                return facts.title or name
+    return name
+
+
+def _both(comparison: Comparison) -> tuple[Report, Report]:
+    return comparison.first, comparison.second
+
+
+def _of_the_strongest(result: Result) -> AuditAbout:
+    """Return the facts of an audit in which the strongest attack is called so."""
+    title = TheoremFacts(title="the strongest attack", source="", summary="")
+    return result.about.model_copy(update={"attacks": {**result.about.attacks, STRONGEST: title}})
+
+
+def _subject(report: Report, finding: Finding) -> findings.Shown:
+    """Return what a finding is about, as the table of all findings asks for it."""
+    found: Sequence[Result] | Sequence[AttributeResult] = ()
+    if report.about.kind == "audit":
+        found = results(report)
+    elif report.about.kind == "attribute":
+        found = attribute_results(report)
+    for result in found:
+        if result.facts.name == finding.release:
+            return result
+    return Part(finding.release, (finding,), report.about, finding.scope)
+
+
+def _row(
+    release: str, name: Markup, before: Finding | None, after: Finding | None, is_apart: bool | None = None
+) -> CompareRow:
+    if is_apart is None:
+        is_apart = before is not None and after is not None and apart(before, after)
+    return CompareRow(release, name, _cell(before), _cell(after), _difference(before, after), is_apart)
+
+
+def _cell(finding: Finding | None) -> Markup:
+    """Write a number with its interval; a dash where there is none."""
+    if finding is None or finding.value is None:
+        return Markup("—")
+    value, interval = findings.numbers(finding)
+    if not shown(finding).interval and not finding.refused:
+        return powers(value)
+    return say('{value} <span class="q">({interval})</span>', value=powers(value), interval=powers(interval))
+
+
+def _difference(before: Finding | None, after: Finding | None) -> Markup:
+    """Write the second number less the first one, in the unit of the quantity."""
+    if before is None or after is None or before.value is None or after.value is None:
+        return Markup("—")
+    difference = after.value - before.value
+    if not math.isfinite(difference) or before.quantity == "most_exposed":  # games won, of different numbers of them
+        return Markup("—")
+    if before.quantity in findings.OF_100:
+        text = f"{100 * difference:+.1f} of 100"
+    elif before.quantity in FRACTIONS:
+        text = f"{100 * difference:+.1f} points"
+    else:
+        text = f"{difference:+.3g}"
+    return Markup.escape(text.replace("-", MINUS))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from leakscope.reports.about import About, AttributeAbout, AuditAbout, all_notes
-from leakscope.reports.numbers import percent
+from leakscope.reports.numbers import count, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.bound.result import BoundResult
 from leakscope.reports.sections.curves import SMALL_ADVANTAGE
@@ -39,6 +39,7 @@ class Figure:
 
     chart: Literal[
         "audit_dots",
+        "all_attacks",
         "bound_dots",
         "protected_dots",
         "roc",
@@ -163,8 +164,15 @@ def interval_head(confidence: float) -> str:
 
 
 def findings_section(groups: Sequence[Group], head: str, caption: str, text: Sequence[Block] = ()) -> Section:
-    """Return the table of all findings."""
-    return Section("findings", {"groups": groups, "interval_head": head, "caption": caption}, text)
+    """Return the table of all findings, which a page folds."""
+    n_rows = sum(len(group.rows) + len(group.folded) for group in groups)
+    content = {
+        "groups": groups,
+        "interval_head": head,
+        "caption": caption,
+        "n_findings": f"{count(n_rows)} {'number' if n_rows == 1 else 'numbers'}",
+    }
+    return Section("findings", content, text)
 
 
 def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: Markup, note: Markup) -> Section:
@@ -176,7 +184,7 @@ def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: M
     panels = [Panel("", roc)]
     if result.advantage < SMALL_ADVANTAGE:
         panels = [Panel("Logarithmic axes", roc), Panel("Gain over guessing", Figure("gain", result, "g0"))]
-    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note})
+    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note, "fold": ""})
 
 
 def noted(about: About) -> list[Block]:

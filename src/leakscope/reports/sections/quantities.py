@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leakscope.core.findings import Finding
-from leakscope.reports.numbers import Digits, digits, fractions, settled
+from leakscope.reports.numbers import Digits, digits, down, fractions, near, settled, up
 
 FRACTIONS = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
 SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
@@ -35,4 +35,15 @@ def shown(finding: Finding) -> Digits:
     if finding.quantity in FRACTIONS:
         return fractions(value, low, high, finding.bound_type)
     scale, most = SCALES.get(finding.quantity, (0, 4))
-    return digits(value, low, high, scale=scale, most=most, bound_type=finding.bound_type)
+    text = digits(value, low, high, scale=scale, most=most, bound_type=finding.bound_type)
+    if finding.quantity == "accuracy" and low is not None and high is not None:
+        prior = finding.operating_point.get("prior", 0.5)
+        baseline = settled(100 * max(prior, 1 - prior))
+        if 100 * low > baseline and float(text.low) <= baseline:  # rounding would hide that it is above a guess
+            return one_decimal(value, low, high)
+    return text
+
+
+def one_decimal(value: float, low: float, high: float) -> Digits:
+    """Write an accuracy and its interval with one decimal, the ends outward."""
+    return Digits(near(100 * value, 1), down(settled(100 * low), 1), up(settled(100 * high), 1))

@@ -70,7 +70,7 @@ def _found(result: AttributeResult) -> Markup:
         return say(NONE, title=result.title)
     if (gain.low or 0.0) <= 0:
         return say(NOTHING, title=result.title, attribute=attribute)
-    return say(ADDS, title=result.title, attribute=attribute, gain=of_100(gain.value or 0.0))
+    return say(ADDS, title=result.title, attribute=attribute, gain=shown(gain).value)
 
 
 def summary(result: AttributeResult) -> Markup:

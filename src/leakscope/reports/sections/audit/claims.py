@@ -15,7 +15,7 @@ from leakscope.reports.numbers import THIN, digits, down, fractions, near, param
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.words import level
-from leakscope.reports.sections.words import GREEK, capital, joined, say, sentence
+from leakscope.reports.sections.words import GREEK, capital, joined, least_of_100, say, sentence
 
 NAMES = {
     "refuted": "Refuted",
@@ -25,7 +25,7 @@ NAMES = {
 }
 ADJACENCY = {"add_remove": " for adding or removing one {unit}", "replace_one": " for replacing one {unit}"}
 CLAIMS = {
-    "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta})",
+    "eta": "No {unit} of {title} is guessed in more than {right} of 100 cases (η\u00a0=\u00a0{eta}{above})",
     "epsilon": "{title} is differentially private with ε\u00a0=\u00a0{epsilon}{delta}{adjacency}",
     "mu": "{title} is Gaussian differentially private with μ\u00a0=\u00a0{mu}{adjacency}",
 }
@@ -40,6 +40,10 @@ STEP_BY_STEP = "Step by step, if each step is a Gaussian mechanism, ε is at lea
 THIN_AIR = "The curve lies above the ceiling at {fpr}, but only {n} false alarms support that point."
 EXPOSED = (
     "For the most exposed {unit} the attacker is right in at least {least} of 100 cases ({level}all {units} at once)."
+)
+ABOVE_AT_A_LOWER_LEVEL = (
+    "At {level}, over all models, the most exposed {unit} is above the claim (at least {least} of 100); a claim is "
+    "refuted only at {high_level}, and more models may decide it."
 )
 NOT_EXPOSED = (
     "Record by record, with half of the models as targets, the test does not show a {unit} that is guessed more often "
@@ -61,6 +65,21 @@ class Line:
 def lines(results: Sequence[Result]) -> list[Line]:
     """Write a line for each claim that has a verdict, in the order of the releases."""
     return [_line(result, verdict) for result in results for verdict in result.verdicts]
+
+
+def counted(results: Sequence[Result]) -> Markup:
+    """Say in a sentence how many claims are refuted; nothing without claims."""
+    verdicts = [verdict.word for result in results for verdict in result.verdicts]
+    n, n_refuted = len(verdicts), verdicts.count("refuted")
+    n_tested = n_refuted + verdicts.count("not_refuted")
+    if not n_tested:
+        return Markup("")
+    if n == 1:
+        return say("<b>The claim is refuted.</b>") if n_refuted else say("The claim is not refuted.")
+    if not n_refuted:
+        return say("None of the {n} claims is refuted.", n=n)
+    are = "is" if n_refuted == 1 else "are"
+    return say("<b>{refuted} of {n} claims {are} refuted.</b>", refuted=n_refuted, n=n, are=are)
 
 
 def _line(result: Result, verdict: Verdict) -> Line:
@@ -86,7 +105,9 @@ def claim(result: Result, verdict: Verdict) -> Markup:
     words = {"unit": unit, "title": result.title, claimed.quantity: parameter(claimed.value)}
     if claimed.adjacency is None:
         right = near(100 * (result.prior_accuracy_in_game + claimed.value), 1).removesuffix(".0")
-        return say(CLAIMS[claimed.quantity], right=right, **words)
+        baseline = near(100 * result.prior_accuracy_in_game, 1).removesuffix(".0")
+        above = "" if baseline == "50" else f" above the {baseline} of a guess"
+        return say(CLAIMS[claimed.quantity], right=right, above=above, **words)
     delta = say(" (δ\u00a0=\u00a0{delta})", delta=parameter(claimed.delta)) if claimed.delta else Markup("")
     adjacency = ADJACENCY[claimed.adjacency].format(unit=unit)
     return say(CLAIMS[claimed.quantity], delta=delta, adjacency=adjacency, **words)
@@ -106,7 +127,23 @@ def reason(result: Result, verdict: Verdict) -> Markup:
         if verdict.reason:
             why = say("{reason}", reason=_why(verdict.reason))
         return joined([_point(result, verdict) if above else Markup(""), bound, why])
-    return joined([bound, say(NEVER), _unsupported(verdict) if above else Markup("")])
+    return joined([bound, say(NEVER), _unsupported(verdict) if above else _undecided(result, verdict)])
+
+
+def _undecided(result: Result, verdict: Verdict) -> Markup:
+    """Say why a claim about every record stands although the summary names one that is above it."""
+    worst = result.most_exposed
+    if verdict.quantity != "eta" or worst is None or not verdict.confidence:
+        return Markup("")
+    if (worst.low or 0.0) <= result.prior_accuracy_in_game + verdict.claim.value:
+        return Markup("")
+    return say(
+        ABOVE_AT_A_LOWER_LEVEL,
+        level=level(result, worst),
+        unit=result.about.unit,
+        least=least_of_100(worst.low),
+        high_level=percent(verdict.confidence),
+    )
 
 
 def _why(reason: Term) -> str:
@@ -140,7 +177,7 @@ def _bound(verdict: Verdict) -> Markup:
     at = f" ({percent(verdict.confidence)})" if verdict.confidence else ""
     if verdict.quantity == "curve":
         allowed = verdict.allowed or 0.0
-        says = up(allowed, 2) if math.isfinite(allowed) else "infinity"
+        says = up(allowed, 3) if math.isfinite(allowed) else "infinity"
         return say(RULED_OUT, least=down(measured, 2), level=at, allowed=says)
     if verdict.word == "refuted":
         words = "Any true {letter} is at least {least}{level}."

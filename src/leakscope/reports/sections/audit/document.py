@@ -11,6 +11,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports import Report
 from leakscope.reports.numbers import near, percent
 from leakscope.reports.sections.audit import claims, decisions, method, models, notes, slices, sources, words
+from leakscope.reports.sections.audit.advice import advice
 from leakscope.reports.sections.audit.records import exposed
 from leakscope.reports.sections.audit.result import Result, results
 from leakscope.reports.sections.curves import SMALL_ADVANTAGE
@@ -57,6 +58,7 @@ def document(report: Report) -> Document:
         _decisions(releases),
         _summary(releases),
         _claims(releases),
+        Section("advice", {"advice": advice(releases)}),
         _curves(releases),
         _records(releases),
         slices.section(releases),
@@ -95,6 +97,7 @@ def _models(results: Sequence[Result], prefix: str) -> Section | None:
         panels.append(Panel("Against its quality", Figure("quality", results, f"{prefix}1"), caption=caption))
     content = {
         "heading": _heading(results),
+        "lede": models.lede(results),
         "heads": models.heads(results),
         "rows": rows,
         "note": models.note(results),
@@ -137,16 +140,33 @@ def _with_reason(check: decisions.Check) -> str:
 
 def _summary(results: Sequence[Result]) -> Section:
     """Show the accuracy of the best attack on each release."""
-    reach = max(result.reach for result in results)  # of one axis for all
-    releases = [_release(result, f"s{i}", reach) for i, result in enumerate(results)]
-    content = {"lede": words.lede(results), "releases": releases, "note": notes.summary(results)}
+    releases = [_release(result, f"s{i}") for i, result in enumerate(results)]
+    content = {
+        "lede": joined([words.lede(results), claims.counted(results)]),
+        "releases": releases,
+        "note": notes.summary(results),
+        "others": _other_attacks(results),
+    }
     text: list[Block] = [[words.lede(results)]]
     for result in results:
         text += _text_of(result, alone=len(results) == 1)
     return Section("summary", content, text)
 
 
-def _release(result: Result, prefix: str, reach: float) -> dict[str, Any]:
+def _other_attacks(results: Sequence[Result]) -> dict[str, Any] | None:
+    """Show every attack of the releases where some say nothing new; a page folds this."""
+    shown = [result for result in results if not result.too_few]
+    n_others = max((len(result.attacks_that_ran) - len(result.telling) for result in shown), default=0)
+    if not n_others:
+        return None
+    title = f"The {'other attack' if n_others == 1 else f'{n_others} other attacks'}, which say nothing new"
+    if len(results) > 1:
+        title = "All attacks on each model, also those that say nothing new"
+    panels = [Panel(result.title, Figure("all_attacks", result, f"a{i}")) for i, result in enumerate(shown)]
+    return {"title": title, "panels": panels, "note": notes.OTHERS}
+
+
+def _release(result: Result, prefix: str) -> dict[str, Any]:
     """Collect the big number, the paragraph and the dot plot of a release."""
     accuracy = result.accuracy
     big, unit = "—", ""
@@ -154,7 +174,7 @@ def _release(result: Result, prefix: str, reach: float) -> dict[str, Any]:
         big, unit = str(round((accuracy.value or 0) * result.n_games)), f"of {result.n_games}"
     elif accuracy is not None:
         big, unit = shown(accuracy).value, "of 100"
-    figure = None if result.too_few else Figure("audit_dots", (result, reach), prefix)
+    figure = None if result.too_few else Figure("audit_dots", result, prefix)
     return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
 
 
@@ -183,10 +203,17 @@ def _curves(results: Sequence[Result]) -> Section | None:
         for place, result in enumerate(drawn):
             panels.append(Panel(result.title if several else "", Figure("gain", result, f"g{place}")))
     captioned = any(panel.caption for panel in panels)
-    note = joined([*([] if captioned else [notes.curves(results[0])]), notes.doubled(results)])
+    undrawn = notes.not_drawn(drawn)
+    note = joined([*([] if captioned else [notes.curves(results[0])]), notes.doubled(results), undrawn])
     ceilings = any(result.ceilings for result in results)
-    heading = "The attack and its ceiling" if ceilings else "The attack"
-    return Section("curves", {"heading": heading, "intro": notes.curves_intro(results), "panels": panels, "note": note})
+    content = {
+        "heading": "The attack and its ceiling" if ceilings else "The attack at each rate of false alarms",
+        "intro": notes.curves_intro(results),
+        "panels": panels,
+        "note": note,
+        "fold": "" if ceilings else notes.found(results),  # a ceiling says something that the summary does not
+    }
+    return Section("curves", content)
 
 
 def _records(results: Sequence[Result]) -> Section | None:
@@ -202,6 +229,7 @@ def _records(results: Sequence[Result]) -> Section | None:
     tables = [exposed(result) for result in results if not result.too_few]
     content = {
         "several": len(results) > 1,
+        "fold": notes.exposed(results),
         "intro": notes.records_intro(results),
         "panels": panels,
         "note": notes.histograms(results) if any(panel.figure for panel in panels) else "",

@@ -33,6 +33,14 @@ FOUND: Mapping[str, str] = {  # verdicts without a policy, by the headline of th
     "no_leak": "no leak found",
     "planted": "see below",
 }
+MAY = {  # of one model, and of several
+    "release": ("may be released", "may be released"),
+    "ask": ("is for a person to decide", "are for a person to decide"),
+    "do_not_release": ("is not to be released", "are not to be released"),
+}
+RANGE = (
+    "The strongest attack is right in {low} of 100 cases against {least}, and in <b>{high} of 100</b> against {most}."
+)
 NOTE = (
     "The models that reveal least come first. Test quality is measured on records that were not in a model's training "
     "data, and the baseline is that of a model that looks at nothing; the gap is training minus test. "
@@ -99,6 +107,21 @@ def rows(results: Sequence[Result]) -> list[tuple[str, dict[str, Cell]]]:
     """Lay out a row a model: its title, and its cells by the names of the columns."""
     names = heads(results)
     return [(result.title, dict(zip(names, _cells(result), strict=True))) for result in ordered(results)]
+
+
+def lede(results: Sequence[Result]) -> Markup:
+    """Say what may be released, or without a policy how much the least and the most revealing model reveal."""
+    verdicts = [decision.verdict for decision in results[0].about.decisions]
+    if verdicts:
+        counts = {verdict: verdicts.count(verdict) for verdict in MAY if verdict in verdicts}
+        parts = [f"{count(n)} {MAY[verdict][n > 1]}" for verdict, n in counts.items()]
+        return say("Of {n} models, {parts}.", n=count(len(results)), parts=listed(parts))
+    known = [result for result in results if result.accuracy is not None and not result.too_few]
+    if len(known) < 2:
+        return Markup("")
+    least, *_, most = ordered(known)
+    low, high = (shown(result.accuracy).value if result.accuracy else "" for result in (least, most))
+    return say(RANGE, least=least.title, most=most.title, low=low, high=high)
 
 
 def note(results: Sequence[Result]) -> Markup:

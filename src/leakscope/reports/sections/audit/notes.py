@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from markupsafe import Markup
 
 from leakscope.reports import Curve, phrases
 from leakscope.reports.about import GamesFacts
-from leakscope.reports.numbers import count, percent
+from leakscope.reports.numbers import THIN, count, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.audit.words import level
-from leakscope.reports.sections.curves import REGIONS, formula
+from leakscope.reports.sections.curves import LEAST_ALARMS, REGIONS, formula
+from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say, several
 
 OVER = {
@@ -47,6 +49,11 @@ CEILINGS = {
     "certified": "The certified ceiling",
     "asymptotic": "The asymptotic curve",
 }
+OTHERS = (
+    "An attack says nothing new if another one is right more often and finds more of the members at each of the rates "
+    "of false alarms. All findings have its numbers."
+)
+ENTERED = "The curve of {attack}{on} enters it. That may be chance: the test does not refute the claim."
 STRIPS = (
     "Each tick is one of the {models} models and its probability for the true label: "
     '<span class="at">above the line</span> when the {unit} was in its training data, <b>below</b> when it '
@@ -59,12 +66,17 @@ def summary(results: Sequence[Result]) -> Markup:
     """Explain the unit of the numbers, and what the interval is over."""
     priors = sorted({result.prior for result in results})
     fraction = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
-    return say(SUMMARY, fraction=fraction, units=plural(results[0].about.unit), over=over(results))
+    return say(SUMMARY, fraction=fraction, units=plural(results[0].about.unit), over=over(results, ("accuracy",)))
 
 
-def over(results: Sequence[Result]) -> str:
-    """Say what the intervals of the page average over."""
-    findings = [finding for result in results for finding in result.findings if finding.value is not None]
+def over(results: Sequence[Result], quantities: Sequence[str] = ()) -> str:
+    """Say what the intervals of these quantities average over; of all of the page if none are named."""
+    findings = [
+        finding
+        for result in results
+        for finding in result.findings
+        if finding.value is not None and (not quantities or finding.quantity in quantities)
+    ]
     kinds = {finding.interval_over for finding in findings if finding.quantity != "tpr_these_models"}
     units = plural(results[0].about.unit)
     sentences = [words.format(units=units) for kind, words in OVER.items() if kind in kinds]
@@ -86,7 +98,51 @@ def curves_intro(results: Sequence[Result]) -> Markup:
     ]
     if not any(first):
         return say("The fraction of members that each attack finds, at every rate of false alarms.")
-    return joined([*first, *(_inside(result) for result in results)])
+    return joined(
+        [*first, *(_inside(result) for result in results), *(_entered(result, len(results) == 1) for result in results)]
+    )
+
+
+def _entered(result: Result, alone: bool) -> Markup:
+    """Say what it means that a curve is above a ceiling which no test refutes."""
+    if not result.verdicts or any(verdict.word == "refuted" for verdict in result.verdicts):
+        return Markup("")
+    ceilings = [curve for curve in result.ceilings if curve.role in ("claimed", "certified")]
+    for curve in result.curves:
+        if curve.role != "measured" or curve.name != result.best or curve.n_nonmember <= LEAST_ALARMS:
+            continue
+        rates = np.geomspace(LEAST_ALARMS / curve.n_nonmember, 1.0, 200)
+        found = np.asarray(curve.tradeoff.tpr(rates))
+        if any((found > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any() for ceiling in ceilings):
+            on = "" if alone else f" on {result.title}"
+            return say(ENTERED, attack=result.attack_title(curve.name), on=on)
+    return Markup("")
+
+
+def found(results: Sequence[Result]) -> str:
+    """Say in a few words what the curves show."""
+    if len(results) > 1:
+        return several(len(results), "model")
+    result = results[0]
+    for fpr in result.about.fpr:
+        finding = result.find("tpr", result.best, fpr=fpr) if result.best else None
+        if finding is not None:
+            return f"{shown(finding).value}{THIN}% of the members found at {percent(fpr)}"
+    return several(len(result.attacks_that_ran), "attack")
+
+
+def not_drawn(results: Sequence[Result]) -> Markup:
+    """Say that some attacks have no curve here."""
+    n_others = max((len(result.attacks_that_ran) - len(result.telling) for result in results), default=0)
+    return say("Attacks that say nothing new are not drawn.") if n_others else Markup("")
+
+
+def exposed(results: Sequence[Result]) -> str:
+    """Say in a few words how many records are exposed."""
+    tested = [result for result in results if result.games is not None and result.first_exposed is not None]
+    if len(results) > 1 or not tested or tested[0].games is None:
+        return ""
+    return f"{count(tested[0].n_exposed)} of {count(tested[0].games.records)} exposed beyond chance"
 
 
 def _inside(result: Result) -> Markup:

@@ -102,6 +102,22 @@ class Result:
         }
         return tuple(name for name in self.attacks if name in measured)
 
+    @cached_property
+    def telling(self) -> tuple[str, ...]:
+        """Attacks that say something new, strongest first: the best, and the one that finds most members at a rate.
+
+        All other attacks find less than one of these at every rate asked for, and are right less often than the best.
+        """
+        if not self.best:
+            return self.attacks_that_ran
+        names = {self.best}
+        for fpr in self.about.fpr:
+            found = {name: self._members_found(name, fpr) for name in self.attacks_that_ran}
+            most = max(found, key=lambda name: found[name])
+            if found[most] > found.get(self.best, 0.0):
+                names.add(most)
+        return tuple(name for name in self.attacks_that_ran if name in names)
+
     @property
     def best(self) -> str:
         """The attack with the largest lower end of its accuracy, or an empty name."""
@@ -136,15 +152,6 @@ class Result:
     def most_exposed(self) -> Finding | None:
         """Accuracy against the most exposed record, if it could be measured."""
         return self.find("most_exposed")
-
-    @property
-    def reach(self) -> float:
-        """The largest accuracy of an attack, or against the most exposed record where one is exposed."""
-        values = [finding.value or 0.0 for finding in self.findings if finding.quantity == "accuracy"]
-        worst = self.most_exposed
-        if worst is not None and self.n_exposed:
-            values.append(worst.value or 0.0)
-        return max(values, default=0.0)
 
     @property
     def n_played(self) -> int:
@@ -195,6 +202,11 @@ class Result:
         """Return the attack in words."""
         known = self.about.attacks.get(name)
         return known.title if known is not None and known.title else name
+
+    def _members_found(self, name: str, fpr: float) -> float:
+        """Return the fraction of members that an attack finds at a rate, 0 where it is not known or has no interval."""
+        finding = self.find("tpr", name, fpr=fpr)
+        return 0.0 if finding is None or finding.refused else finding.value or 0.0
 
     def _strength(self, name: str) -> tuple[float, float]:
         finding = self.find("accuracy", name)

@@ -89,12 +89,11 @@ class SliceRow:
 
 @dataclass(frozen=True)
 class SliceColumn:
-    """The slices by one column; ``largest`` is the upper end of all intervals of the release, so that axes agree."""
+    """The slices by one column."""
 
     name: str
     rows: Sequence[SliceRow]
     prior_accuracy: float
-    largest: float
     units: str
 
 
@@ -103,14 +102,12 @@ def columns_of(result: Result) -> list[SliceColumn]:
     if result.facts.slices is None:
         return []
     accuracies = [finding for finding in result.slices if finding.quantity == "accuracy"]
-    ends = [end for finding in accuracies for end in (finding.value, finding.high) if end is not None]
-    largest = max(ends, default=result.prior_accuracy)
     columns = []
     for idx, name in enumerate(result.facts.slices.columns):
         own = [finding for finding in accuracies if _is_of(finding, idx, name)]
         rows = [_row(result, name, finding) for finding in own]
         if rows:
-            columns.append(SliceColumn(name, rows, result.prior_accuracy, largest, plural(result.about.unit)))
+            columns.append(SliceColumn(name, rows, result.prior_accuracy, plural(result.about.unit)))
     return columns
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from leakscope.core.findings import Finding
+from leakscope.reports.about import AuditAbout
 from leakscope.reports.numbers import count, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
@@ -97,10 +98,17 @@ def facts(results: Sequence[Result]) -> list[str]:
         most if len(n_records) == 1 else f"up to {most}",
         _trained(results),
         several(len(about.attacks), "attack"),
+        _author(about),
         about.date,
         f"leakscope {about.leakscope}",
     ]
     return [part for part in line if part]
+
+
+def _author(about: AuditAbout) -> str:
+    """Who made the audit, if the plan says it."""
+    author = str(about.plan.get("author") or "")
+    return f"by {author}" if author else ""
 
 
 def _trained(results: Sequence[Result]) -> str:

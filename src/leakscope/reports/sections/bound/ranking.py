@@ -22,7 +22,6 @@ from leakscope.reports.sections.words import capital
 Array = np.ndarray
 MOST = 10  # rows that are shown
 BINS = 50  # of the histogram over the records
-_ENDS = (51.0, 52.0, 55.0, 60.0, 75.0, 100.0)
 _INVISIBLE = 0.015  # of the tallest bar: lower ones are less than two pixels high
 SUCCESS: Mapping[str, Callable[[Array, float], Array]] = {  # from a column and the accuracy of the prior guess
     "accuracy": lambda values, _: values,
@@ -100,16 +99,11 @@ class Ranking:
                 return of(np.asarray(self.table[name], dtype=float), self.prior_accuracy)
         return None
 
-    @cached_property
-    def weights(self) -> Float[Array, " rows"]:
-        """Records behind each row."""
-        sizes = self.table.get("records") if self.of_cells else None
-        return np.ones(self.n_rows) if sizes is None else np.asarray(sizes, dtype=float)
-
     @property
     def n_records(self) -> int:
-        """Records in all."""
-        return int(self.weights.sum())
+        """Records in all: a cell holds several."""
+        sizes = self.table.get("records") if self.of_cells else None
+        return self.n_rows if sizes is None else int(np.sum(sizes))
 
     @property
     def n_first(self) -> int:
@@ -122,19 +116,17 @@ class Ranking:
 
     @property
     def median(self) -> float | None:
-        """The smallest accuracy that at least half of the records do not exceed."""
-        if self.accuracy is None or not self.n_records:
+        """The smallest accuracy that at least half of the rows do not exceed."""
+        if self.accuracy is None or not self.n_rows:
             return None
-        order = np.argsort(self.accuracy, kind="stable")
-        below = np.cumsum(self.weights[order])
-        return float(self.accuracy[order][np.searchsorted(below, below[-1] / 2)])
+        return float(np.quantile(self.accuracy, 0.5, method="inverted_cdf"))
 
     @property
     def logarithmic(self) -> bool:
         """Whether the scale of the histogram is logarithmic."""
         if self.accuracy is None:
             return False
-        heights, _ = bins(np.clip(100 * self.accuracy, 0, 100), self.weights)
+        heights, _ = bins(np.clip(100 * self.accuracy, 0, 100))
         return is_logarithmic(heights)
 
     def head(self, column: str) -> str:
@@ -172,17 +164,14 @@ class Ranking:
         return [{column: _cut(self.cell(column, row), longest) for column in self.table} for row in rows]
 
 
-def bins(
-    right: Float[Array, " rows"], weights: Float[Array, " rows"]
-) -> tuple[Float[Array, " bins"], Float[Array, " edges"]]:
-    """Count the records by cases of 100 in which the attacker is right.
+def bins(right: Float[Array, " rows"]) -> tuple[Float[Array, " bins"], Float[Array, " edges"]]:
+    """Count the rows by cases of 100 in which the attacker is right.
 
-    The axis begins at 50, or at the largest multiple of ten below all values, and ends at a round number above them.
+    The axis begins at 50, or at the largest multiple of ten below all values, and ends at 100.
     """
     low = min(50.0, 10.0 * math.floor(float(right.min()) / 10))
-    ends = _ENDS if low == 50 else _ENDS[-3:]
-    end = next(end for end in ends if float(right.max()) <= end)
-    return np.histogram(right, np.linspace(low, end, BINS + 1), weights=weights)
+    heights, edges = np.histogram(right, np.linspace(low, 100.0, BINS + 1))
+    return heights.astype(float), edges
 
 
 def is_logarithmic(heights: Float[Array, " bins"]) -> bool:

@@ -40,18 +40,28 @@ FOUND = {
     "point": "the best attacker finds {fraction} of the members",
 }
 SPREAD = (
-    "Height: number of {units} ({n} in all{scale}), by the accuracy of the attacker. Against half of the {units} it is "
+    "Height: number of {rows} ({n} in all{scale}), by the accuracy of the attacker. Against half of the {rows} it is "
     "{much}{median} of 100."
 )
 
-INTERNAL = (
-    "<b>Internal.</b> This part shows {rows}. Leave it out before the page goes to anyone who may not see the data: "
-    "<code>--no-records</code>."
-)
+INTERNAL = "<b>Internal.</b> This part shows {rows}: it is not for anybody who may not see the data."
 INTERNAL_PAGE = (
     "<b>Internal.</b> The whole page is for the owner of the data alone: every number is an exact function of the data."
 )
 
+WHAT = {  # in place of what a command says of itself
+    "dp": "The ceiling follows from ε and δ alone: it holds for any data and any attacker.",
+    "gaussian": "The ceiling follows from μ alone: it holds for any data and any attacker.",
+    "dpsgd": "The ceiling follows from noise, sample rate and steps: it holds for any data and any network.",
+    "pmp": "It holds for an attacker who knows these {units}, but not which half of them was used.",
+    "leakage": "It compares the mean with a given {unit} and without, for every {unit} of the table.",
+    "table": "The counts have no noise; what is hidden is which of the {units} are in.",
+    "total": "The total has no noise; what is hidden is which of the {units} are in.",
+    "leave-one-out": "It compares the statistic with and without a given {unit}, under the declared noise.",
+    "gap": "A model that is better on its training data than on other data betrays members.",
+    "information": "The less a release tells about who is in, the less any attacker can guess.",
+    "regression": "It is the accuracy of the best attacker on the coefficients of this regression.",
+}
 COUNTED = {"table", "total", "pmp", "leave-one-out"}  # bounds whose subject says how many records there are
 
 
@@ -203,7 +213,10 @@ def theorem(result: BoundResult) -> Markup:
     used = result.about.theorem
     source = say("({source})", source=cited(used.source)) if used.source else Markup("")
     title = "" if used.title == result.about.bound else capital(used.title)  # a short name says nothing
-    summary = capital(used.summary.removesuffix("."))
+    summary = used.summary
+    if used.title == result.about.bound and used.title in WHAT:
+        summary = WHAT[result.about.bound].format(unit=result.unit, units=result.units)
+    summary = capital(summary.removesuffix("."))
     first, second = (title, summary) if title else (summary, "")
     named = joined([say("{first}", first=first), source])
     return joined([named + "." if named else named, say("{second}.", second=second) if second else Markup("")])
@@ -319,7 +332,7 @@ def spread_note(result: BoundResult) -> Markup:
     median = digits(ranking.median, scale=2, most=1, bound_type=ranking.bound_type).value
     scale = ", on a logarithmic scale" if ranking.logarithmic else ""
     much = MUCH[ranking.bound_type]
-    return say(SPREAD, units=result.units, n=count(ranking.n_records), scale=scale, much=much, median=median)
+    return say(SPREAD, rows=ranking.rows_word, n=count(ranking.n_rows), scale=scale, much=much, median=median)
 
 
 def ties(result: BoundResult) -> str:

@@ -62,6 +62,7 @@ OTHER_DESIGNS = (
     "tell more than either of them says."
 )
 MOST_OTHERS = 6  # releases under other designs that are named
+FIRST = ("Statistics", "Game", "Naming", "Noise", "Confidence")  # rows that a page does not fold
 Row = tuple[str, Markup]
 
 
@@ -123,6 +124,15 @@ def rows(result: ProtectedResult) -> list[Row]:
     if result.public:
         rows.append(("Declared public", _declared(result)))
     return [(head, text) for head, text in rows if text]
+
+
+def parts(result: ProtectedResult) -> tuple[list[Row], list[Row]]:
+    """Split the rows into those that a page shows at once, the first limit among them, and those that it folds."""
+    first_limit = words_of(result).limits[0].heading
+    shown = {*FIRST, first_limit}
+    all_rows = rows(result)
+    first = [(head, text) for head, text in all_rows if head in shown]
+    return first, [(head, text) for head, text in all_rows if head not in shown]
 
 
 def _noise(result: ProtectedResult) -> Markup:

@@ -667,6 +667,10 @@ WORDS: Mapping[str, DesignWords] = {
 }
 
 
+# What a question calls a statistic whose own name is an abbreviation.
+ASKED = {"ols": "regression", "second_moment": "second moments"}
+
+
 def words_of(result: ProtectedResult) -> DesignWords:
     """Return the words of the design of a release."""
     return WORDS[result.certificate.design]
@@ -680,7 +684,7 @@ def question_of(design: str, statistic: str) -> str:
     >>> question_of("leave-one-out", "mean")
     'Who is left out of the mean?'
     """
-    return WORDS[design].question.format(statistic=statistic)
+    return WORDS[design].question.format(statistic=ASKED.get(statistic, statistic))
 
 
 def named_design(other: OtherReleaseFacts) -> str:

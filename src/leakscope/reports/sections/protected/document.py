@@ -221,13 +221,15 @@ def _rules(result: ProtectedResult) -> Section | None:
 def _certificate(result: ProtectedResult) -> Section:
     """Show the promise and what it rests on."""
     verdict, promised, rows = certificate.verdict(result), certificate.promised(result), certificate.rows(result)
+    first_rows, other_rows = certificate.parts(result)
     content = {
         "heading": words_of(result).heading,
         "is_long": words_of(result).limits_first,
         "warning": words.warning(result) if result.about.insecure_seed else "",
         "promised": promised,
         "verdict": verdict,
-        "rows": rows,
+        "rows": first_rows,
+        "folded": other_rows,
     }
     first = say(
         "{heading}: {promised} {verdict}",

@@ -1,0 +1,85 @@
+"""What can be done about what an audit found: sentences chosen by its statements, never a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from leakscope.reports.numbers import count
+from leakscope.reports.phrases import plural
+from leakscope.reports.sections.audit import sources
+from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.audit.words import chosen
+from leakscope.reports.sections.words import listed, say
+
+INFERRED = ("almost_perfect", "high", "clear")  # headlines of models that should change
+HARDLY = ("little", "little_untested", "no_leak", "ranking_only")
+UNDECIDED = ("too_few", "nothing_played")
+
+ONE_SOURCE = "First draw members and others from one source: until then the numbers are not about the model."
+REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
+CHANGE = (
+    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model (shallower trees, larger "
+    "leaves, stronger regularisation, fewer epochs) most often reveals less. That has no guarantee, so audit the new "
+    "model. Training with noise, by DP-SGD, has one."
+)
+LOOK = (
+    "Look at the {units} that are exposed: unusual and mislabelled ones come first. If they are left out, others may "
+    "become exposed: audit the new model."
+)
+CANARIES = (
+    "More noise, a smaller sample rate or fewer steps make canaries harder to find. What is promised follows from the "
+    "accountant, not from this audit."
+)
+NO_REASON = (
+    "This audit gives no reason to change {it}. It does not prove that nothing leaks: a better attack may exist, and "
+    "only noise with a certificate excludes every attack."
+)
+MORE_GAMES = "Train more models, or attack more {units}: these are too few for a verdict."
+MORE_MODELS = "Train at least {needed} models to test single {units}: {models} cannot single one out."
+CHOOSE = "Of the models that are good enough, prefer one that reveals less."
+
+
+def advice(results: Sequence[Result]) -> list[Markup]:
+    """Say what can be done, the most urgent first.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        The releases of one audit.
+
+    Returns
+    -------
+    list of Markup
+        At least one sentence.
+    """
+    unit = results[0].about.unit
+    units = plural(unit)
+    choices = [chosen(result) for result in results]
+    headlines = {choice.headline for choice in choices}
+    it = "the model" if len(results) == 1 else "these models"
+    sentences = []
+    if any(sources.differ(result) and not sources.accepted(result) for result in results):
+        sentences.append(say(ONE_SOURCE))
+    if any(verdict.word == "refuted" for result in results for verdict in result.verdicts):
+        sentences.append(say(REFUTED))
+    leaky = [result for result, choice in zip(results, choices, strict=True) if choice.headline in INFERRED]
+    if leaky:
+        who = it if len(results) == 1 else listed(result.title for result in leaky)
+        sentences.append(say(CHANGE, who=who, them="it" if len(leaky) == 1 else "them"))
+    if any(result.n_exposed for result in results):
+        sentences.append(say(LOOK, units=units))
+    if "planted" in headlines:
+        sentences.append(say(CANARIES))
+    if headlines.intersection(UNDECIDED):
+        sentences.append(say(MORE_GAMES, units=units))
+    untested = [result for result, choice in zip(results, choices, strict=True) if choice.records == "untestable"]
+    if untested:
+        needed = max((result.games.models_needed for result in untested if result.games), default=0)
+        sentences.append(say(MORE_MODELS, needed=count(needed), units=units, models=count(untested[0].n_played)))
+    if len(results) > 1 and len(headlines) > 1:
+        sentences.append(say(CHOOSE))
+    if not sentences or headlines <= set(HARDLY):
+        sentences.append(say(NO_REASON, it=it))
+    return sentences
