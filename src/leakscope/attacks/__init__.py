@@ -58,7 +58,8 @@ class Attack:
     function : str or callable
         A function ``(signals, *, parameters) -> array (T, J)``, or its import path, ``"package.module:name"``.
     signals : tuple of str
-        The signals to ask of a release: all that the attack can use, alternatives included.
+        The signals to ask of a release: all that the attack can use, alternatives included. Those with an axis of
+        queries are there only in an audit with ``n_queries``.
     source : str
         Key of the bibliography and the equation.
     summary : str
@@ -139,9 +140,10 @@ class Attack:
         ----------
         **parameters
             Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira and
-            lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or
-            None: the references choose it; ``references=1`` of quantile; ``rate=1.0`` of likelihood_ratio. The others
-            have none; a user-defined attack has those of its function.
+            lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and rmia_offline;
+            ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it; ``references=1`` of
+            quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack has those of its
+            function.
 
         Returns
         -------
@@ -232,7 +234,7 @@ _ROWS = (
         "lira",
         "LiRA",
         f"{_HERE}.lira:lira",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "carlini2022, Algorithm 1",
         "Likelihood ratio of two Gaussians, with and without the point.",
         needs_references=True,
@@ -242,7 +244,7 @@ _ROWS = (
         "lira_offline",
         "LiRA (offline)",
         f"{_HERE}.lira:lira_offline",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "carlini2022, eq. 4",
         "How unlikely so good a prediction is for models without the point.",
         needs_references=True,
@@ -251,7 +253,7 @@ _ROWS = (
         "rmia",
         "RMIA",
         f"{_HERE}.rmia:rmia",
-        ("loss",),
+        ("loss", "query_loss"),
         "zarifzadeh2024, RMIA score",
         "The fraction of the population whose likelihood ratio is smaller than that of the point.",
         needs_references=True,
@@ -261,7 +263,7 @@ _ROWS = (
         "rmia_offline",
         "RMIA (offline)",
         f"{_HERE}.rmia:rmia_offline",
-        ("loss",),
+        ("loss", "query_loss"),
         "zarifzadeh2024, offline RMIA",
         "RMIA from models without the point alone.",
         needs_references=True,
@@ -298,7 +300,7 @@ _ROWS = (
         "quantile",
         "Quantile regression",
         f"{_HERE}.quantile:quantile",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "bertran2023, Gaussian form",
         "The prediction against those at unseen points that another model finds equally hard.",
         needs_references=True,
