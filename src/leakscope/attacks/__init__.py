@@ -139,11 +139,11 @@ class Attack:
         Parameters
         ----------
         **parameters
-            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira and
-            lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and rmia_offline;
-            ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it; ``references=1`` of
-            quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack has those of its
-            function.
+            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira,
+            lira_offline and label_only_lira; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and
+            rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it;
+            ``references=1`` of quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack
+            has those of its function.
 
         Returns
         -------
@@ -305,6 +305,24 @@ _ROWS = (
         "The prediction against those at unseen points that another model finds equally hard.",
         needs_references=True,
         needs_population=True,
+    ),
+    Attack(
+        "label_only",
+        "Label only",
+        f"{_HERE}.label_only:label_only",
+        ("query_correct",),
+        "choquette2021",
+        "For how many versions of the record the label is right.",
+    ),
+    Attack(
+        "label_only_lira",
+        "Label only (LiRA)",
+        f"{_HERE}.label_only:label_only_lira",
+        ("query_correct",),
+        "choquette2021; carlini2022, Algorithm 1",
+        "The number of versions whose label is right, against models with and without the record.",
+        needs_references=True,
+        variance_inflation=3.0,  # that of lira
     ),
     Attack(
         "gradient_norm",

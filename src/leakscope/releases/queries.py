@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -25,8 +25,14 @@ from leakscope.data.images import Images
 from leakscope.data.records import as_given
 from leakscope.plans.audits import VERSIONS
 from leakscope.releases.factory import Described, adapted
-from leakscope.releases.source_code import digest_of_classes
-from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason
+from leakscope.releases.specs import (
+    canonical,
+    described_inside,
+    description_or_none,
+    first_line,
+    imported,
+    reason,
+)
 
 Array = np.ndarray
 Function = Callable[[Any, int], Any]  # from the features of all records and the number of the version to features
@@ -90,8 +96,8 @@ class Versions:
         is_image = image_shape(points.x) is not None
         if how is None:
             how = "shifts" if is_image else "noise"
-        elif isinstance(how, str) and ":" in how:
-            how = imported(how)
+        if isinstance(how, str) and ":" in how:
+            how = cast("Function", imported(how))
         if isinstance(how, str) and how not in VERSIONS:
             raise ValueError(
                 f"versions must be {', '.join(VERSIONS)}, module:function or a function of the features and a number; "
@@ -236,19 +242,15 @@ class Queried:
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return the description of the release, and of the versions; None if one of them has none."""
-        release = self.release.describe()
-        return None if release is None else description_or_none(lambda: self._description(release))
+        return description_or_none(self._description)
 
     @property
     def not_stored(self) -> str:
         """Why there is no description, and its models are not stored; empty if there is one."""
-        if self.release.describe() is None:
-            return getattr(self.release, "not_stored", "it has no description")
-        return reason(lambda: self._description({}))
+        return reason(self._description)
 
-    def _description(self, release: Mapping[str, Any]) -> Mapping[str, Any]:
-        code = digest_of_classes([type(self.release)])  # of a release of the user's own
-        return {"queried": release, **({} if code is None else {"code": code}), **self.versions.describe()}
+    def _description(self) -> Mapping[str, Any]:
+        return {"queried": described_inside(self.release), **self.versions.describe()}
 
     def for_points(self, points: Points) -> Queried:
         """Let the release find out what it needs so that it can be fitted on these points."""
