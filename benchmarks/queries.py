@@ -19,6 +19,7 @@ from torch import nn
 
 import leakscope as ls
 from leakscope.attacks import ATTACKS
+from leakscope.core.findings import Finding
 from leakscope.core.signals import QUERY_SIGNALS
 from leakscope.core.types import Points, Signals
 from leakscope.papers.data import images
@@ -72,6 +73,14 @@ def with_first(signals: Signals, n_queries: int) -> Signals:
     return replace(signals, arrays=arrays, checked=True)
 
 
+def written(finding: Finding) -> str:
+    """Write a value with its interval, as far as there is one."""
+    if finding.value is None:
+        return "-"
+    has_interval = finding.low is not None and finding.high is not None
+    return f"{finding.value:.4f}" + (f" ({finding.low:.4f} to {finding.high:.4f})" if has_interval else "")
+
+
 def print_table(signals: Signals) -> None:
     """Print AUC and true positive rates of each attack with one query and with several; intervals over the models."""
     for n_queries in N_QUERIES:
@@ -79,8 +88,7 @@ def print_table(signals: Signals) -> None:
         report = ls.audit_signals(with_first(signals, n_queries), attacks=attacks, fpr=FPR)
         for attack in attacks:
             findings = [finding for finding in report.findings if finding.attack == attack.name]
-            values = [finding for finding in findings if finding.quantity in ("auc", "tpr")]
-            cells = [f"{each.value:.4f} ({each.low:.4f} to {each.high:.4f})" for each in values]
+            cells = [written(finding) for finding in findings if finding.quantity in ("auc", "tpr")]
             print(f"{attack.name:24} {n_queries:2} queries  {'  '.join(cells)}", flush=True)
 
 

@@ -79,8 +79,8 @@ def label_only_lira(signals: Signals, *, variance: str = "shrunk") -> Float[Arra
 
     References
     ----------
-    Choquette-Choo, Tramer, Carlini & Papernot (2021) for what is counted, who train a classifier on it; Carlini et al.
-    (2022), Algorithm 1, for the comparison.
+    Choquette-Choo, Tramer, Carlini & Papernot (2021) for what is counted; Carlini et al. (2022), Algorithm 1, for the
+    comparison.
     """
     is_right = signals.array("query_correct")
     n_queries = is_right.shape[2]
