@@ -44,7 +44,7 @@ OF_FILES = {"data", "dataset", "label", "drop", "separator", "decimal"}  # a cal
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
     "game", "sampling", "sample", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
-    "n_models", "references", "seed", "until",
+    "n_models", "references", "seed", "until", "n_queries", "versions",
 }  # fmt: skip
 
 
@@ -71,7 +71,9 @@ CALLS = {
         AuditPlan,
         OF_FILES | OF_FITS | {"model", "fail_above"},
         # `references` is the recipe here, and `n_models` and `seed` are those of the references
-        {"references", "n_models", "seed", "train", "layers", "classes", "name", "weights", "sources"} | EXECUTION,
+        {"references", "n_models", "n_queries", "versions", "seed", "train", "layers", "classes"}
+        | {"name", "weights", "sources"}
+        | EXECUTION,
     ),
     "audit_signals": Call(
         api.audit_signals,

@@ -36,7 +36,10 @@ def shown(game: Game, leak: float, seed: int = 0) -> Signals:
     """Points that are hard or easy, models that are better at their members by ``leak`` standard deviations."""
     rng = np.random.default_rng(seed)
     log_odds = leak * game.member + 2 * rng.normal(size=game.member.shape[1]) + rng.normal(size=game.member.shape)
-    return Signals(game, None, {"log_odds": log_odds, "loss": np.logaddexp(0, -log_odds)})
+    noise = rng.normal(size=(*log_odds.shape, 4)) * [0, 1, 1, 1]
+    is_right = log_odds[:, :, None] + noise > 0  # labels of four versions, the first of them of the point itself
+    arrays = {"log_odds": log_odds, "loss": np.logaddexp(0, -log_odds), "query_correct": is_right.astype(float)}
+    return Signals(game, None, arrays)
 
 
 def auc_and_tpr(attack: str, signals: Signals) -> tuple[float, float]:

@@ -42,6 +42,9 @@ def planted(game: Game, leak: float, seed: int = 1, dtype: type = np.float64) ->
         "gradient_norm": np.exp(-log_odds / 4),
         "taylor": np.stack([-(leak * game.member + rng.normal(size=game.member.shape)) * curved, curved**2], axis=-1),
     }
+    # labels of 8 versions of each record, the first of which is the record itself
+    noise = rng.normal(size=(*log_odds.shape, 8))
+    arrays["query_correct"] = np.where(np.arange(8) == 0, correct[:, :, None], log_odds[:, :, None] + noise > 0)
     return Signals(game, None, {name: array.astype(dtype) for name, array in arrays.items()}, labels)
 
 

@@ -98,9 +98,13 @@ class TestFiles:
         # only a single model is varied, slices and samples are of half_split, and looks take no claim
         others = {
             "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice", "until", "sample",
+            "slice", "until", "sample", "n_queries", "versions",
         }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
+
+    def test_a_function_that_makes_versions_is_code_of_the_plan(self, tmp_path):
+        text = 'n_queries = 3\nversions = "my_versions:blurred"\n[[model]]\nspec = "a:B"'
+        assert from_toml(write(tmp_path, text)).import_paths == ("a:B", "my_versions:blurred")
 
     def test_canaries_that_nobody_names_are_planted_in_one_model(self, tmp_path):
         text = 'game = "canaries"\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 2'
@@ -139,6 +143,23 @@ class TestFiles:
             (
                 'game = "chess"',
                 "game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got 'chess'",
+            ),
+            ("n_queries = 0", "n_queries: Input should be greater than or equal to 1, got 0"),
+            (
+                'versions = "shifts"',
+                "versions says how versions of the records are made; give their number too: n_queries",
+            ),
+            (
+                'n_queries = 4\nversions = "mirror"',
+                "versions must be shifts, noise, growing_noise or module:function, got 'mirror'",
+            ),
+            (
+                'n_queries = 4\nattribute = "sex"',
+                "n_queries is of guesses about membership; an audit of an attribute takes none",
+            ),
+            (
+                'n_queries = 4\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 1',
+                "n_queries asks trained models; DP-SGD is observed by its steps: leave it out",
             ),
             ("sample = 0", "sample: Input should be greater than or equal to 1, got 0"),
             (

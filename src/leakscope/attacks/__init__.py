@@ -58,7 +58,8 @@ class Attack:
     function : str or callable
         A function ``(signals, *, parameters) -> array (T, J)``, or its import path, ``"package.module:name"``.
     signals : tuple of str
-        The signals to ask of a release: all that the attack can use, alternatives included.
+        The signals to ask of a release: all that the attack can use, alternatives included. Those with an axis of
+        queries are there only in an audit with ``n_queries``.
     source : str
         Key of the bibliography and the equation.
     summary : str
@@ -138,10 +139,11 @@ class Attack:
         Parameters
         ----------
         **parameters
-            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira and
-            lira_offline; ``gamma=1.0`` of rmia and rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or
-            None: the references choose it; ``references=1`` of quantile; ``rate=1.0`` of likelihood_ratio. The others
-            have none; a user-defined attack has those of its function.
+            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira,
+            lira_offline and label_only_lira; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and
+            rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it;
+            ``references=1`` of quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack
+            has those of its function.
 
         Returns
         -------
@@ -232,7 +234,7 @@ _ROWS = (
         "lira",
         "LiRA",
         f"{_HERE}.lira:lira",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "carlini2022, Algorithm 1",
         "Likelihood ratio of two Gaussians, with and without the point.",
         needs_references=True,
@@ -242,7 +244,7 @@ _ROWS = (
         "lira_offline",
         "LiRA (offline)",
         f"{_HERE}.lira:lira_offline",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "carlini2022, eq. 4",
         "How unlikely so good a prediction is for models without the point.",
         needs_references=True,
@@ -251,7 +253,7 @@ _ROWS = (
         "rmia",
         "RMIA",
         f"{_HERE}.rmia:rmia",
-        ("loss",),
+        ("loss", "query_loss"),
         "zarifzadeh2024, RMIA score",
         "The fraction of the population whose likelihood ratio is smaller than that of the point.",
         needs_references=True,
@@ -261,7 +263,7 @@ _ROWS = (
         "rmia_offline",
         "RMIA (offline)",
         f"{_HERE}.rmia:rmia_offline",
-        ("loss",),
+        ("loss", "query_loss"),
         "zarifzadeh2024, offline RMIA",
         "RMIA from models without the point alone.",
         needs_references=True,
@@ -298,11 +300,29 @@ _ROWS = (
         "quantile",
         "Quantile regression",
         f"{_HERE}.quantile:quantile",
-        ("log_odds", "loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss"),
         "bertran2023, Gaussian form",
         "The prediction against those at unseen points that another model finds equally hard.",
         needs_references=True,
         needs_population=True,
+    ),
+    Attack(
+        "label_only",
+        "Label only",
+        f"{_HERE}.label_only:label_only",
+        ("query_correct",),
+        "choquette2021",
+        "For how many versions of the record the label is right.",
+    ),
+    Attack(
+        "label_only_lira",
+        "Label only (LiRA)",
+        f"{_HERE}.label_only:label_only_lira",
+        ("query_correct",),
+        "choquette2021; carlini2022, Algorithm 1",
+        "The number of versions whose label is right, against models with and without the record.",
+        needs_references=True,
+        variance_inflation=3.0,  # as measured on noise, with 8 queries
     ),
     Attack(
         "gradient_norm",

@@ -8,6 +8,10 @@ at the distance d = phi - m it leaves n - 1 references, and
 
 So one pass over the references of a point serves all targets.
 
+Models that were asked about several versions of each point give phi for each of these queries. Every query has
+Gaussians of its own, and the score is the mean over the queries: up to the factor 1/Q the likelihood ratio of a
+Gaussian of Q coordinates with a diagonal covariance, as in the code of Carlini et al.
+
 Axes: B points of a block, R references, T targets, J target points, U points that are target points of some target.
 """
 
@@ -21,6 +25,7 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 
 from leakscope.attacks.blocks import Block, all_target_points, blocks, require_references, score_points
+from leakscope.attacks.queries import mean_score
 from leakscope.core.checks import one_of
 from leakscope.core.types import Signals
 
@@ -29,6 +34,7 @@ Array = np.ndarray
 VARIANCES = {"shrunk": 8.0, "point": 0.0, "pooled": np.inf}
 _FLOOR = 1e-3  # least variance of a point, as a fraction of the pooled one
 _LEAST = 1e-12  # least variance of all, in squared units of the signal
+_PHI_OF = ("log_odds", "loss")  # what phi is computed from, the first that is there
 
 
 def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
@@ -40,7 +46,8 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``log_odds`` or ``loss``.
+        With ``log_odds`` or ``loss``; where there are ``query_log_odds`` or ``query_loss``, the mean score of all
+        queries is taken.
     variance : {"shrunk", "point", "pooled"}
         Point: of the references of each point. Pooled: one over all target points for the references with the point,
         and one for those without. Shrunk: the mean of the two, with weights the number of references of the point and
@@ -58,8 +65,8 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
 
     References
     ----------
-    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; pooled: their fixed variance, one for each
-    side.
+    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; of several queries the mean, as in their code;
+    pooled: their fixed variance, one for each side.
 
     Examples
     --------
@@ -71,7 +78,7 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     >>> float(lira(signals, variance="point")[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
     4.5
     """
-    return online(signals, variance, None)
+    return mean_score(signals, _PHI_OF, lambda query: online(query, variance, None))
 
 
 def online(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> Float[Array, "T J"]:
@@ -115,7 +122,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     Parameters
     ----------
     signals : Signals
-        With ``log_odds`` or ``loss``; phi as in ``lira``.
+        With ``log_odds`` or ``loss``; phi and several queries as in ``lira``.
     variance : {"shrunk", "point", "pooled"}
         As in ``lira``, for the side without the record.
 
@@ -142,7 +149,7 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
     0.97725
     """
-    return offline(signals, variance, None)
+    return mean_score(signals, _PHI_OF, lambda query: offline(query, variance, None))
 
 
 def offline(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> Float[Array, "T J"]:
@@ -288,7 +295,7 @@ def _own_rows(block: Block, with_point: bool, dtype: np.dtype) -> Float[Array, "
 
 def _array(signals: Signals) -> Float[Array, "M N"]:
     """Return the signal that phi is computed from."""
-    return signals.array("log_odds", "loss")
+    return signals.array(*_PHI_OF)
 
 
 def _phi(signals: Signals, take: Callable[[Array], Array]) -> Float[Array, "B m"]:

@@ -5,9 +5,12 @@ Axes: T targets, J target points, Z population, R references of a target.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from leakscope.attacks.queries import one_by_one
 from leakscope.core.checks import count
 from leakscope.core.types import Game, NotApplicable, Signals
 
@@ -28,7 +31,8 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``log_odds``, or with ``loss``: then -log(loss + 1e-12) takes the place of the log-odds.
+        With ``log_odds``, or with ``loss``: then -log(loss + 1e-12) takes the place of the log-odds. Of several queries
+        (``query_log_odds``, ``query_loss``) the mean log-odds.
     references : int
         Number of reference models that are used, the first that are not the target; all if there are fewer.
 
@@ -70,6 +74,7 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     (5, True)
     """
     references = count("references", references)
+    signals = _mean_over_queries(signals)
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
         raise NotApplicable("no_reference", n=0)
@@ -86,6 +91,16 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
         mean, scale = _regress(hardness, _log_odds(signals, phi[target, training_points]), target_hardness)
         scores[target] = (_log_odds(signals, phi[target, target_points]) - mean) / scale
     return scores
+
+
+def _mean_over_queries(signals: Signals) -> Signals:
+    """Take the mean log-odds over the queries; the signals themselves without several queries."""
+    queries = one_by_one(signals, "log_odds", "loss")
+    if len(queries) == 1:
+        return queries[0]
+    values = [_log_odds(query, query.array("log_odds", "loss")) for query in queries]
+    mean = np.mean(values, axis=0).astype(queries[0].array("log_odds", "loss").dtype)
+    return replace(signals, arrays={"log_odds": mean}, labels=None, checked=True)
 
 
 def _references(game: Game, target: int) -> Int[Array, " R"]:

@@ -1,7 +1,12 @@
 """RMIA: the fraction of the population whose likelihood ratio is smaller than that of the record.
 
-Axes: A slopes of the grid, B points of a block, M models, P sampled points, R references, T targets, J target points,
-Z population.
+Models that were asked about several versions of each point give a ratio of each query. In the code of Zarifzadeh et al.
+a record exceeds a population point if it does so in more than half of the queries, each version of the record against
+the same version of the point; the other vote takes the mean of the log-ratios over the queries instead, which needs one
+sort where the majority needs all pairs.
+
+Axes: A slopes of the grid, B points of a block, M models, P sampled points, Q queries, R references, T targets, J
+target points, Z population.
 """
 
 from __future__ import annotations
@@ -20,7 +25,8 @@ from leakscope.attacks.blocks import (
     require_references,
     score_points,
 )
-from leakscope.core.checks import positive, probability
+from leakscope.attacks.queries import one_by_one
+from leakscope.core.checks import one_of, positive, probability
 from leakscope.core.types import Signals
 
 Array = np.ndarray
@@ -29,9 +35,12 @@ _SLOPES = np.arange(11) / 10  # among which the references choose
 _POINTS = 2048  # at which they choose, at most
 _PLAYERS = 8  # references that play the target, at most
 _GROUPS = 4  # of targets with a slope of their own, with leave one out
+VOTES = ("mean", "majority")  # of several queries
+_PAIRS = 1 << 22  # of records and population points that vote at once
+RatioAt = Callable[[Block], Float[Array, "B T"]]
 
 
-def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
+def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean") -> Float[Array, "T J"]:
     """Test the likelihood ratio of the record against that of each point of the population.
 
     The ratio of a point is ``p(x) / mean over the references of p_r(x)``, p = exp(-loss); the score is the
@@ -42,10 +51,13 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     Parameters
     ----------
     signals : Signals
-        With ``loss``.
+        With ``loss``, or ``query_loss`` of several queries.
     gamma : float
         The least quotient of the ratio and that of a population point, > 0. With 1 the scores of non-members are
         uniform for every model, so that one threshold fits all of them.
+    vote : {"mean", "majority"}
+        With several queries: whether the geometric mean of the quotients over the queries must be ``gamma``, or more
+        than half of them.
 
     Returns
     -------
@@ -71,10 +83,12 @@ def rmia(signals: Signals, *, gamma: float = 1.0) -> Float[Array, "T J"]:
     >>> rmia(Signals(game, None, {"loss": loss}))[0].round(3).tolist()  # ratios 3 and 0.2
     [-0.079, -0.603]
     """
-    return _rank_in_population(signals, log_ratio(signals), gamma)
+    return _ranked(signals, log_ratio, gamma, vote)
 
 
-def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float | None = None) -> Float[Array, "T J"]:
+def rmia_offline(
+    signals: Signals, *, gamma: float = 1.0, a: float | None = None, vote: str = "mean"
+) -> Float[Array, "T J"]:
     """Compute the RMIA score from references without the record alone.
 
     The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the references
@@ -83,12 +97,14 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float | None = None
     Parameters
     ----------
     signals : Signals
-        With ``loss``.
+        With ``loss``, or ``query_loss`` of several queries.
     gamma : float
         As in ``rmia``.
     a : float, optional
         In [0, 1]: the slope of the probability with the record as a function of that without it (1: equal). Unless
-        given, the references choose it, for each target without the target itself: see `offline_slopes`.
+        given, the references choose it, for each query and target without the target itself: see `offline_slopes`.
+    vote : {"mean", "majority"}
+        As in ``rmia``.
 
     Returns
     -------
@@ -114,10 +130,10 @@ def rmia_offline(signals: Signals, *, gamma: float = 1.0, a: float | None = None
     >>> rmia_offline(Signals(game, None, {"loss": loss}), a=0.3)[0].round(3).tolist()
     [-0.111, -0.609]
     """
-    return _rank_in_population(signals, log_ratio_offline(signals, a=a), gamma)
+    return _ranked(signals, lambda query: log_ratio_offline(query, a=a), gamma, vote)
 
 
-def log_ratio(signals: Signals) -> Callable[[Block], Float[Array, "B T"]]:
+def log_ratio(signals: Signals) -> RatioAt:
     """Return the function that computes the logarithms of the ratios of `rmia` at the points of a block."""
     game, loss = signals.game, signals.array("loss")
     require_references(signals, least=1)
@@ -130,9 +146,7 @@ def log_ratio(signals: Signals) -> Callable[[Block], Float[Array, "B T"]]:
     return at
 
 
-def log_ratio_offline(
-    signals: Signals, *, a: float | Float[Array, " T"] | None = None
-) -> Callable[[Block], Float[Array, "B T"]]:
+def log_ratio_offline(signals: Signals, *, a: float | Float[Array, " T"] | None = None) -> RatioAt:
     """Return the function that computes the logarithms of the ratios of `rmia_offline` at the points of a block.
 
     ``a`` is one number or one for each target; unless given, that of `offline_slopes`.
@@ -312,20 +326,101 @@ def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]
     return (n_exceeded + tie_breaker - n_plus_one) / n_plus_one
 
 
-def _rank_in_population(
-    signals: Signals, ratio_at: Callable[[Block], Float[Array, "B T"]], gamma: float
-) -> Float[Array, "T J"]:
+def _ranked(signals: Signals, ratio_of: Callable[[Signals], RatioAt], gamma: float, vote: str) -> Float[Array, "T J"]:
+    """Rank the ratios at the target points among those of the population, of one query or of several together."""
+    one_of("vote", vote, VOTES)
+    ratios = [ratio_of(query) for query in one_by_one(signals, "loss")]
+    if len(ratios) == 1:
+        return _rank_in_population(signals, ratios[0], gamma)
+
+    def mean_ratio(block: Block) -> Float[Array, "B T"]:
+        total = ratios[0](block).astype(np.float64)
+        for ratio in ratios[1:]:
+            total += ratio(block)
+        return total / len(ratios)
+
+    if vote == "mean":
+        return _rank_in_population(signals, mean_ratio, gamma)
+    return _rank_by_majority(signals, ratios, gamma)
+
+
+def _rank_in_population(signals: Signals, ratio_at: RatioAt, gamma: float) -> Float[Array, "T J"]:
     """Compute the ratios at all target points, and rank each among those of the population of its target.
 
     In float64 whatever the losses are: of 24 bits the count takes as many as the population has, and in the middle of
     the ranks the others are too few to tell ratios of the same count apart.
     """
     game = signals.game
-    scores = score_points(game, np.dtype(np.float64), ratio_at, game.n_models)
-    population = np.empty((len(game.population), game.n_targets))
-    for block in blocks(game, game.population, game.n_models):
-        population[block.place] = ratio_at(block)
+    scores, population = _of_points(signals, ratio_at)
     for target in range(game.n_targets):
         ratios = np.ascontiguousarray(scores[target])
         scores[target] = rank_fraction(ratios, population[:, target] if len(population) else ratios, gamma)
     return scores
+
+
+def _of_points(signals: Signals, ratio_at: RatioAt) -> tuple[Float[Array, "T J"], Float[Array, "Z T"]]:
+    """Compute the ratios at the target points, and at the population."""
+    game = signals.game
+    ratios = score_points(game, np.dtype(np.float64), ratio_at, game.n_models)
+    population = np.empty((len(game.population), game.n_targets))
+    for block in blocks(game, game.population, game.n_models):
+        population[block.place] = ratio_at(block)
+    return ratios, population
+
+
+def _rank_by_majority(signals: Signals, ratios: list[RatioAt], gamma: float) -> Float[Array, "T J"]:
+    """Rank each record by the fraction of the population that it exceeds in more than half of the queries."""
+    parts = [_of_points(signals, ratio_at) for ratio_at in ratios]
+    scores = np.empty_like(parts[0][0])
+    for target in range(signals.game.n_targets):
+        own = np.stack([of_targets[target] for of_targets, _ in parts])  # (Q, J)
+        population = np.stack([of_population[:, target] for _, of_population in parts])  # (Q, Z)
+        scores[target] = majority_fraction(own, population if population.shape[1] else own, gamma)
+    return scores
+
+
+def majority_fraction(
+    log_ratio: Float[Array, "Q J"], population: Float[Array, "Q Z"], gamma: float = 1.0
+) -> Float[Array, " J"]:
+    """Compute the fraction of the population that a record exceeds ``gamma`` times in most queries, minus 1.
+
+    Ties are broken as in `rank_fraction`, by the mean of the log-ratios over the queries.
+
+    Parameters
+    ----------
+    log_ratio : array of shape (Q, J)
+        Logarithms of the ratios of each query at the target points.
+    population : array of shape (Q, Z)
+        Those of the population.
+    gamma : float
+        > 0.
+
+    Returns
+    -------
+    array of shape (J,)
+        In (-1, 0). Time is of order Q J Z.
+
+    References
+    ----------
+    Zarifzadeh, Liu & Shokri (2024), in their code; there a tie of the votes counts as no.
+
+    Examples
+    --------
+    >>> ratios = np.log([[3.0], [3.0], [0.1]])  # above 2 in two of three queries, above 4 in none
+    >>> (1 + majority_fraction(ratios, np.log([[2.0, 4.0]] * 3))).round(3).tolist()
+    [0.494]
+    """
+    thresholds = population + np.log(positive("gamma", gamma))
+    n_queries, n_points = log_ratio.shape
+    n_exceeded = np.empty(n_points)
+    size = max(1, _PAIRS // population.shape[1])
+    for start in range(0, n_points, size):
+        block = slice(start, start + size)
+        votes = np.zeros((min(size, n_points - start), population.shape[1]), dtype=np.int16)
+        for query in range(n_queries):
+            votes += log_ratio[query, block, None] >= thresholds[query]
+        n_exceeded[block] = np.count_nonzero(2 * votes > n_queries, axis=1)
+    mean = log_ratio.mean(axis=0)
+    tie_breaker = 0.5 + 0.5 * mean / (1 + np.abs(mean))
+    n_plus_one = population.shape[1] + 1
+    return (n_exceeded + tie_breaker - n_plus_one) / n_plus_one

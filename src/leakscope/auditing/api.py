@@ -30,7 +30,7 @@ from leakscope.auditing.policy import refuse_unknown_attacks
 from leakscope.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakscope.auditing.report import assemble, assemble_blocks
 from leakscope.auditing.run import claims_of, play, setting
-from leakscope.auditing.setup import population_share, wanted
+from leakscope.auditing.setup import note_of_queries, population_share, queried, wanted
 from leakscope.core import games
 from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import known_keywords
@@ -86,6 +86,8 @@ def audit(
     canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
     n_canaries: int = 1000,
     knowledge: Literal["distribution", "others"] | None = None,
+    n_queries: int = 1,
+    versions: Any = None,
     attribute: Any = None,
     bins: int | Sequence[float] = (),
     seed: int = 0,
@@ -161,6 +163,13 @@ def audit(
     knowledge : {"distribution", "others"}, optional
         What an attacker who sees the steps of DP-SGD knows of the other points: the distribution of their gradients,
         or which are in a batch (of Dirac canaries unless given).
+    n_queries : int
+        Ask each model about so many versions of each record, the record itself among them: LiRA, RMIA, the quantile
+        attack and those of labels alone use them all. They take as much memory as so many times the records.
+    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
+        How these are made: shifts of images unless given, noise in tables; or ``function(X, number)``, which returns
+        the records in their version of that number, from 1 to ``n_queries - 1``, also as ``"module:function"``. See
+        ``leakscope.releases.queries.Versions``.
     attribute : column of X, list of one-hot columns, or array of shape (N,), optional
         A sensitive attribute: the attacks infer it of the members instead of who is in. See
         ``leakscope.auditing.attribute.run.infer``.
@@ -242,6 +251,8 @@ def audit(
         canaries=canaries,
         n_canaries=n_canaries,
         knowledge=knowledge,
+        n_queries=n_queries,
+        versions=_path_of(versions),
         attribute=None if attribute is None else named(attribute),
         bins=_many(bins),
         id=id if isinstance(id, str) else None,
@@ -274,7 +285,10 @@ def audit(
     execution = Execution(store, n_jobs, tmp, cluster)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
-    return _at_looks(plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where))
+    function = versions if callable(versions) else None
+    return _at_looks(
+        plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where, versions=function)
+    )
 
 
 @known_keywords()
@@ -391,6 +405,8 @@ def _filled(
     settings = [setting(plan, attacks, release, loaded) for release in releases]
     if folder is not None:
         _refuse_folder(folder, settings)
+        if plan.n_queries > 1:
+            raise ValueError("a folder of signals has no axis of queries: leave n_queries out, or audit in memory")
     sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
     wanted = range(sum(sizes)) if chunks is None else chunks
     if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
@@ -398,7 +414,8 @@ def _filled(
     found, start = [], 0
     for audited, size in zip(settings, sizes, strict=True):
         own = [number - start for number in wanted if start <= number < start + size]
-        what = (audited.release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
+        release = queried(audited.release, audited.data.points, plan)
+        what = (release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
         found.append(fill(*what, plan.seed, execution, own))
         start += size
     n_missing = sum(filled.n_missing for filled in found)
@@ -474,6 +491,8 @@ def audit_model(
     n_models: int = 16,
     classes: Any = None,
     layers: str | tuple[str, ...] = (),
+    n_queries: int = 1,
+    versions: Any = None,
     id: Any = None,
     slice: Slices = (),
     name: str = "model",
@@ -521,6 +540,9 @@ def audit_model(
         The label of each column of the answer.
     layers : "all", "last", a name, or tuple of names
         Of a network: whose gradients are seen; all unless given.
+    n_queries : int
+    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
+        As in ``audit``: ask the model, and the references, about several versions of each point.
     id : column of both X, or array of shape (members + others,), optional
         What you call the records, as in ``audit``; members first. The indices of two frames unless given.
     slice : column of both X, sequence of them, or mapping of str to array of shape (members + others,)
@@ -579,6 +601,8 @@ def audit_model(
     plan = _plan(
         attack_rows,
         n_models=max(n_models, 2),
+        n_queries=n_queries,
+        versions=_path_of(versions),
         claim=_claims(claim),
         accept_shift=accept_shift,
         seed=seed,
@@ -601,7 +625,9 @@ def audit_model(
         points = with_names(points, id)
     slices = sliced(points, slice)
     refuse_without_groups(slices)
-    recipe = None if recipe is None else adapted(recipe, points)
+    function = versions if callable(versions) else None
+    asked = queried(audited, points, plan, function)
+    recipe = None if recipe is None else queried(adapted(recipe, points), points, plan, function)
     n_references = n_models if recipe is not None else 0
     game = games.one_model(
         len(inside),
@@ -612,7 +638,7 @@ def audit_model(
     )
     want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp)
     # row 0 of the memberships is the audited model; the rows after it are the references
-    arrays = observe(audited, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
+    arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
     if shared == len(outside):
         raise ValueError("all of the others are among the members; others must be records that the model has not seen")
     shapes = {name: array.shape[2:] for name, array in arrays.items()}
@@ -633,6 +659,7 @@ def audit_model(
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *repeated_names(points)]
     notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
+    notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
         notes.append(
@@ -1065,6 +1092,15 @@ def _side(role: str, part: Any, id: Any) -> Points:
 def _records_of(signals: Signals) -> Points:
     """Return the records behind signals; records without any column where they were not given."""
     return signals.points or Points(np.empty((signals.game.member.shape[1], 0)))
+
+
+def _path_of(versions: Any) -> str | None:
+    """Name what makes versions of records, as a plan does."""
+    if versions is None or isinstance(versions, str):
+        return versions
+    if not callable(versions):
+        raise ValueError(f"versions must be a name or a function, got a {type(versions).__name__}")
+    return f"{versions.__module__}:{getattr(versions, '__qualname__', type(versions).__name__)}"
 
 
 def _names(slice: Slices) -> tuple[str, ...]:

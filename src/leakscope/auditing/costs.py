@@ -20,7 +20,7 @@ from leakscope.auditing.attribute.run import of_records, refuse_unanswerable, si
 from leakscope.auditing.canaries import Setting, all_planned, attacks_on, is_private
 from leakscope.auditing.rehearsal import Rehearsal, refuse_idle
 from leakscope.auditing.run import claims_of, promise, setting
-from leakscope.auditing.setup import draw
+from leakscope.auditing.setup import draw, queried
 from leakscope.core import seeds
 from leakscope.core.signals import SIGNALS
 from leakscope.core.types import Points
@@ -200,7 +200,8 @@ def _of_membership(
             yield f"{name}: compared with {accountant_claim.text}"
         if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
-        fit = _one(audited.release, points, game.member[:1], audited.wanted(attacks), plan.seed)
+        release = queried(audited.release, points, plan)
+        fit = _one(release, points, game.member[:1], audited.wanted(attacks), plan.seed)
         yield from fit.lines(name, game.n_models, workers)
         yield fit.on_clusters(name, game.n_models, _data_bytes(points))
         fits.append(fit)
@@ -208,7 +209,8 @@ def _of_membership(
     refuse_idle(attacks, rehearsals)
     for audited, fit in zip(settings, fits, strict=True):
         member, wanted = audited.game.member[:1], audited.wanted(attacks)
-        growth = _growth(audited.release, audited.data.points, member, wanted, plan.seed, fit)
+        release = queried(audited.release, audited.data.points, plan)
+        growth = _growth(release, audited.data.points, member, wanted, plan.seed, fit)
         if growth is not None:
             yield growth.line(audited.release.name, fit, audited.game.n_models, workers)
 

@@ -21,7 +21,9 @@ from leakscope.core import seeds
 from leakscope.core.findings import Term
 from leakscope.core.reasons import words
 from leakscope.core.types import Game, NotApplicable, Points, Release, Signals, WrongScores
+from leakscope.releases.labels import ReleasedLabels
 from leakscope.releases.networks.recipe import Recipe
+from leakscope.releases.queries import Queried
 from leakscope.releases.specs import first_line
 
 Array = np.ndarray
@@ -192,6 +194,8 @@ def _random(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Arra
 
 def _short(release: Release) -> Release:
     """Return a network with one epoch; any other release as it is."""
+    if isinstance(release, Queried | ReleasedLabels):
+        return replace(release, release=_short(release.release))  # pyright: ignore[reportArgumentType]
     recipe = getattr(release, "recipe", None)
     if not isinstance(recipe, Recipe):
         return release

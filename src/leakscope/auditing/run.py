@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
 from leakscope.auditing.report import assemble
-from leakscope.auditing.setup import draw
+from leakscope.auditing.setup import draw, note_of_queries, queried
 from leakscope.bounds import BOUNDS
 from leakscope.core import reasons
 from leakscope.core.claims import Claim
@@ -66,6 +66,7 @@ def play(
     loaded: Data,
     execution: Execution,
     command: str = "",
+    versions: Callable[..., Any] | None = None,
 ) -> Report:
     """Draw the game, make the releases, attack them and report.
 
@@ -82,6 +83,8 @@ def play(
     execution : Execution
     command : str
         Printed on the page.
+    versions : callable, optional
+        Makes the versions of the records that models are asked about, where the plan has several queries.
 
     Returns
     -------
@@ -103,20 +106,21 @@ def play(
     refuse_unknown(plan, names)
     # everything that can be refused is refused before the first fit: games, claims, promises, then trial fits
     settings = [setting(plan, attacks, release, loaded) for release in releases]
+    asked = [queried(audited.release, audited.data.points, plan, versions) for audited in settings]
     claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
     promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
     if len(settings) > 1 or any(attack.by_name for attack in attacks):
         with progress("trial fits"):
             rehearsals = [
-                rehearse(audited.release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
-                for audited in settings
+                rehearse(release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
+                for release, audited in zip(asked, settings, strict=True)
             ]
         refuse_idle(attacks, rehearsals)
     observed_releases, of_finished = [], []
     for place, own_claims in enumerate(claims):
         audited = settings[place]
         points, member = audited.data.points.unnamed, audited.game.member
-        what = (audited.release, points, member, audited.wanted(attacks), plan.seed, execution)
+        what = (asked[place], points, member, audited.wanted(attacks), plan.seed, execution)
         if execution.from_store == "finished":
             arrays, is_made = observe_finished(*what)
             if not is_made.all():
@@ -135,6 +139,7 @@ def play(
         *of_finished,
         *loaded.notes,
         *_notes(loaded.points, settings, execution, plan.confidence),
+        *note_of_queries(asked),
         *_notes_of_noise(observed_releases),
     ]
     report = assemble(plan, attacks, observed_releases, notes, command)

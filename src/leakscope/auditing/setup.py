@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from leakscope.attacks import Attack
 from leakscope.core import games
+from leakscope.core.signals import QUERY_SIGNALS
 from leakscope.core.types import Game, Points
+from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan
+from leakscope.releases.factory import Described
+from leakscope.releases.queries import Queried, Versions
 
 POPULATION = 0.1  # fraction of the points that is set aside where an attack needs draws from the population
 
@@ -53,9 +58,58 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
     return games.canaries(n_points, np.array(plan.target), plan.n_models, references=references, seed=seed)
 
 
+def queried(
+    release: Described, points: Points, plan: AuditPlan, function: Callable[..., Any] | None = None
+) -> Described:
+    """Let a release be asked about several versions of each record, where the plan says so.
+
+    Parameters
+    ----------
+    release : Release
+    points : Points
+    plan : AuditPlan
+    function : callable, optional
+        Of a call, in place of the name in the plan.
+
+    Returns
+    -------
+    Release
+        Itself with one query.
+
+    Raises
+    ------
+    ValueError
+        In one line, if versions of these records cannot be made.
+    """
+    if plan.n_queries == 1:
+        return release
+    if isinstance(getattr(release, "dpsgd", None), DpSgd):
+        raise ValueError(
+            f"{release.name}: n_queries asks trained models; DP-SGD is observed by its steps: leave it out"
+        )
+    how = plan.versions if function is None else function
+    return Queried(release, Versions.for_points(points, plan.n_queries, how, plan.seed))
+
+
+def note_of_queries(releases: Iterable[Described]) -> list[str]:
+    """Say what versions of the records the models were asked about, and which attacks use them."""
+    asked = [release.versions for release in releases if isinstance(release, Queried)]
+    if not asked:
+        return []
+    return [
+        f"Each model was asked about {asked[0].n_queries} versions of each record: itself, and others "
+        f"{asked[0].words}. Attacks with signals of several queries use all of them, the other attacks the record alone"
+    ]
+
+
 def wanted(attacks: Sequence[Attack]) -> list[str]:
-    """List the signals of the attacks, the log-odds that the page shows of records, and the errors behind the gap."""
-    return sorted({"correct", "log_odds", *(name for attack in attacks for name in attack.signals)})
+    """List the signals of the attacks, the log-odds that the page shows of records, and the errors behind the gap.
+
+    A signal with an axis of queries is asked for by its name without it; the release that is asked about several
+    versions of each record gives both.
+    """
+    names = (QUERY_SIGNALS.get(name, name) for attack in attacks for name in attack.signals)
+    return sorted({"correct", "log_odds", *names})
 
 
 def population_share(attacks: Sequence[Attack]) -> float:

@@ -50,7 +50,8 @@ FLAGS_OF_FITS = {
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
-    "model", "layers", "n_models", "seed", "predict", "weights", "classes", "members", "others", *OF_FILES,
+    "model", "layers", "n_models", "n_queries", "versions", "seed", "predict", "weights", "classes", "members",
+    "others", *OF_FILES,
 }  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
@@ -74,6 +75,8 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
     "slice": Spelling(help="Compare the groups that a column makes: label, group or its name; repeatable."),
     "model": Spelling(help="Import path of an estimator or of what makes a network; repeatable."),
     "attacks": Spelling("--attack", "A name of leakscope attacks, or all; repeatable."),
+    "n_queries": Spelling(help="Ask each model about so many versions of each record, itself among them. [1]"),
+    "versions": Spelling(help="shifts, noise, growing_noise or module:function. [shifts of images, noise]"),
     "attribute": Spelling(help="Guess this column of the members, instead of who is in."),
     "bins": Spelling(help="Of the attribute's numbers: how many bins; repeated, the edges."),
     "game": Spelling(help="half_split, or canaries: planted ones, in by a coin each, where one model is enough."),
@@ -141,7 +144,7 @@ GROUPS = {  # panels of the help, in its order
         "classes", "vary",
     ),
     "Game": ("game", "sampling", "sample", "target", "references", "canaries", "n_canaries", "knowledge", "seed"),
-    "Attack": ("attacks", "fpr", "confidence", "prior", "until"),
+    "Attack": ("attacks", "n_queries", "versions", "fpr", "confidence", "prior", "until"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
     "Execution": ("store", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run"),
@@ -515,6 +518,7 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     has_references = bool(recipe_flags & options.keys())
     references = factory.release_from(recipe.spec, recipe.set, train=recipe.train) if has_references else None
     words = _fields_without_training(plan) | {"seed": plan.seed, "n_models": plan.n_models if has_references else 2}
+    words |= {"n_queries": plan.n_queries, "versions": plan.versions}
     if recipe.layers:
         words["layers"] = recipe.layers
     if "classes" in options:

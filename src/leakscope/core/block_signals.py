@@ -32,7 +32,7 @@ from jaxtyping import Bool, Int, Num
 
 from leakscope.core.checks import count, known_keywords
 from leakscope.core.external_sort import read_into, write_all
-from leakscope.core.signals import SIGNALS, why_missing
+from leakscope.core.signals import QUERY_SIGNALS, SIGNALS, why_missing
 from leakscope.core.system import OWNERS_FOLDER, open_new
 from leakscope.core.types import NotApplicable, PartOfGame, References, Signals
 from leakscope.core.untrusted import LARGEST_HEADER, in_one_line, json_value
@@ -490,9 +490,7 @@ def _opened(folder: Path) -> dict[str, Any]:
     signals = [name for name in files if name not in _NOT_SIGNALS]
     if not signals:
         raise ValueError(f"{folder}: no signals in addition to member; known: {', '.join(SIGNALS)}")
-    for name in signals:
-        if name not in SIGNALS:
-            raise ValueError(f"{folder}: unknown signal {name!r}; known: {', '.join(SIGNALS)}")
+    _refuse_unread(folder, signals)
     if "log_prob" in files and "labels" not in files:
         raise ValueError(f"{folder}: signal 'log_prob' needs labels (N,): the class index of each point")
     for name, file in files.items():
@@ -504,6 +502,18 @@ def _opened(folder: Path) -> dict[str, Any]:
                 f"{file.path}: has shape {file.shape}; it must have {n_all} axes and begin with {expected}"
             )
     return {"folder": folder, "n_models": n_models, "n_points": n_points, "n_targets": n_targets, "files": files}
+
+
+def _refuse_unread(folder: Path, signals: Iterable[str]) -> None:
+    """Refuse signals that nobody knows, and those that are read in memory alone."""
+    for name in signals:
+        if name not in SIGNALS:
+            raise ValueError(f"{folder}: unknown signal {name!r}; known: {', '.join(SIGNALS)}")
+        if name in QUERY_SIGNALS:
+            raise ValueError(
+                f"{folder}: {name!r} has an axis of queries, which is for signals in memory; leave it out, or give "
+                "ls.Signals or an .npz file"
+            )
 
 
 def _numbers(path: Path) -> tuple[int, int, int]:

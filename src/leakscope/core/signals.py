@@ -1,6 +1,6 @@
 """What one can see of a release at a point.
 
-Letters of the axes: M models, N points, K classes, S steps; P, T, F and B numbers of one signal each.
+Letters of the axes: M models, N points, K classes, Q queries, S steps; P, T, F and B numbers of one signal each.
 """
 
 from __future__ import annotations
@@ -49,6 +49,15 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         "correct": SignalKind(("M", "N"), "0 or 1", "the predicted label is the true one"),
         "log_prob": SignalKind(
             ("M", "N", "K"), "nats", "log-probability of each class, in class order; the labels say which class is true"
+        ),
+        "query_loss": SignalKind(
+            ("M", "N", "Q"),
+            "nats",
+            "the loss at each version of the point that a model is asked about, itself first",
+        ),
+        "query_log_odds": SignalKind(("M", "N", "Q"), "nats", "the log-odds at each version, the point itself first"),
+        "query_correct": SignalKind(
+            ("M", "N", "Q"), "0 or 1", "the predicted label is the true one, at each version, the point itself first"
         ),
         "dot": SignalKind(
             ("M", "N"),
@@ -101,6 +110,10 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         ),
     }
 )
+
+QUERY_SIGNALS: Mapping[str, str] = MappingProxyType(
+    {name: name.removeprefix("query_") for name in SIGNALS if name.startswith("query_")}
+)  # with an axis of queries, and the signal that each one is of the point itself
 
 
 def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
@@ -281,6 +294,55 @@ def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
                 f"signals 'correct' and 'log_odds' disagree: model {model}, point {point} gives the true label "
                 f"log_odds {log_odds[model, point]:.3g}, more than 0, and correct 0"
             )
+
+
+def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Float[Array, "M N"]]:
+    """Take from signals with an axis of queries what the models say of the points themselves.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array of shape (M, N, ...)
+
+    Returns
+    -------
+    dict of str to array of shape (M, N)
+        ``loss``, ``log_odds`` and ``correct``, as far as they are given with queries and not without.
+
+    Raises
+    ------
+    ValueError
+        If a query has values that the signal cannot have, signals contradict each other at a query, or a signal is not
+        that of the first query.
+
+    Examples
+    --------
+    >>> first_queries({"query_loss": np.array([[[0.5, 0.25]]])})["loss"].tolist()
+    [[0.5]]
+    """
+    given = {name: arrays[name] for name in QUERY_SIGNALS if name in arrays}
+    first: dict[str, Array] = {}
+    for name, array in given.items():
+        base = QUERY_SIGNALS[name]
+        if array.shape[2] == 0:
+            raise ValueError(f"signal {name!r} has no queries; the last axis must have at least 1")
+        own = array[:, :, 0]
+        if base not in arrays:
+            first[base] = np.asfortranarray(own)
+            continue
+        where = np.argwhere(np.abs(arrays[base] - own) > _TOLERANCE * (1 + np.abs(own)))
+        if len(where):
+            model, point = where[0]
+            raise ValueError(
+                f"signal {base!r} is not that of the first query: model {model}, point {point} has "
+                f"{arrays[base][model, point]:.3g}, and {name} begins with {own[model, point]:.3g}; the first version "
+                "of a point is the point itself"
+            )
+    for query in range(next((array.shape[2] for array in given.values()), 0)):
+        try:
+            refuse_impossible({QUERY_SIGNALS[name]: array[:, :, query] for name, array in given.items()})
+        except ValueError as error:
+            raise ValueError(f"query {query}: {error}") from None
+    return first
 
 
 def refuse_disagreeing(

@@ -19,6 +19,7 @@ from leakscope.core.findings import Term
 from leakscope.core.signals import (
     SIGNALS,
     class_indices,
+    first_queries,
     of_log_prob,
     refuse_disagreeing,
     refuse_impossible,
@@ -298,7 +299,9 @@ class Signals:
         By name. Those of ``SIGNALS`` have its axes and values. A signal of any other name is your own: its first two
         axes are the models and the points, and an attack gets it by its name. Memory is point-major (a point's models
         are neighbours). With ``log_prob`` (M, N, K), log-probabilities in class order, the ``loss``, ``log_odds`` and
-        ``correct`` that are not given are computed from it.
+        ``correct`` that are not given are computed from it. Of models that were asked about Q versions of each point,
+        the point itself first, ``query_loss``, ``query_log_odds`` and ``query_correct`` (M, N, Q); what is not given
+        without queries is taken from the first one.
     labels : int array of shape (N,), optional
         The class index of each point, which ``log_prob`` needs: column k of it is class k.
     checked : bool
@@ -319,6 +322,9 @@ class Signals:
     [[0.223, 0.916]]
     >>> Signals(game, None, {"logins": np.array([[3, 0]])}).targets("logins").tolist()  # a signal of your own
     [[3, 0]]
+    >>> two_queries = {"query_loss": np.array([[[0.1, 0.2], [0.5, 0.4]]])}
+    >>> Signals(game, None, two_queries).array("loss").tolist()
+    [[0.1, 0.5]]
     """
 
     game: Game
@@ -368,7 +374,7 @@ class Signals:
 
     def _check_values(self) -> None:
         """Compare the signals with each other, and compute from ``log_prob`` what was not given."""
-        arrays = dict(self.arrays)
+        arrays = {**first_queries(self.arrays), **self.arrays}
         refuse_impossible(arrays)
         if "loss" in arrays:
             arrays["loss"] = _not_negative(arrays["loss"])

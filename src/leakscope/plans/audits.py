@@ -28,6 +28,8 @@ from leakscope.plans.plan import (
 from leakscope.plans.policies import PolicyPlan, policy_of
 from leakscope.plans.variants import check_values, variants
 
+VERSIONS = ("shifts", "noise", "growing_noise")  # of records, that leakscope makes
+
 
 class ModelPlan(Plan):
     """One release: the import path of an estimator or of what makes a network, and its parameters."""
@@ -139,6 +141,17 @@ class AuditPlan(FilePlan):
     )
     references: int = Field(default=0, ge=0, description="further models that are not attacked; half_split needs none")
     n_models: int = Field(default=64, ge=1, description="models to fit for each release; 1 for planted canaries")
+    n_queries: int = Field(
+        default=1,
+        ge=1,
+        description="ask each model about so many versions of each record, itself among them",
+    )
+    versions: str | None = Field(
+        default=None,
+        min_length=1,
+        description="how these are made: shifts of images, noise, growing_noise, or module:function of the records and "
+        "a number; shifts or noise unless given",
+    )
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
     fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
@@ -250,7 +263,8 @@ class AuditPlan(FilePlan):
     def import_paths(self) -> tuple[str, ...]:
         """What carrying out the plan imports and calls: a plan is code."""
         hooks = [hook for model in self.model for hook in (model.dpsgd or {}).values() if _is_path(hook)]
-        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks]))
+        own = [self.versions] if self.versions is not None and _is_path(self.versions) else []
+        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own]))
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditPlan:
@@ -259,6 +273,7 @@ class AuditPlan(FilePlan):
         self._planted()
         self._attribute()
         self._slices()
+        self._queries()
         self._limits()
         self._several()
         self._until()
@@ -298,6 +313,19 @@ class AuditPlan(FilePlan):
             raise ValueError("slice groups guesses about membership; an audit of an attribute takes none")
         if self.slice and self.game != "half_split":
             raise ValueError(f"slice compares groups of records in the game half_split, got game = {self.game!r}")
+
+    def _queries(self) -> None:
+        """Check that versions of records are asked about where membership is attacked and models are trained freely."""
+        if self.versions is not None and self.n_queries == 1:
+            raise ValueError("versions says how versions of the records are made; give their number too: n_queries")
+        if self.n_queries == 1:
+            return
+        if self.versions is not None and self.versions not in VERSIONS and not _is_path(self.versions):
+            raise ValueError(f"versions must be {', '.join(VERSIONS)} or module:function, got {self.versions!r}")
+        if self.attribute is not None:
+            raise ValueError("n_queries is of guesses about membership; an audit of an attribute takes none")
+        if any(model.dpsgd is not None for model in self.model):
+            raise ValueError("n_queries asks trained models; DP-SGD is observed by its steps: leave it out")
 
     def _limits(self) -> None:
         """Check that the rate of each limit is among those of interest."""

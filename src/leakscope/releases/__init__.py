@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from leakscope.releases.estimator import Estimator
     from leakscope.releases.factory import release_from
+    from leakscope.releases.labels import LabelsOnly
     from leakscope.releases.networks.network import Network
     from leakscope.releases.networks.recipe import Recipe
     from leakscope.releases.private_descent import PrivateDescent
@@ -21,6 +22,7 @@ _HOME = {
     "Estimator": "estimator",
     "FreshMean": "statistics.means",
     "Knowledge": "statistics.means",
+    "LabelsOnly": "labels",
     "Mean": "statistics.means",
     "Network": "networks.network",
     "Normal": "statistics.means",
@@ -34,6 +36,7 @@ __all__ = [
     "Estimator",
     "FreshMean",
     "Knowledge",
+    "LabelsOnly",
     "Mean",
     "Network",
     "Normal",

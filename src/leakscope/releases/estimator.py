@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ from leakscope.releases.answers import (
     classes_of,
     method_of,
     no_method,
+    predicts_numbers,
     signals_of,
     takes,
     truth_of,
     why_not,
 )
+from leakscope.releases.labels import are_right
 from leakscope.releases.preparation import Preparation, encoded, preparation_for, unfitted
 from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason, versions
 from leakscope.releases.structure import Structure, structure_of
@@ -52,6 +54,8 @@ class Estimator:
         Suppress the warnings of fits, which 64 fits would repeat 64 times.
     preparation : Preparation, optional
         What is done to columns and labels before a fit; found by a trial fit unless given.
+    labels_only : bool
+        Whether the labels that a classifier predicts are all that is seen of it: as of `LabelsOnly`.
 
     Raises
     ------
@@ -82,6 +86,7 @@ class Estimator:
     chunk: int = 4
     quiet: bool = True
     preparation: Preparation | None = None
+    labels_only: bool = False
 
     def __post_init__(self) -> None:
         if inspect.isclass(self.estimator):
@@ -96,7 +101,10 @@ class Estimator:
             )
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
-        if self._reads is None:
+        if self.labels_only:
+            if predicts_numbers(self.estimator) or not callable(getattr(self.estimator, "predict", None)):
+                raise ValueError(f"{self.name} predicts no labels, and LabelsOnly is of classifiers with predict")
+        elif self._reads is None:
             raise ValueError(f"{self.name} {no_method(self.estimator)}")
 
     @cached_property
@@ -124,7 +132,8 @@ class Estimator:
     def _description(self) -> Mapping[str, Any]:
         description = canonical(self.estimator)
         packages = {"scikit-learn", "numpy", "scipy", *_packages(self.estimator)}
-        return {"estimator": description, "versions": versions(packages)}
+        seen = {"labels_only": True} if self.labels_only else {}
+        return {"estimator": description, "versions": versions(packages), **seen}
 
     def for_points(self, points: Points) -> Estimator:
         """Find out, once for all models, what the estimator needs so that it takes these points.
@@ -156,8 +165,10 @@ class Estimator:
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "m N ..."]]:
         """Fit one model for each row and compute its signals at every point."""
-        truth = truth_of(points, self.name, responses=self._reads == "predict")
         prepared = self.for_points(points)
+        if self.labels_only:
+            return prepared._labels(points, member, seeds, want)
+        truth = truth_of(points, self.name, responses=self._reads == "predict")
         expansion = None
         if "taylor" in want and prepared.preparation == Preparation():  # it needs columns and labels as they are
             expansion = taylor.expansion(self.estimator, points, prepared._fit, self.describe())
@@ -173,6 +184,20 @@ class Estimator:
                 row["taylor"] = expansion.terms(model)
             rows.append(row)
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def _labels(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N"]]:
+        """Fit one model for each row, and compare the labels that it predicts with the true ones."""
+        if "correct" not in want:
+            return {}
+        rows = []
+        for inside, seed in zip(member, seeds, strict=True):
+            predict = self._fit(points, inside, int(seed)).predict
+            if self.preparation is not None and self.preparation.labels:
+                predict = partial(_decoded, predict, encoded(np.asarray(points.y)[inside])[1])
+            rows.append(are_right(predict, points, self.name))
+        return {"correct": np.stack(rows)}
 
     def structure(self, points: Points, seed: int) -> Structure:
         """Fit one model on all points, as it would be released, and read its structure."""
@@ -277,6 +302,12 @@ def _seeded(estimator: Any, seed: int) -> Any:
     if takes(type(estimator), "allow_writing_files"):
         estimator.set_params(allow_writing_files=False)
     return estimator
+
+
+def _decoded(predict: Callable[[Any], Any], classes: Sequence[Array], x: Any) -> Array:
+    """Return the labels behind the numbers 0 ... K-1 that a classifier was trained on."""
+    codes = np.asarray(predict(x), dtype=int).reshape(-1, len(classes))
+    return np.column_stack([values[code] for values, code in zip(classes, codes.T, strict=True)])
 
 
 def _packages(estimator: Any) -> set[str]:

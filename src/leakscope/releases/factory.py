@@ -12,8 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from leakscope.core.types import Points, Release
-from leakscope.releases.answers import method_of, no_method
+from leakscope.releases.answers import method_of, no_method, predicts_numbers
 from leakscope.releases.estimator import Estimator, from_spec, with_parameters
+from leakscope.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.pretrained_model import FittedEstimator, PretrainedModel
 from leakscope.releases.specs import TORCH, first_line, imported, is_network
@@ -142,6 +143,8 @@ def release_of(
     >>> release_of(DecisionTreeClassifier()).name
     'DecisionTreeClassifier'
     """
+    if isinstance(model, LabelsOnly):
+        return _of_labels(model, name, train, layers, settings, collate)
     if trains(model):
         own_collate = _only_collate(model, train, layers)
         return TrainingFunction(model, name, dict(settings or {}), collate=own_collate or collate)
@@ -194,6 +197,8 @@ def release_from(
     'DecisionTreeClassifier(max_depth=3)'
     """
     target = imported(spec)
+    if isinstance(target, LabelsOnly):
+        return _of_labels(target, name, train, layers, settings)
     if trains(target, settings):
         _refuse_recipe(target, train, layers)
         return TrainingFunction(target, name, dict(settings))
@@ -259,6 +264,8 @@ def trained_release(
         If it is none of them.
     """
     column_labels = None if classes is None else np.asarray(classes)
+    if isinstance(model, LabelsOnly) or _predicts_labels(model):
+        return _labels_of_trained(model, classes, name, layers, collate)
     if is_network(model):
         network = import_module("leakscope.releases.networks.network")
         return network.Trained(model, column_labels, name, layers or "all", collate=collate)
@@ -279,6 +286,48 @@ def trained_release(
     if column_labels is None:
         column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
     return PretrainedModel(model, column_labels, name)
+
+
+def _of_labels(
+    hidden: LabelsOnly,
+    name: str,
+    train: Recipe | Mapping[str, Any] | None,
+    layers: Layers,
+    settings: Mapping[str, Any] | None,
+    collate: Collate | None = None,
+) -> Described:
+    """Make a release of which the labels alone are seen."""
+    model = hidden.model
+    fits = callable(getattr(model, "fit", None)) and callable(getattr(model, "get_params", None))
+    if fits and not inspect.isclass(model) and not isinstance(model, Described):
+        _refuse_recipe(model, train, layers)
+        return Estimator(with_parameters(model, settings) if settings else model, name, labels_only=True)
+    return ReleasedLabels(release_of(model, name, train, layers, settings, collate))
+
+
+def _predicts_labels(model: Any) -> bool:
+    """Tell whether a function is the ``predict`` of a classifier, whose numbers are labels and no probabilities."""
+    owner = getattr(model, "__self__", None)
+    return (
+        getattr(model, "__name__", "") == "predict"
+        and callable(getattr(owner, "fit", None))
+        and (not predicts_numbers(owner))
+    )
+
+
+def _labels_of_trained(model: Any, classes: Any, name: str, layers: Layers, collate: Collate | None) -> Described:
+    """Make a release of one trained model of which the labels alone are seen."""
+    inner = model.model if isinstance(model, LabelsOnly) else model
+    if classes is not None:
+        raise ValueError("classes are of probabilities; the answers of LabelsOnly are the labels themselves")
+    if is_network(inner):
+        return ReleasedLabels(trained_release(inner, None, name, layers, collate))
+    if layers:
+        raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
+    predict = getattr(inner, "predict", inner)
+    if not callable(predict):
+        raise ValueError(f"expected a fitted classifier or a function from features to labels, got {inner!r}")
+    return LabelModel(predict, name)
 
 
 def _network(

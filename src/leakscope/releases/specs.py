@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from leakscope.core.checks import one_of
-from leakscope.releases.source_code import NoCanonicalForm, digest_of
+from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
@@ -200,6 +200,21 @@ def identity(value: Any) -> str:
     """
     package = "leakscope" if value.__module__.partition(".")[0] == "leakscope" else value.__module__
     return f"{package}:{value.__qualname__}"
+
+
+def described_inside(release: Any) -> Mapping[str, Any]:
+    """Describe a release inside of another one: by itself, and by the code of its class where that is the user's own.
+
+    Raises
+    ------
+    NoCanonicalForm
+        With the reason, if two runs could not agree on it.
+    """
+    description = release.describe()
+    if description is None:
+        raise NoCanonicalForm(getattr(release, "not_stored", "") or "it has no description")
+    code = digest_of_classes([type(release)])
+    return {"release": description, **({} if code is None else {"code": code})}
 
 
 def description_or_none(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:

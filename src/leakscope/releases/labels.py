@@ -1,0 +1,191 @@
+"""Models that answer with labels alone: what is seen of them is whether the label is right."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from leakscope.core.types import Points
+from leakscope.data.records import as_given
+from leakscope.releases.answers import why_no_answers
+from leakscope.releases.specs import described_inside, description_or_none, reason
+
+if TYPE_CHECKING:
+    from leakscope.releases.factory import Described
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class LabelsOnly:
+    """A model whose users get labels and nothing else: no probabilities, no margins.
+
+    It stands where the model itself could: an estimator, a network or a function that trains, of which models are
+    fitted (``ls.audit``, and ``references`` of ``ls.audit_model``), or a fitted classifier or a function from features
+    to labels (``ls.audit_model``).
+
+    Parameters
+    ----------
+    model : object
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> labels = ls.releases.LabelsOnly(DecisionTreeClassifier())
+    >>> report = ls.audit(labels, *load_wine(return_X_y=True), n_models=8, attacks=["gap", "label_only"], n_queries=8)
+    >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
+    ['gap', 'label_only']
+    """
+
+    model: Any
+
+
+@dataclass(frozen=True)
+class ReleasedLabels:
+    """A release of which the labels alone are seen.
+
+    Parameters
+    ----------
+    release : Release
+    """
+
+    release: Described
+
+    @property
+    def name(self) -> str:
+        """That of the release."""
+        return self.release.name
+
+    @property
+    def chunk(self) -> int:
+        """Rows that are fitted and stored together."""
+        return self.release.chunk
+
+    @property
+    def description(self) -> str:
+        """That of the release."""
+        return f"{self.release.description}, labels only"
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Return the description of the release, as one of which less is seen; None if it has none."""
+        return description_or_none(self._description)
+
+    @property
+    def not_stored(self) -> str:
+        """Why its models are not stored; empty if they are."""
+        return reason(self._description)
+
+    def _description(self) -> Mapping[str, Any]:
+        return {"labels_only": described_inside(self.release)}
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N"]]:
+        """Make the releases, and see whether the label is right at every point."""
+        return self.release.observe(points, member, seeds, [name for name in want if name == "correct"])
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """One trained model, known by its labels alone.
+
+    Parameters
+    ----------
+    predict : callable
+        From the features of n points to n labels.
+    name : str
+        The name in the report.
+    batch : int
+        Number of points in each call.
+    chunk : int
+        There is one row.
+    """
+
+    predict: Callable[[Any], Any]
+    name: str = "model"
+    batch: int = 4096
+    chunk: int = 1
+
+    @property
+    def description(self) -> str:
+        """The name: nothing else is known."""
+        return self.name
+
+    def describe(self) -> None:
+        """Return None: a model that is known by its answers alone has no canonical description, and is not stored."""
+        return
+
+    @property
+    def not_stored(self) -> str:
+        """Why it is not stored: another run could not recognise it."""
+        return "a model that is only known by its answers has no recipe to know it by"
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N"]]:
+        """Compare the model's labels with the true ones, as one row."""
+        parts = []
+        for start in range(0, len(points), self.batch):
+            part = points.take(np.arange(start, min(start + self.batch, len(points))))
+            parts.append(are_right(self.predict, part, self.name))
+        return {"correct": np.concatenate(parts)[None]} if "correct" in want else {}
+
+
+def are_right(predict: Callable[[Any], Any], points: Points, name: str) -> Float[Array, " N"]:
+    """Ask for the labels of points, and compare them with the true ones.
+
+    Parameters
+    ----------
+    predict : callable
+    points : Points
+        With labels.
+    name : str
+        Of the model, for errors.
+
+    Returns
+    -------
+    array of shape (N,)
+        1 where the label is right (all labels of a point, where it has several), else 0.
+
+    Raises
+    ------
+    RuntimeError
+        With the first line of its error, if the model fails.
+    ValueError
+        If there are no labels, or the model gives anything but one label for each point.
+    """
+    if points.y is None:
+        raise ValueError(f"{name} needs labels")
+    truth = np.asarray(points.y)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            labels = np.asarray(predict(as_given(points.x)))
+    except Exception as error:  # the function is the user's: it may raise anything
+        why = why_no_answers(getattr(predict, "__self__", None), points.x, error)
+        raise RuntimeError(f"{name} gives no labels for {len(points):,} points: {why}") from error
+    if labels.shape != truth.shape and labels.size == truth.size:
+        labels = labels.reshape(truth.shape)
+    if labels.shape != truth.shape:
+        raise ValueError(
+            f"{name} gives an array of shape {labels.shape} for labels of shape {truth.shape}; of LabelsOnly the "
+            "answers are labels, one for each point"
+        )
+    if _is_text(labels) != _is_text(truth):
+        raise ValueError(
+            f"{name} answers {str(labels.flat[0])!r} where the labels are as {str(truth.flat[0])!r}; it must answer "
+            "with the labels of the data"
+        )
+    is_right = labels == truth
+    return (is_right if is_right.ndim == 1 else is_right.all(axis=1)).astype(float)
+
+
+def _is_text(values: Shaped[Array, "..."]) -> bool:
+    return values.dtype.kind not in "biufc"
