@@ -21,7 +21,7 @@ from leakscope.auditing.claim_tests import (
     accountant_verdict,
 )
 from leakscope.auditing.evaluate import DEFAULT_DELTA
-from leakscope.auditing.noise_tests import noise_tests
+from leakscope.auditing.noise_tests import noise_tests, record_notes
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
@@ -143,7 +143,7 @@ def play(
     report = replace(report, about=report.about.model_copy(update=facts))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
-            report = _with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
+            report = with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
     return with_claims(report)
 
 
@@ -269,8 +269,8 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     for audited in settings:
         if _own_layers_unseen(audited):
             yield (
-                f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer "
-                "and nothing else passes this audit; check in its code that every layer is clipped"
+                f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. Those are tested by the first steps of a "
+                "training on copies of one record"
             )
 
 
@@ -293,6 +293,8 @@ def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:
         noise = StepNoise.of(observed.signals)
         if noise is not None and noise.note:
             yield f"{observed.name}: {noise.note}"
+        for note in record_notes(observed.signals):
+            yield f"{observed.name}: {note}"
 
 
 def _own_layers_unseen(setting: Setting) -> bool:
@@ -316,7 +318,7 @@ def _largest_fraction(release: PrivateNetwork, game: Game) -> float:
     return min(1.0, float(np.max(sizes / fewest)))
 
 
-def _with_accountant(
+def with_accountant(
     report: Report,
     setting: Setting,
     observed: ObservedRelease,

@@ -105,6 +105,10 @@ REASONS: Mapping[str, str] = {
     "batches_in_order": "the same records are together again {lag:,} step(s) later, and the claim is of batches that "
     "are drawn anew in every step",
     "own_layers_unseen": _LAYER,
+    "record_adds_more": "one record adds about {added:.3g} clipping norms to a step ({in_tensor:.3g} of them in "
+    "{tensor}), and at most 1 is claimed: gradients are not clipped, at a larger norm, or each layer by itself",
+    "parts_clipped_apart": "one record adds about {added:.3g} clipping norms to a step, spread over the {parts}, and "
+    "at most 1 is claimed: it seems that each of them is clipped by itself",
     # noise
     "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",
     "equal_left_out": "the release is the same whoever is left out: it would be exact, and is outside of this promise",
