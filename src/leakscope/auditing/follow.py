@@ -6,17 +6,18 @@ Axes: C canaries, S steps.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
-from leakscope.auditing.canaries import Setting, attacks_on
+from leakscope.attacks import ATTACKS
+from leakscope.auditing.claim_tests import AccountantClaim
+from leakscope.auditing.evaluate import DEFAULT_DELTA
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.report import assemble
-from leakscope.auditing.run import promise, with_accountant
+from leakscope.auditing.run import with_accountant
 from leakscope.core.types import Signals
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.observed_batches import batches
@@ -26,26 +27,6 @@ from leakscope.plans.audits import AuditPlan
 from leakscope.reports import Report
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class ArrayTraining:
-    """A training that is known by its claim and by the steps at its canaries."""
-
-    dpsgd: DpSgd
-    name: str
-    train: str = "user-supplied"
-    knowledge: str = "distribution"
-    watched: tuple[int, ...] = ()
-
-    @property
-    def description(self) -> str:
-        """Who trains, and the claim."""
-        return f"{self.name}, trained outside of leakscope, {self.dpsgd!r}"
-
-    def tensor_names(self) -> list[str]:
-        """Return the name of the only tensor that is seen."""
-        return ["the parameters added for the canaries"]
 
 
 class follow:  # noqa: N801
@@ -180,16 +161,21 @@ class follow:  # noqa: N801
         plan = AuditPlan(
             game="canaries", canaries="dirac", n_canaries=game.n_target_points, confidence=confidence, title=title
         )
-        training: Any = ArrayTraining(self._dpsgd, self._name)
-        no_data: Any = None
-        setting = Setting(training, no_data, game, "dirac")
-        attacks = attacks_on([training], ["likelihood_ratio"])
-        observed = ObservedRelease(self._name, signals, None, [], {"description": training.description})
+        attacks = [ATTACKS["likelihood_ratio"].with_parameters(rate=self._dpsgd.sample_rate)]
+        facts = {"description": f"{self._name}, trained outside of leakscope, {self._dpsgd!r}"}
+        observed = ObservedRelease(self._name, signals, None, [], facts)
         notes = [
             f"{self._name}: seen at the parameters of the canaries alone: whether other parameters are clipped and "
             "have noise is not tested"
         ]
         report = assemble(plan, attacks, [observed], notes)
-        claimed = promise(setting)
-        assert claimed is not None
-        return with_accountant(report, setting, observed, claimed, attacks, confidence)
+        return with_accountant(
+            report,
+            observed,
+            AccountantClaim(self._dpsgd, "add_remove", DEFAULT_DELTA),
+            attacks,
+            confidence,
+            tensors=["the parameters added for the canaries"],
+            canaries_independent=True,
+            own_layers_unseen=True,
+        )

@@ -143,7 +143,16 @@ def play(
     report = replace(report, about=report.about.model_copy(update=facts))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
-            report = with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
+            report = with_accountant(
+                report,
+                observed,
+                accountant_claim,
+                attacks,
+                plan.confidence,
+                tensors=audited.release.tensor_names() if is_private(audited.release) else [],
+                canaries_independent=_canaries_are_independent(audited),
+                own_layers_unseen=_own_layers_unseen(audited),
+            )
     return with_claims(report)
 
 
@@ -320,15 +329,36 @@ def _largest_fraction(release: PrivateNetwork, game: Game) -> float:
 
 def with_accountant(
     report: Report,
-    setting: Setting,
     observed: ObservedRelease,
     promise: AccountantClaim,
     attacks: Sequence[Attack],
     confidence: float,
+    *,
+    tensors: Sequence[str],
+    canaries_independent: bool,
+    own_layers_unseen: bool,
 ) -> Report:
     """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks.
 
     The verdict, and the epsilon that holds for any guarantee, do not assume that canaries are independent.
+
+    Parameters
+    ----------
+    report : Report
+    observed : ObservedRelease
+    promise : AccountantClaim
+    attacks : sequence of Attack
+    confidence : float
+    tensors : sequence of str
+        Names of the parameter tensors.
+    canaries_independent : bool
+        Whether DP-SGD, with whatever noise, makes the scores of the canaries independent of each other.
+    own_layers_unseen : bool
+        Whether the canaries reach only a layer that was added for them.
+
+    Returns
+    -------
+    Report
     """
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit
@@ -344,16 +374,15 @@ def with_accountant(
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit)
     of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
     own_findings = [finding for finding in of_all if finding.release == observed.name]
-    limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
+    limits = [OWN_LAYERS_UNSEEN] if own_layers_unseen else []
     findings = [certified]
     steps = StepLevel.of(observed.signals, promise.dpsgd)
     if steps is not None:
         findings.append(_step_by_step(observed, promise, steps, confidence, limits))
-    if _canaries_are_independent(setting):
+    if canaries_independent:
         of_canaries = ClaimTest.of_independent_canaries(observed.signals, attacks)
         findings.append(_by_the_curve(observed, promise, of_canaries, confidence, [CANARIES_INDEPENDENT, *limits]))
     findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
-    tensors = setting.release.tensor_names() if is_private(setting.release) else []
     tests = noise_tests(observed.signals, promise.dpsgd, tensors, OF_NOISE)
     noise = StepNoise.of(observed.signals)
     verdict = accountant_verdict(promise, claim_test, own_findings, noise, tests, steps)

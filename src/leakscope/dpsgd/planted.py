@@ -19,7 +19,7 @@ from jaxtyping import Bool, Int, Shaped
 from numpy.typing import ArrayLike
 
 from leakscope.core import private_file
-from leakscope.core.checks import count, one_of
+from leakscope.core.checks import count, known_keywords, one_of
 from leakscope.core.seeds import stream
 from leakscope.core.types import Game, Points
 from leakscope.core.untrusted import in_one_line
@@ -64,6 +64,7 @@ class PlantedCanaries:
         return game_of(self.inside)
 
 
+@known_keywords()
 def canaries(
     X: ArrayLike,
     y: ArrayLike,
