@@ -138,7 +138,7 @@ class TestVerdicts:
         # the verdict does not assume it, and another report is compared with each bound by itself
         claim_test = ClaimTest("coins", {"ratio": evidence(self.ratio(report, right), "coins")}, {})
         assert curve.verdict.measured == AccountantClaim(right, "add_remove", 1e-5).ruled_out(
-            claim_test, LEVEL - 6 * OF_NOISE - OF_STEPS
+            claim_test, LEVEL - 7 * OF_NOISE - OF_STEPS
         )
         compared = [row for row in ls.compare(report, report).rows if row["quantity"].startswith("epsilon")]
         assert sorted(row["first"].partition(" ")[0] for row in compared) == sorted(

@@ -248,7 +248,7 @@ class TestRightOnes:
                 n = int(rng.binomial(200, 0.1))
                 total = n * gradient / gradient.norm() + torch.from_numpy(rng.normal(size=len(gradient)))
                 watch.step(released(total, theta), n if told else None)
-            accused += watch.numbers()[3::2].min() < math.log(0.05)
+            accused += watch.numbers()[4::2].min() < math.log(0.05)
         assert accused <= stats.binom.isf(1e-6, n_runs, 0.05)
 
     def test_more_noise_than_claimed_and_larger_normalisers_accuse_nobody(self):
@@ -259,7 +259,7 @@ class TestRightOnes:
             n = int(rng.binomial(200, 0.1))
             total = n * gradient / gradient.norm() + torch.from_numpy(rng.normal(size=len(gradient)))
             watch.step(released(3 * total, at()), n)
-        assert watch.numbers()[3::2].min() == 0
+        assert watch.numbers()[4::2].min() == 0
 
     def test_rounding_accuses_nobody(self, digits):
         """At lr = 1e-7 most steps are rounded to nothing, or to several times the noise."""
@@ -316,8 +316,8 @@ class TestReasons:
     @staticmethod
     def reason(*added: float) -> str:
         pairs = [number for each in added for number in (-100.0 if each > 1 else 0.0, each)]
-        array = np.zeros((1, 2, 3 + len(pairs)))
-        array[0, 1] = [8, 5.0, 1, *pairs]
+        array = np.zeros((1, 2, 4 + len(pairs)))
+        array[0, 1] = [8, 5.0, 1, 1, *pairs]
         (test,) = noise_tests(
             Signals(canaries(2, np.array([1]), 1, seed=0), None, {"step_records": array}), CLAIMED, NAMES, OF_NOISE
         )
@@ -353,7 +353,7 @@ class TestNumbers:
         last = parts[-1] / parts[-1].norm()
         total[-3:] = 2 * 20 * last
         watch.step(released(total, at()), 20)
-        added = watch.numbers()[3:].reshape(-1, 2)[:, 1]
+        added = watch.numbers()[4:].reshape(-1, 2)[:, 1]
         gradient = torch.cat([part.reshape(-1) for part in parts])
         assert added[6] == pytest.approx(2.0, rel=1e-5)
         along = float(2 * parts[-1].norm() / gradient.norm())

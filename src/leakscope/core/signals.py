@@ -94,9 +94,10 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             ("M", "N", "R"),
             "1",
             "what one record adds to a step of DP-SGD, from a short training on copies of one record: how many steps, "
-            "the length of its gradient in clipping norms, whether the sizes of the batches are known; then for its "
-            "gradient, the parts of it made equally long by tensors and by layers, and the part in each parameter "
-            "tensor: the log of the p-value, and how many clipping norms it adds; the same at every watched point",
+            "the length of its gradient in clipping norms, whether the sizes of the batches are known, and whether the "
+            "steps are seen in the parameters; then for its gradient, the parts of it made equally long by tensors and "
+            "by layers, and the part in each parameter tensor: the log of the p-value, and how many clipping norms it "
+            "adds; the same at every watched point",
         ),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"

@@ -119,6 +119,7 @@ class EqualRecords:
     _sizes: list[int | None] = field(default_factory=list)
     _noise: list[tuple[float, int]] = field(default_factory=list)
     _length: float = 0.0
+    _in_parameters: bool = True
 
     def __post_init__(self) -> None:
         self.module = out_of_place(self.module)
@@ -145,6 +146,7 @@ class EqualRecords:
         """
         if self.is_finished:
             return
+        self._in_parameters &= step.before is step.parameters
         _set(self.module, step.parameters)
         parts = [part.reshape(-1).double() for part in _gradient(self.module, self.x, self.y)]
         if not self._along:
@@ -167,10 +169,11 @@ class EqualRecords:
 
         Returns
         -------
-        array of shape (3 + 2 D,)
-            The number of steps, the length of the record's gradient in the first one in clipping norms, and whether
-            the sizes of the batches are known. For each direction the logarithm of the p-value, corrected for the
-            numbers of directions and steps, and by how many clipping norms a record moves a step along it.
+        array of shape (4 + 2 D,)
+            The number of steps, the length of the record's gradient in the first one in clipping norms, whether the
+            sizes of the batches are known, and whether the steps are seen in the parameters. For each direction the
+            logarithm of the p-value, corrected for the numbers of directions and steps, and how many clipping norms a
+            record adds to a step along it.
         """
         n_directions = len(self._tensors) + 3
         found = np.zeros((n_directions, 2))
@@ -182,7 +185,7 @@ class EqualRecords:
             for s in range(self.n_steps):
                 self._compare(s, sums[s], squares[s], degrees[s], None if sizes is None else int(sizes[s]), found)
             found[:, 0] = np.minimum(0.0, found[:, 0] + np.log(found.shape[0] * self.n_steps))
-        return np.concatenate([[self.n_steps, self._length, is_told], found.ravel()])
+        return np.concatenate([[self.n_steps, self._length, is_told, self._in_parameters], found.ravel()])
 
     def _sizes_are_known(self) -> bool:
         """Whether the number of copies in each batch is known; fewer than the rate leads to are not believed."""

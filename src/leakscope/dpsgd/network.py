@@ -338,6 +338,7 @@ class _Training:
             train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.release.name} cannot be trained: {first_line(error)}") from error
+        _refuse_changed_frozen(module, trained, self.release.name)
         module.load_state_dict(trained.state_dict())
 
     def _of_equal_records(self, module: nn.Module) -> Float[Array, " P"]:
@@ -496,6 +497,17 @@ class _RowsPassed:
 
 class _EnoughSeen(Exception):
     """Ends a user-supplied training loop after the steps that are looked at."""
+
+
+def _refuse_changed_frozen(module: nn.Module, trained: nn.Module, name: str) -> None:
+    """Refuse a training that changed parameters which are frozen, and so not observed."""
+    pairs = zip(module.named_parameters(), trained.parameters(), strict=True)
+    changed = [path for (path, one), two in pairs if not one.requires_grad and not torch.equal(one, two)]
+    if changed:
+        raise ValueError(
+            f"{name}: the training changed the frozen parameters {', '.join(changed)}, which are not observed; train "
+            "them in its steps (requires_grad = True), or leave them as they are"
+        )
 
 
 def _flat(module: nn.Module) -> Float[Tensor, " d"]:
