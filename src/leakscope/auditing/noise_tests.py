@@ -198,7 +198,10 @@ def _of_epochs(signals: Signals, dpsgd: DpSgd) -> list[NoiseTest]:
     An epoch is 1/q steps. By Poisson sampling the number of its batches with a record is binomial, and independent
     over records and epochs.
     """
-    lengths = sorted({max(2, math.floor(1 / dpsgd.sample_rate)), max(2, math.ceil(1 / dpsgd.sample_rate))})
+    candidates = {max(2, math.floor(1 / dpsgd.sample_rate)), max(2, math.ceil(1 / dpsgd.sample_rate))}
+    lengths = sorted(length for length in candidates if length <= dpsgd.steps)
+    if not lengths:  # no whole epoch
+        return []
     log_p = []
     for length in lengths:
         n_epochs = dpsgd.steps // length
