@@ -38,11 +38,13 @@ from leakscope.version import __version__
 if TYPE_CHECKING:
     from leakscope import attacks, bounds, data, dpsgd, metrics, noise, papers, plans, releases, reports
     from leakscope.auditing.api import audit, audit_model, audit_scores, audit_signals
+    from leakscope.auditing.follow import follow
     from leakscope.bounding.api import bound
     from leakscope.core import claims, covariance, games, intervals, seeds, tradeoff
     from leakscope.core.block_signals import BlockSignals, write_blocks
     from leakscope.core.findings import Finding
     from leakscope.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
+    from leakscope.dpsgd.planted import canaries
     from leakscope.papers import reproduce
     from leakscope.protection import calibrate, protect
     from leakscope.reports import Report
@@ -57,7 +59,9 @@ _HOME = {  # the module that holds each name
     "audit_signals": "auditing.api",
     "bound": "bounding.api",
     "calibrate": "protection",
+    "canaries": "dpsgd.planted",
     "compare": "reports.comparison",
+    "follow": "auditing.follow",
     "protect": "protection",
     "repeat": "runtime.repeat",
     "signals_of": "runtime.observe",
@@ -111,11 +115,13 @@ __all__ = [
     "bound",
     "bounds",
     "calibrate",
+    "canaries",
     "claims",
     "compare",
     "covariance",
     "data",
     "dpsgd",
+    "follow",
     "games",
     "intervals",
     "metrics",

@@ -138,7 +138,7 @@ class TestVerdicts:
         # the verdict does not assume it, and another report is compared with each bound by itself
         claim_test = ClaimTest("coins", {"ratio": evidence(self.ratio(report, right), "coins")}, {})
         assert curve.verdict.measured == AccountantClaim(right, "add_remove", 1e-5).ruled_out(
-            claim_test, LEVEL - 5 * OF_NOISE - OF_STEPS
+            claim_test, LEVEL - 7 * OF_NOISE - OF_STEPS
         )
         compared = [row for row in ls.compare(report, report).rows if row["quantity"].startswith("epsilon")]
         assert sorted(row["first"].partition(" ")[0] for row in compared) == sorted(
@@ -292,14 +292,17 @@ class TestVerdicts:
         assert said.lower() in (tmp_path / "leakscope-report" / "report.html").read_text().lower()
 
     @pytest.mark.usefixtures("without_charts")
-    def test_an_audit_of_an_added_layer_says_what_it_does_not_see(self, leakscope, tmp_path):
-        """A training that clips the layer of the canaries alone passes: its own layers are not clipped at all."""
+    def test_a_loop_that_does_not_clip_its_own_layers_is_refuted_though_canaries_do_not_see_it(
+        self, leakscope, tmp_path
+    ):
+        """It clips the layer that is added for the canaries, and nothing else."""
         words = " ".join(f"--dpsgd {name}={value}" for name, value in CLAIMED.describe().items())
         left = leakscope(f"{PLANTED} --canaries dirac {words} --dpsgd train={HERE}:only_canaries_clipped")
-        assert left.code == 0
-        assert "Not refuted: network" in left.out
+        assert left.code == 2
+        text = left.out.replace("\n", " ")
+        assert re.search(r"One record adds about [\d.]+ clipping norms to a step", text), text
         limit = "show whether gradients in that layer are clipped, not whether those of the network's own layers are"
-        assert limit in left.out.replace("\n", " ")
+        assert limit in text
         page = html.unescape((tmp_path / "leakscope-report" / "report.html").read_text())
         assert limit in page
         report = ls.Report.from_json(tmp_path / "leakscope-report" / "report.json")

@@ -186,7 +186,7 @@ class TestReports:
         assert "any guarantee" not in row
         assert "it is no lower bound of ε for any other mechanism" in page
         verdict = next(curve.verdict for curve in report.curves if curve.verdict is not None)
-        assert verdict.confidence == pytest.approx(1 - (LEVEL - 5 * OF_NOISE - OF_STEPS))
+        assert verdict.confidence == pytest.approx(1 - (LEVEL - 7 * OF_NOISE - OF_STEPS))
 
     @pytest.mark.parametrize(
         "words",

@@ -19,9 +19,10 @@ from leakscope.dpsgd.attacker import Attacker
 from leakscope.dpsgd.canaries import dirac
 from leakscope.dpsgd.clipping import clipped_sum, gradients_of
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.followed_steps import Rounding
 from leakscope.dpsgd.gradient_rows import CoordinateRows
 from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.observer import Rounding, Watch, _NoiseSum, _Step
+from leakscope.dpsgd.observer import Watch, _NoiseSum, _Step
 from leakscope.releases.networks.tensors import inputs_of
 
 N_FEATURES, N_CLASSES = 5, 3
@@ -124,7 +125,7 @@ class TestGradients:
             (lambda: nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), "BatchNorm1d mixes .*GroupNorm"),
             (lambda: nn.Sequential(nn.Linear(2, 2), nn.Dropout()), "Dropout makes"),
             (nn.ReLU, "ReLU has no parameters"),
-            (lambda: nn.Linear(2, 2).requires_grad_(False), "frozen"),
+            (lambda: nn.Linear(2, 2).requires_grad_(False), "only frozen parameters"),
         ],
     )
     def test_networks_without_gradients_of_single_points_are_refused(self, factory, line):

@@ -40,6 +40,7 @@ from leakscope.data.columns import identifier_notes, repeated_names, without_nam
 from leakscope.data.points import with_names
 from leakscope.data.slices import Slices, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.planted import PlantedCanaries, read_game
 from leakscope.plans.audits import AuditPlan, ClaimPlan
 from leakscope.plans.plan import asked_of, read
 from leakscope.plans.variants import variants
@@ -843,7 +844,7 @@ def _refuse_idle_attacks(report: Report, attacks: Sequence[Attack]) -> None:
 @known_keywords()
 def audit_scores(
     value: Float[Array, "*T J"],
-    member: Bool[Array, "*T J"],
+    member: Bool[Array, "*T J"] | PlantedCanaries | str | os.PathLike[str],
     *,
     points: Any = None,
     id: Any = None,
@@ -867,8 +868,9 @@ def audit_scores(
     ----------
     value : array of shape (J,) or (T, J)
         Scores of J points by T attacked models.
-    member : bool array of the same shape
-        The truth.
+    member : bool array of the same shape, or canaries
+        The truth. For canaries that `leakscope.canaries` has planted: what it returned, or its file; the scores are
+        then of one model, in the order of the canaries, and each of them was in by a fair coin.
     points : array or frame of J rows, or pair (X, y), optional
         The records that the scores are of. With them it is tested whether members and others come from one source.
     id : column of the points, or array of shape (J,), optional
@@ -908,7 +910,13 @@ def audit_scores(
     >>> 0.6 < next(finding.value for finding in report.findings if finding.quantity == "auc") < 0.9
     True
     """
-    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(member))
+    planted = None
+    if isinstance(member, PlantedCanaries):
+        planted = member.game
+    elif isinstance(member, str | os.PathLike):
+        planted = read_game(member)
+    truth = member if planted is None else planted.member
+    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(truth))
     if value.shape != member.shape:
         raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
     if member.dtype != bool and not np.isin(member, (0, 1)).all():
@@ -930,6 +938,7 @@ def audit_scores(
     )
     member = member.astype(bool)
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
+    game = game if planted is None else planted
     records_behind = None if points is None else _records(points, member.shape[1], id)
     sources = _sources(plan, records_behind, game, n_jobs)
     signals = Signals(game, None, {})

@@ -270,7 +270,7 @@ class Setting:
         """
         names = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         if is_private(self.release) and STEPS & {*names}:
-            names += ["step_noise", "step_tensors", "step_fresh", "step_batches"]
+            names += ["step_noise", "step_tensors", "step_fresh", "step_batches", "step_records"]
             # where the others are not known, their gradients reach the coordinates of several canaries at once
             others_apart = self.release.knowledge == "others" or self.release.train is not None
             if self.planted == "dirac" and others_apart:

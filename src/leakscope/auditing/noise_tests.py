@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy import stats
 
 from leakscope.core.findings import Term
 from leakscope.core.types import Signals
 from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.residual_noise import FAMILIES, Residual, log_chi_squared
+from leakscope.dpsgd.residual_noise import FAMILIES, LEAST_LOG, Residual, log_chi_squared
 
 Array = np.ndarray
 _WORDS = {  # of a family
@@ -23,6 +24,9 @@ _WORDS = {  # of a family
 }
 
 
+_LONG_ENOUGH = 2.0  # clipping norms of a gradient that clipping at twice the norm lengthens
+_APART = 1.03  # of what a record adds along its parts made equally long and along its gradient, if these are told apart
+_HEAD = 4  # numbers of step_records before those of the directions
 _MUCH_LESS = 0.8  # noise in one tensor or step, of that in all together, so that it is named
 
 
@@ -46,12 +50,13 @@ class NoiseTest:
 
 
 def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: float) -> list[NoiseTest]:
-    """Test the noise of each parameter tensor, whether the noise of every step is new, and the batches.
+    """Test the noise of each parameter tensor, whether it is new, the batches, and what one record adds to a step.
 
     Parameters
     ----------
     signals : Signals
-        With ``step_tensors``, ``step_fresh`` and ``step_batches``; without one of them its test is not made.
+        With ``step_tensors``, ``step_fresh``, ``step_batches`` and ``step_records``; without one of them its test is
+        not made.
     dpsgd : DpSgd
         The claim.
     tensors : sequence of str
@@ -79,7 +84,53 @@ def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: f
         batches = batches[batches[:, 0] > 0]
         if len(batches):
             tests += _of_batches(batches, dpsgd)
+    if "step_in" in signals.arrays and dpsgd.batches == "poisson":
+        tests += _of_epochs(signals, dpsgd)
+    if "step_records" in signals.arrays:
+        records = _by_model(signals, "step_records")
+        records = records[records[:, 0] > 0]
+        if len(records):
+            tests.append(_of_records(records, tensors))
     return tests
+
+
+def record_notes(signals: Signals) -> list[str]:
+    """Say in one line each what could not be tested of what a record adds to a step.
+
+    Parameters
+    ----------
+    signals : Signals
+
+    Returns
+    -------
+    list of str
+        Empty if ``step_records`` was not observed, or everything could be tested.
+    """
+    if "step_records" not in signals.arrays:
+        return []
+    n_steps, length, is_known, in_parameters = _by_model(signals, "step_records").min(axis=0)[:_HEAD]
+    if not n_steps:
+        return [
+            "what one record adds to a step was not tested, nor whether all layers are clipped: the training could not "
+            "be run on copies of one record"
+        ]
+    notes = []
+    if length < _LONG_ENOUGH:
+        notes.append(
+            f"what one record adds to a step was tested with gradients of {length:.2g} clipping norms: clipping at a "
+            "norm that is larger than that, or no clipping, is not seen"
+        )
+    if not is_known:
+        notes.append(
+            "what one record adds to a step was tested without knowing the batches: that each layer is clipped by "
+            "itself is hardly seen; tell them by follow(optimizer, normaliser, batch=...)"
+        )
+    if not in_parameters:
+        notes.append(
+            "the noisy gradients are read where the optimizer takes them (it is not plain gradient descent): that "
+            "nothing else changes the parameters is not tested"
+        )
+    return notes
 
 
 def _by_model(signals: Signals, name: str) -> Float[Array, "M P"]:
@@ -139,6 +190,56 @@ def _of_new_noise(found: Float[Array, "M F 4"], dpsgd: DpSgd, level: float, of_a
         )
     narrow = bool(worst.left < _MUCH_LESS * of_all)  # less noise everywhere leaves less of each step too
     return NoiseTest(min(0.0, worst.log_p + correction), reason, narrow)
+
+
+def _of_epochs(signals: Signals, dpsgd: DpSgd) -> list[NoiseTest]:
+    """Count in how many epochs each member is in exactly one batch: in all of them, if the records are shuffled.
+
+    An epoch is 1/q steps. By Poisson sampling the number of its batches with a record is binomial, and independent
+    over records and epochs.
+    """
+    candidates = {max(2, math.floor(1 / dpsgd.sample_rate)), max(2, math.ceil(1 / dpsgd.sample_rate))}
+    lengths = sorted(length for length in candidates if length <= dpsgd.steps)
+    if not lengths:  # no whole epoch
+        return []
+    log_p = []
+    for length in lengths:
+        n_epochs = dpsgd.steps // length
+        n_once = n_cells = 0
+        for block in signals.blocks():
+            in_batch = signals.targets("step_in", block) > 0
+            member = signals.game.at_targets(signals.game.member, block)
+            chosen = in_batch[member][:, : n_epochs * length].reshape(-1, n_epochs, length)
+            n_once += int((chosen.sum(axis=2) == 1).sum())
+            n_cells += chosen.shape[0] * n_epochs
+        once = length * dpsgd.sample_rate * (1 - dpsgd.sample_rate) ** (length - 1)
+        log_p.append(float(stats.binom.logsf(n_once - 1, n_cells, once)) if n_cells else 0.0)
+    least = max(LEAST_LOG, min(log_p))
+    reason = Term("batches_shuffled", n_steps=lengths[int(np.argmin(log_p))])
+    return [NoiseTest(min(0.0, least + math.log(len(lengths))), reason)]
+
+
+def _of_records(found: Float[Array, "M P"], names: Sequence[str]) -> NoiseTest:
+    """Take the smallest p-value of all models and directions; the direction along which a record adds most is named."""
+    by_direction = found[:, _HEAD:].reshape(len(found), -1, 2)
+    log_p = by_direction[:, :, 0]
+    model = int(log_p.min(axis=1).argmin())
+    added = by_direction[model, :, 1]
+    direction = int(added.argmax())
+    of_tensors = added[3:]
+    tensor = int(of_tensors.argmax())
+    if direction in (1, 2) and added[direction] > _APART * added[0] and of_tensors[tensor] < 2 - 1 / _APART:
+        parts = "parameter tensors" if direction == 1 else "layers"
+        reason = Term("parts_clipped_apart", added=float(added[direction]), parts=parts)
+    else:
+        name = names[tensor] if len(names) >= len(of_tensors) else f"tensor {tensor + 1}"
+        reason = Term(
+            "record_adds_more",
+            added=float(added.max()),
+            in_tensor=float(of_tensors[tensor]),
+            tensor=name,
+        )
+    return NoiseTest(min(0.0, float(log_p.min()) + math.log(len(found))), reason, narrow=False)
 
 
 def _of_batches(found: Float[Array, "M 5"], dpsgd: DpSgd) -> list[NoiseTest]:

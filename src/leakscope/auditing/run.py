@@ -20,7 +20,7 @@ from leakscope.auditing.claim_tests import (
     accountant_verdict,
 )
 from leakscope.auditing.evaluate import DEFAULT_DELTA
-from leakscope.auditing.noise_tests import noise_tests
+from leakscope.auditing.noise_tests import noise_tests, record_notes
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.auditing.policy import with_claims
 from leakscope.auditing.rehearsal import refuse_idle, rehearse
@@ -147,7 +147,16 @@ def play(
     report = replace(report, about=report.about.model_copy(update=facts))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
-            report = _with_accountant(report, audited, observed, accountant_claim, attacks, plan.confidence)
+            report = with_accountant(
+                report,
+                observed,
+                accountant_claim,
+                attacks,
+                plan.confidence,
+                tensors=audited.release.tensor_names() if is_private(audited.release) else [],
+                canaries_independent=_canaries_are_independent(audited),
+                own_layers_unseen=_own_layers_unseen(audited),
+            )
     return with_claims(report)
 
 
@@ -273,8 +282,8 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     for audited in settings:
         if _own_layers_unseen(audited):
             yield (
-                f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. A training that clips the added layer "
-                "and nothing else passes this audit; check in its code that every layer is clipped"
+                f"{audited.release.name}: {reasons.words(OWN_LAYERS_UNSEEN)}. Those are tested by the first steps of a "
+                "training on copies of one record"
             )
 
 
@@ -297,6 +306,8 @@ def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:
         noise = StepNoise.of(observed.signals)
         if noise is not None and noise.note:
             yield f"{observed.name}: {noise.note}"
+        for note in record_notes(observed.signals):
+            yield f"{observed.name}: {note}"
 
 
 def _own_layers_unseen(setting: Setting) -> bool:
@@ -320,17 +331,38 @@ def _largest_fraction(release: PrivateNetwork, game: Game) -> float:
     return min(1.0, float(np.max(sizes / fewest)))
 
 
-def _with_accountant(
+def with_accountant(
     report: Report,
-    setting: Setting,
     observed: ObservedRelease,
     promise: AccountantClaim,
     attacks: Sequence[Attack],
     confidence: float,
+    *,
+    tensors: Sequence[str],
+    canaries_independent: bool,
+    own_layers_unseen: bool,
 ) -> Report:
     """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks.
 
     The verdict, and the epsilon that holds for any guarantee, do not assume that canaries are independent.
+
+    Parameters
+    ----------
+    report : Report
+    observed : ObservedRelease
+    promise : AccountantClaim
+    attacks : sequence of Attack
+    confidence : float
+    tensors : sequence of str
+        Names of the parameter tensors.
+    canaries_independent : bool
+        Whether DP-SGD, with whatever noise, makes the scores of the canaries independent of each other.
+    own_layers_unseen : bool
+        Whether the canaries reach only a layer that was added for them.
+
+    Returns
+    -------
+    Report
     """
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit
@@ -346,16 +378,15 @@ def _with_accountant(
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
     of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
     own_findings = [finding for finding in of_all if finding.release == observed.name]
-    limits = [OWN_LAYERS_UNSEEN] if _own_layers_unseen(setting) else []
+    limits = [OWN_LAYERS_UNSEEN] if own_layers_unseen else []
     findings = [certified]
     steps = StepLevel.of(observed.signals, promise.dpsgd)
     if steps is not None:
         findings.append(_step_by_step(observed, promise, steps, confidence, limits))
-    if _canaries_are_independent(setting):
+    if canaries_independent:
         of_canaries = ClaimTest.of_independent_canaries(observed.signals, attacks)
         findings.append(_by_the_curve(observed, promise, of_canaries, confidence, [CANARIES_INDEPENDENT, *limits]))
     findings.append(_by_the_curve(observed, promise, claim_test, confidence, limits))
-    tensors = setting.release.tensor_names() if is_private(setting.release) else []
     tests = noise_tests(observed.signals, promise.dpsgd, tensors, claim_test.of_noise)
     noise = StepNoise.of(observed.signals)
     verdict = accountant_verdict(promise, claim_test, own_findings, noise, tests, steps)

@@ -104,7 +104,13 @@ REASONS: Mapping[str, str] = {
     "batches, and a sample rate of {claimed:g} is claimed: the batches are larger, or gradients longer, than claimed",
     "batches_in_order": "the same records are together again {lag:,} step(s) later, and the claim is of batches that "
     "are drawn anew in every step",
+    "batches_shuffled": "records are in exactly one batch of {n_steps:,} steps more often than by coins of their own: "
+    "they are shuffled, and the claim is of batches that are drawn anew in every step",
     "own_layers_unseen": _LAYER,
+    "record_adds_more": "one record adds about {added:.3g} clipping norms to a step ({in_tensor:.3g} of them in "
+    "{tensor}), and at most 1 is claimed: gradients are not clipped, at a larger norm, or each layer by itself",
+    "parts_clipped_apart": "one record adds about {added:.3g} clipping norms to a step, spread over the {parts}, and "
+    "at most 1 is claimed: it seems that each of them is clipped by itself",
     # noise
     "laplace_literal": "with radius 'laplace-literal' only Euclidean norms of known d have a bound",
     "equal_left_out": "the release is the same whoever is left out: it would be exact, and is outside of this promise",

@@ -1,6 +1,6 @@
 """What one can see of a release at a point.
 
-Letters of the axes: M models, N points, K classes, Q queries, S steps; P, T, F and B numbers of one signal each.
+Letters of the axes: M models, N points, K classes, Q queries, S steps; P, T, F, B and R numbers of one signal each.
 """
 
 from __future__ import annotations
@@ -98,6 +98,15 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "whether the batches of DP-SGD are drawn as claimed: how many canaries show it, the log of the p-value of "
             "the sampling rate, the rate, the log of the p-value of the order, and after how many steps it comes "
             "again; the same at every watched point",
+        ),
+        "step_records": SignalKind(
+            ("M", "N", "R"),
+            "1",
+            "what one record adds to a step of DP-SGD, from a short training on copies of one record: how many steps, "
+            "the length of its gradient in clipping norms, whether the sizes of the batches are known, and whether the "
+            "steps are seen in the parameters; then for its gradient, the parts of it made equally long by tensors and "
+            "by layers, and the part in each parameter tensor: the log of the p-value, and how many clipping norms it "
+            "adds; the same at every watched point",
         ),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"

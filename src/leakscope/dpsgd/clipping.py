@@ -108,7 +108,8 @@ class ByPoint:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = out_of_place(module).eval()
-        self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
+        named = module.named_parameters()
+        self._shapes = {name: parameter.shape for name, parameter in named if parameter.requires_grad}
         self.block = max(1, AT_ONCE // max(1, sum(shape.numel() for shape in self._shapes.values())))
         self._per_sample = vmap(grad(self._loss), in_dims=(None, 0, 0), chunk_size=self.block)
 
@@ -146,7 +147,7 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     ------
     ValueError
         For batch normalisation and dropout, with which a point has no gradient of its own, and for networks without
-        parameters.
+        parameters that are trained. Frozen ones are constants.
 
     Examples
     --------
@@ -158,10 +159,13 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     [2.0, 2.0, 2.0, 2.0, 2.0]
     """
     one_of("gradients", how, WAYS)
-    if not any(True for _ in module.parameters()):
-        raise ValueError(f"{type(module).__name__} has no parameters to train")
-    if not all(parameter.requires_grad for parameter in module.parameters()):
-        raise ValueError(f"{type(module).__name__} has frozen parameters; the audit is of trainings of all of them")
+    trained = trained_parameters(module)
+    if not trained:
+        kind = "only frozen parameters" if any(True for _ in module.parameters()) else "no parameters to train"
+        raise ValueError(f"{type(module).__name__} has {kind}")
+    any_frozen = len(trained) < len(list(module.parameters()))
+    if any_frozen and how == "layers":
+        raise ValueError("gradients by layer are of all parameters, and some are frozen; use 'vmap'")
     for kind, reason in _REFUSED.items():
         for part in module.modules():
             if isinstance(part, kind):
@@ -169,11 +173,16 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     if how == "opacus":
         from leakscope.dpsgd.grad_samples import ByHooks
 
-        block = max(1, AT_ONCE // sum(parameter.numel() for parameter in module.parameters()))
+        block = max(1, AT_ONCE // sum(parameter.numel() for parameter in trained))
         return ByHooks(out_of_place(module), block)
-    if how == "layers" or (how == "auto" and linear_stack(module) is not None):
+    if how == "layers" or (how == "auto" and not any_frozen and linear_stack(module) is not None):
         return ByLayer(module)
     return ByPoint(module)
+
+
+def trained_parameters(module: nn.Module) -> list[nn.Parameter]:
+    """List the parameters of a network that are not frozen, in its order: the coordinates of a gradient."""
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
 def linear_stack(module: nn.Module) -> list[nn.Module] | None:

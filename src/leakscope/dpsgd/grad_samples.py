@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import vector_to_parameters
 
+from leakscope.dpsgd.clipping import trained_parameters
 from leakscope.dpsgd.gradient_rows import DenseRows
 
 
@@ -34,9 +35,9 @@ class ByHooks:
         if not len(x):
             return DenseRows(theta.new_zeros(0, len(theta)))
         with torch.no_grad():
-            vector_to_parameters(theta, self._module.parameters())
+            vector_to_parameters(theta, trained_parameters(self._module))
         cross_entropy(self._module(x.to(theta.dtype)), y, reduction="sum").backward()
-        parameters: list[Any] = list(self._module.parameters())  # Opacus adds grad_sample to each
+        parameters: list[Any] = trained_parameters(self._module)  # Opacus adds grad_sample to each
         matrix = torch.cat([parameter.grad_sample.flatten(1) for parameter in parameters], dim=1)
         self._module.zero_grad(set_to_none=True)
         return DenseRows(matrix)

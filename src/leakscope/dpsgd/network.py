@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -24,8 +24,18 @@ from leakscope.core.seeds import integer, stream
 from leakscope.core.types import Points
 from leakscope.dpsgd.attacker import Attacker
 from leakscope.dpsgd.canary_layer import marked
-from leakscope.dpsgd.clipping import Gradients, How, blocks, clipped_sum, gradients_of, noisy_sum
+from leakscope.dpsgd.clipping import (
+    Gradients,
+    How,
+    blocks,
+    clipped_sum,
+    gradients_of,
+    noisy_sum,
+    trained_parameters,
+)
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.equal_records import EqualRecords, chosen_record
+from leakscope.dpsgd.followed_steps import FollowedStep, Rounding, followed
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observer import CanaryCoordinates, Watch, batch_size
 from leakscope.releases.networks.architecture import Architecture, built, columns_of
@@ -40,7 +50,7 @@ from leakscope.releases.specs import canonical, description_or_none, first_line,
 from leakscope.releases.structure import Structure
 
 Array = np.ndarray
-STEPS = ("step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_in")
+STEPS = ("step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_records", "step_in")
 LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: more than all others of a batch
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
@@ -108,7 +118,7 @@ class PrivateNetwork:
         audited against the claims of ``dpsgd``.
     train : callable, optional
         A user-supplied training loop (module, x, y, follow, seed), to be audited in the same way. Its Dirac canaries
-        only reach an additional layer: whether the network's own layers are clipped is not tested.
+        only reach an additional layer; its own layers are tested by a short training on copies of one record.
     device : {"cpu", "cuda", "auto"}
     name : str
     chunk : int
@@ -197,11 +207,12 @@ class PrivateNetwork:
 
     def n_parameters(self) -> int:
         """Count the parameters of a network: the length of a gradient."""
-        return sum(parameter.numel() for parameter in built(self.make, self.parameters, 0).parameters())
+        return sum(parameter.numel() for parameter in trained_parameters(built(self.make, self.parameters, 0)))
 
     def tensor_names(self) -> list[str]:
         """Return the names of the parameter tensors whose noise is tested, in order."""
-        names = [name for name, _ in built(self.make, self.parameters, 0).named_parameters()]
+        named = built(self.make, self.parameters, 0).named_parameters()
+        names = [name for name, parameter in named if parameter.requires_grad]
         if self.train is not None and self.coordinates:
             names.append("the layer added for the canaries")
         return names
@@ -248,13 +259,14 @@ class _Training:
     def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
         """Train the network, and return the wanted signals."""
         network, inputs, label = module, self._inputs, self.data.label
+        at_first = deepcopy(module) if "step_records" in want else None
         if self.release.train is not None and self.release.coordinates:
             watched = np.array(self.release.watched)
             network, inputs, label = marked(network, inputs, label, watched, LENGTH * self.release.dpsgd.clip)
         gradients, attacker = gradients_of(network, self.release.gradients), self._attacker()
         watch = None
         if any(name in STEPS for name in want):
-            tensors = [parameter.numel() for parameter in network.parameters()]
+            tensors = [parameter.numel() for parameter in trained_parameters(network)]
             canaries = self._canary_coordinates(sum(tensors))
             watch = Watch(
                 gradients,
@@ -275,6 +287,10 @@ class _Training:
         signals = dict(signals_of(module.eval(), self.data, want))
         if watch is not None:
             step_signals = watch.signals(len(self.inside))
+            if at_first is not None:
+                numbers = self._of_equal_records(at_first)
+                step_signals["step_records"] = np.zeros((len(self.inside), len(numbers)))
+                step_signals["step_records"][attacker.watched] = numbers
             signals |= {name: array for name, array in step_signals.items() if name in want}
         return signals
 
@@ -305,6 +321,7 @@ class _Training:
     ) -> None:
         """Train by the user-supplied loop, on a copy, and take over its parameters."""
         indices, trained = np.flatnonzero(self.inside), deepcopy(module)
+        parameters = trained_parameters(trained)
         x, y = inputs.batch(indices, self.data.device), label[torch.from_numpy(indices)]
 
         def follow(
@@ -313,18 +330,74 @@ class _Training:
             if watch is None:
                 return nullcontext()
             if batch is None:
-                return watch.follow(optimizer, normaliser)
-            return watch.follow(optimizer, normaliser, batch=lambda: indices[_rows(batch(), len(indices))])
+                return watch.follow(optimizer, normaliser, parameters=parameters)
+            rows = lambda: indices[_rows(batch(), len(indices))]  # noqa: E731
+            return watch.follow(optimizer, normaliser, batch=rows, parameters=parameters)
 
         try:
             train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.release.name} cannot be trained: {first_line(error)}") from error
+        _refuse_changed_frozen(module, trained, self.release.name)
         module.load_state_dict(trained.state_dict())
+
+    def _of_equal_records(self, module: nn.Module) -> Float[Array, " P"]:
+        """Train on copies of one record, and return what a record adds to a step, see `EqualRecords`.
+
+        A user-supplied loop is ended by an error after the steps that are looked at. If it cannot be trained on these
+        records, no step is seen.
+        """
+        release, n_copies = self.release, int(self.inside.sum())
+        seed = integer(self.seed, "equal records")
+        x, y = chosen_record(module, self._inputs, release.dpsgd.clip, seed)
+        copies, labels = x.repeat(n_copies, *[1] * (x.ndim - 1)), y.repeat(n_copies)
+        equal = EqualRecords(module, x, y, n_copies, release.dpsgd)
+        if release.train is None:
+            self._descend_on(module, copies, labels, equal, seed)
+            return equal.numbers()
+        parameters = trained_parameters(module)
+
+        def follow(
+            optimizer: Any, normaliser: float, *, batch: Callable[[], ArrayLike | Tensor] | None = None
+        ) -> AbstractContextManager[None]:
+            def observe(step: FollowedStep) -> None:
+                n_passed = passed.pop_all()
+                try:
+                    equal.step(step, n_passed if batch is None else len(np.unique(_rows(batch(), n_copies))))
+                except Exception as error:
+                    errors.append(error)
+                    raise
+                if equal.is_finished:
+                    raise _EnoughSeen
+
+            return followed(optimizer, normaliser, observe, parameters)
+
+        passed, errors = _RowsPassed(module, tuple(x.shape[1:])), list[Exception]()
+        with suppress(Exception):  # the function is the user's: it may raise anything, or wrap what is raised here
+            release.train(module, copies, labels, follow, seed)
+        if errors:  # of the observer, not of the function
+            raise errors[0]
+        return equal.numbers()
+
+    def _descend_on(
+        self, module: nn.Module, x: Float[Tensor, "n ..."], y: Int[Tensor, " n"], equal: EqualRecords, seed: int
+    ) -> None:
+        """Make the first steps of a training on given records, by Poisson batches."""
+        dpsgd, aggregate = self.release.dpsgd, self.release.aggregate
+        gradients, theta = gradients_of(module, self.release.gradients), _flat(module)
+        generator, rng = torch.Generator().manual_seed(integer(seed, "noise")), stream(seed, "batches")
+        normaliser = dpsgd.sample_rate * len(x)
+        rounding = Rounding.of([theta])
+        while not equal.is_finished:
+            batch = torch.from_numpy(np.flatnonzero(rng.random(len(x)) < dpsgd.sample_rate)).to(theta.device)
+            parts = (gradients.rows(theta, x[block], y[block]) for block in batch.split(gradients.block))
+            noise = torch.randn(len(theta), generator=generator).to(theta)
+            before, theta = theta, theta - dpsgd.lr / normaliser * aggregate(parts, dpsgd, noise, normaliser)
+            equal.step(FollowedStep(before, before, theta, normaliser / dpsgd.lr, rounding), len(batch))
 
     def _descend(self, module: nn.Module, gradients: Gradients, attacker: Attacker, watch: Watch | None) -> None:
         """Train by DP-SGD (Abadi et al. 2016, algorithm 1)."""
-        dpsgd, theta = self.release.dpsgd, parameters_to_vector(module.parameters()).detach()
+        dpsgd, theta = self.release.dpsgd, _flat(module)
         normaliser = dpsgd.sample_rate * attacker.n_records
         if dpsgd.batches == "fixed":
             normaliser = batch_size(dpsgd.sample_rate, attacker.n_records)
@@ -354,7 +427,7 @@ class _Training:
                     known = clipped_sum(others, dpsgd.clip, start=torch.zeros_like(theta))
                 watch.step(before, theta, normaliser / dpsgd.lr, known, batch=batch)
             checkpoint.save_if_due(partial(_state, step + 1, theta, generator, rng, watch))
-        vector_to_parameters(theta, module.parameters())
+        vector_to_parameters(theta, trained_parameters(module))
 
     def _drawn_batch(self, rng: np.random.Generator, size: int) -> Int[Array, " b"]:
         """Draw the members in the batch of a step; whether a record is drawn does not depend on who else is in."""
@@ -395,6 +468,51 @@ class _Training:
         """The features, which are in one array."""
         assert isinstance(self.data.inputs, Inputs)
         return self.data.inputs
+
+
+class _RowsPassed:
+    """Counts the rows that pass through a network between two steps.
+
+    Where the gradients of single rows are computed one by one, or by `torch.func.vmap`, each call is of one row, and
+    says nothing of the batch.
+    """
+
+    def __init__(self, module: nn.Module, shape: tuple[int, ...]) -> None:
+        self._shape, self._n_rows, self._by_batch = shape, 0, True
+        module.register_forward_pre_hook(self._count)
+
+    def _count(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        x = inputs[0] if inputs else None
+        if isinstance(x, Tensor) and tuple(x.shape[1:]) == self._shape and len(x) > 1:
+            self._n_rows += len(x)
+        elif not (isinstance(x, Tensor) and not len(x)):
+            self._by_batch = False
+
+    def pop_all(self) -> int | None:
+        """Return the number of rows since the last time, None if it does not tell the batch."""
+        n_rows, by_batch = self._n_rows, self._by_batch
+        self._n_rows, self._by_batch = 0, True
+        return n_rows if by_batch else None
+
+
+class _EnoughSeen(Exception):
+    """Ends a user-supplied training loop after the steps that are looked at."""
+
+
+def _refuse_changed_frozen(module: nn.Module, trained: nn.Module, name: str) -> None:
+    """Refuse a training that changed parameters which are frozen, and so not observed."""
+    pairs = zip(module.named_parameters(), trained.parameters(), strict=True)
+    changed = [path for (path, one), two in pairs if not one.requires_grad and not torch.equal(one, two)]
+    if changed:
+        raise ValueError(
+            f"{name}: the training changed the frozen parameters {', '.join(changed)}, which are not observed; train "
+            "them in its steps (requires_grad = True), or leave them as they are"
+        )
+
+
+def _flat(module: nn.Module) -> Float[Tensor, " d"]:
+    """Return the parameters that are trained as one vector."""
+    return parameters_to_vector(trained_parameters(module)).detach()
 
 
 def _state(

@@ -34,6 +34,7 @@ from leakscope.dpsgd.residual_noise import LEAST_LOG
 Array = np.ndarray
 _FEWEST = 2  # canaries of each kind
 _MOST_WORK = 2e9  # numbers that are added to compare lags, some seconds
+_LEAST_VARIANCE = 1e-12  # of the noise, where there is none at all
 _SPREADS = 6.0  # standard errors by which the measured variance of the noise is enlarged: fails with probability 1e-9
 
 
@@ -107,7 +108,7 @@ def batches(
     rounding = np.zeros(n_steps) if errors is None else errors
     # the noise as it is, and never less than it may be
     n_degrees = outside.size
-    variance = float(np.square(np.abs(outside) + rounding[:, None]).mean())
+    variance = max(_LEAST_VARIANCE, float(np.square(np.abs(outside) + rounding[:, None]).mean()))
     estimated = max(0.0, float(inside.mean()) * noise_multiplier)
     # steps that are seen too large, by a wrong normaliser, show canaries that are as much too large as their noise
     contribution = max(1.0, np.sqrt(variance)) / noise_multiplier

@@ -17,15 +17,14 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector
 
-from leakscope.core.checks import positive
 from leakscope.core.covariance import LowRankGram
 from leakscope.core.seeds import stream
 from leakscope.core.types import Points
 from leakscope.dpsgd.attacker import MOST_REFERENCES, Attacker
-from leakscope.dpsgd.clipping import Gradients, blocks, clipped, gradients_of
+from leakscope.dpsgd.clipping import Gradients, blocks, clipped, gradients_of, trained_parameters
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.followed_steps import FollowedStep, Rounding, followed
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observed_batches import batches
 from leakscope.dpsgd.residual_noise import FAMILIES, MOST_COORDINATES, residuals
@@ -234,7 +233,7 @@ class Watch:
         """
         label = torch.from_numpy(labels_of(points, type(module).__name__)[1])
         attacker = Attacker(watched, known, n_references=references)
-        tensors = [parameter.numel() for parameter in module.parameters()]
+        tensors = [parameter.numel() for parameter in trained_parameters(module)]
         return cls(gradients_of(module), inputs_of(points.x), label, dpsgd, attacker, tensors=tensors)
 
     def step(
@@ -245,6 +244,7 @@ class Watch:
         known: Float[Tensor, " d"] | None = None,
         rounding: Rounding | None = None,
         batch: Int[Array, " b"] | None = None,
+        at: Float[Tensor, " d"] | None = None,
     ) -> None:
         """Observe a step.
 
@@ -262,6 +262,8 @@ class Watch:
             How the parameters are rounded; as the dtype of the tensors unless given.
         batch : int array of shape (b,), optional
             Indices of the points in the batch of the step, where they are known.
+        at : tensor of shape (d,), optional
+            The parameters at which the gradients are computed; `before` unless given.
 
         Raises
         ------
@@ -283,7 +285,7 @@ class Watch:
             rows.add(observed)
         self._n_steps += 1
         if self._ratios:
-            self._add_ratios(before, total)
+            self._add_ratios(before if at is None else at, total)
         if batch is not None:
             self._in_batch.append(np.isin(self._attacker.watched, batch))
 
@@ -301,19 +303,27 @@ class Watch:
 
     @contextmanager
     def follow(
-        self, optimizer: Any, normaliser: float, *, batch: Callable[[], Int[Array, " b"]] | None = None
+        self,
+        optimizer: Any,
+        normaliser: float,
+        *,
+        batch: Callable[[], Int[Array, " b"]] | None = None,
+        parameters: Sequence[Tensor] | None = None,
     ) -> Iterator[None]:
         """Observe every step of an optimizer while the context lasts.
 
         Parameters
         ----------
-        optimizer : torch.optim.SGD, or opacus' DPOptimizer around one
-            Without momentum and weight decay, so that a step is the noisy gradient. It may be wrapped afterwards.
+        optimizer : torch.optim.Optimizer, or opacus' DPOptimizer around one
+            A step of plain `torch.optim.SGD` is seen in the parameters; with momentum, weight decay, Adam and the like
+            the noisy gradient is read where the optimizer takes it. It may be wrapped afterwards.
         normaliser : float
             B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
         batch : callable, optional
             Returns the indices of the points in the batch of the step that was just made; it is called after each step.
             Without it the signals have no ``step_in``.
+        parameters : sequence of tensor, optional
+            As in `leakscope.dpsgd.followed_steps.followed`.
 
         Yields
         ------
@@ -322,28 +332,15 @@ class Watch:
         Raises
         ------
         ValueError
-            For another optimizer.
+            As `leakscope.dpsgd.followed_steps.followed`.
         """
-        inner = getattr(optimizer, "original_optimizer", optimizer)
-        group = _only_group(inner)
-        positive("normaliser", normaliser)
-        before: list[Tensor] = []
-        rounding = Rounding.of(group["params"])
 
-        def remember(*_: Any) -> None:
-            before.append(parameters_to_vector(group["params"]).detach().clone())
-
-        def observe(*_: Any) -> None:
-            after = parameters_to_vector(group["params"]).detach()
+        def observe(step: FollowedStep) -> None:
             indices = None if batch is None else batch()
-            self.step(before.pop(), after, normaliser / group["lr"], rounding=rounding, batch=indices)
+            self.step(step.before, step.after, step.scale, rounding=step.rounding, batch=indices, at=step.parameters)
 
-        handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(observe)
-        try:
+        with followed(optimizer, normaliser, observe, parameters):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
         """Return the signals of all steps at each of N points; 0 at points that are not watched.
@@ -440,25 +437,6 @@ class Watch:
             rows = self._clipped(theta, block)
             parts.append((rows.squares(), rows.dots(total), rows.gram(references)))
         return _Products(*(_as_numpy(torch.cat(products)) for products in zip(*parts, strict=True)))
-
-
-class Rounding(NamedTuple):
-    """A bound on floating-point rounding: the error of a number is at most ``relative |number| + absolute``."""
-
-    relative: float | Float[Tensor, " d"]
-    absolute: float | Float[Tensor, " d"]
-
-    @classmethod
-    def of(cls, parameters: Sequence[Tensor]) -> Rounding:
-        """Bound rounding to nearest in the dtype of each parameter, with subnormal results flushed to 0."""
-        formats = [torch.finfo(parameter.dtype) for parameter in parameters]
-        if len({parameter.dtype for parameter in parameters}) == 1:
-            return cls(formats[0].eps / 2, formats[0].tiny)
-        relative, absolute = [], []
-        for parameter, format_of in zip(parameters, formats, strict=True):
-            relative.append(torch.full((parameter.numel(),), format_of.eps / 2))
-            absolute.append(torch.full((parameter.numel(),), format_of.tiny))
-        return cls(torch.cat(relative), torch.cat(absolute))
 
 
 class _Step(NamedTuple):
@@ -648,19 +626,6 @@ def _at(rounding: Rounding, chosen: Int[Tensor, " k"]) -> Rounding:
 def batch_size(sample_rate: float, n: float) -> int:
     """Return the number of records in a batch of fixed size, at least 1."""
     return max(1, round(sample_rate * n))
-
-
-def _only_group(optimizer: Any) -> dict[str, Any]:
-    """Return the parameters and the step size of plain gradient descent."""
-    if not isinstance(optimizer, torch.optim.SGD) or len(optimizer.param_groups) != 1:
-        raise ValueError(
-            f"a step is a noisy gradient with torch.optim.SGD and one group, got {type(optimizer).__name__}"
-        )
-    group = optimizer.param_groups[0]
-    for name in ("momentum", "weight_decay", "maximize"):
-        if group[name]:
-            raise ValueError(f"with {name} = {group[name]} a step is no noisy gradient; train without")
-    return group
 
 
 def _as_numpy(values: Tensor) -> Float[Array, "*shape"]:
