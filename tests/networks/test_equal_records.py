@@ -232,7 +232,7 @@ class TestRightOnes:
         assert n_accused(digits, release(whose, clipping), 100, 1000) == 0
 
     @pytest.mark.parametrize("told", [False, True])
-    @pytest.mark.parametrize("n_runs", [40, nightly(4000)])
+    @pytest.mark.parametrize("n_runs", [25, nightly(4000)])
     def test_the_level_is_kept_where_every_copy_adds_the_whole_clipping_norm(self, n_runs, told):
         """A level of 5 %: more are accused than the binomial distribution allows but for 1e-6, were the level not kept.
 
