@@ -38,6 +38,7 @@ from leakscope.noise import GaussianNoise, swap_linear
 from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
 from leakscope.plans.limits import Limit
 from leakscope.reports import Curve, phrases
+from leakscope.reports.phrases import plural
 
 Array = np.ndarray
 LARGEST_HALF = 10  # with larger ones there are too many halves to take one by one
@@ -85,7 +86,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     accuracy = (1 + leakage_advantage(score, plan.rate)) / 2
     drawn = f", of a random fraction {plan.rate:g} of them" if plan.rate < 1 else ""
     return Stated(
-        f"the mean of {released:,} {plan.unit}s with {rows.shape[1]:,} numbers each{drawn}",
+        f"the mean of {released:,} {plural(plan.unit)} with {rows.shape[1]:,} numbers each{drawn}",
         findings,
         curves,
         ranked(order, **with_names(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
@@ -120,7 +121,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
             notes.append(_to_merge(plan.eta, groups))
             columns["merge_group"] = _merging(groups, len(sizes))
     return Stated(
-        f"the counts of {len(data.points):,} {plan.unit}s by {', '.join(plan.by)} in {len(sizes):,} cells; "
+        f"the counts of {len(data.points):,} {plural(plan.unit)} by {', '.join(plan.by)} in {len(sizes):,} cells; "
         + phrases.game(game.term),
         findings,
         records=ranked(order, **columns),
@@ -138,7 +139,7 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
     order = np.argsort(-eta, kind="stable")
     common = {"status": row.status, "source": row.source, "game": game.term, "assumptions": EXACT}
     return Stated(
-        f"the total of {plan.column} over {len(values):,} {plan.unit}s in multiples of {plan.round:g}; "
+        f"the total of {plan.column} over {len(values):,} {plural(plan.unit)} in multiples of {plan.round:g}; "
         + phrases.game(game.term),
         _exposed(eta, order, record_scope("worst", int(order[0]), data), game.prior, common),
         records=ranked(
@@ -155,7 +156,7 @@ def pmp(plan: PmpPlan, row: Bound) -> Stated:
     rows = data_room.numbers(data)
     n_clipped = int((p_norm(rows) > plan.clip).sum())
     stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped(rows, plan.clip))
-    cut = [f"{n_clipped:,} of the {len(rows):,} {plan.unit}s are longer than {plan.clip:g} and scaled down"]
+    cut = [f"{n_clipped:,} of the {len(rows):,} {plural(plan.unit)} are longer than {plan.clip:g} and scaled down"]
     return replace(stated, data=data, notes=[*stated.notes, *cut, *_left_out(data)])
 
 
@@ -167,7 +168,8 @@ def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
     common = _practical(row, plan)
     at = {"delta": plan.delta}
     return Stated(
-        f"the mean of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, with Gaussian noise {scale:g}",
+        f"the mean of a half of {len(rows):,} {plural(plan.unit)}, clipped at {plan.clip:g}, "
+        f"with Gaussian noise {scale:g}",
         [
             Finding("pmp_epsilon", epsilons.eps_pmp, operating_point=at, bound_type="upper", **common),
             *_promises(
@@ -197,7 +199,7 @@ def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> S
     exact = subset_epsilon(loss, epsilon, sensitivity) if len(rows) <= 2 * LARGEST_HALF else None
     nominal = epsilon * subset_sensitivity(loss) / sensitivity
     return Stated(
-        f"the geometric median of a half of {len(rows):,} {plan.unit}s, clipped at {plan.clip:g}, among "
+        f"the geometric median of a half of {len(rows):,} {plural(plan.unit)}, clipped at {plan.clip:g}, among "
         f"{plan.candidates} random unit vectors, by the exponential mechanism with epsilon = {epsilon:.4g}",
         [
             *promises,
@@ -255,11 +257,11 @@ def _practical(row: Bound, plan: PmpPlan) -> dict[str, Any]:
     return {
         "status": row.status,
         "source": row.source,
-        "game": Term("random_half", units=f"{plan.unit}s"),
+        "game": Term("random_half", units=plural(plan.unit)),
         "assumptions": (
             Term("uniform_half"),
             Term("public_parameters"),
-            Term("others_unprotected", units=f"{plan.unit}s"),
+            Term("others_unprotected", units=plural(plan.unit)),
         ),
     }
 
@@ -332,7 +334,7 @@ def _drawing(plan: TablePlan | TotalPlan, n: int) -> _Drawing:
     k = round(plan.prior * n) if plan.k is None else plan.k
     if plan.k is None and not 0 < k < n:
         raise ValueError(
-            f"a fraction {plan.prior:g} of {n:,} {plan.unit}s is {k:,}; at least one must be in and one out"
+            f"a fraction {plan.prior:g} of {n:,} {plural(plan.unit)} is {k:,}; at least one must be in and one out"
         )
     return _Drawing({"sampling": "fixed", "k": k}, k / n, Term("fixed_number", k=k))
 

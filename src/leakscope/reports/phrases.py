@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
@@ -300,8 +301,18 @@ ROWS = {"table": "cell"}  # what a row of a bound is called, where it is no sing
 
 
 def plural(unit: str) -> str:
-    """Several of a unit."""
-    return PLURALS.get(unit, f"{unit}s")
+    """Return the word for several of a unit, by the rules of English.
+
+    Examples
+    --------
+    >>> [plural(unit) for unit in ("record", "canary", "survey", "batch", "person")]
+    ['records', 'canaries', 'surveys', 'batches', 'people']
+    """
+    if unit in PLURALS:
+        return PLURALS[unit]
+    if re.search(r"[^aeiou]y$", unit):
+        return f"{unit[:-1]}ies"
+    return f"{unit}es" if re.search(r"(s|x|z|ch|sh)$", unit) else f"{unit}s"
 
 
 def row_word(about: About) -> str:
