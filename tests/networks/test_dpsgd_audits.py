@@ -386,7 +386,7 @@ class TestBadInput:
             ),
             (
                 f"--model {HERE}:network --dpsgd clip=1 --game canaries --n-canaries 3000",
-                "3,000 Dirac canaries in 2,410 parameters; allowed: one a parameter",
+                "3,000 Dirac canaries in 2,410 parameters; allowed: one a parameter, n_canaries = 2410 at most",
             ),
             (
                 f"--model {HERE}:normed --dpsgd clip=1 --game canaries --n-canaries 5 --n-jobs 1",

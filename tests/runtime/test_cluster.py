@@ -109,9 +109,7 @@ def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_pa
     # whoever misses the chunk later learns why
     (failure,) = Store(tmp_path / "store").failures().values()
     assert str(failure) == f"model 9 (seed {SEEDS[9]}): ValueError: the loss is not finite"
-    with pytest.raises(
-        ValueError, match=r"in chunk 3; the last try raised an error in 1 of these chunks, first in model 9"
-    ):
+    with pytest.raises(ValueError, match=r"; the last try raised an error in 1 of these chunks, first in model 9"):
         observed(release, Execution(tmp_path / "store", from_store="all"))
     mended = Logged(str(tmp_path))
     np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)

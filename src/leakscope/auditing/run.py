@@ -138,6 +138,7 @@ def play(
     notes = [
         *of_finished,
         *loaded.notes,
+        *_notes_of_impossible_claims(settings, claims, promises),
         *_notes(loaded.points, settings, execution, plan.confidence),
         *note_of_queries(asked),
         *_notes_of_noise(observed_releases),
@@ -228,6 +229,23 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
     adjacency = "add_remove" if setting.game.sampling == "poisson" else "replace_one"
     delta = max([claim.delta for claim in claims], default=0.0) or DEFAULT_DELTA
     return AccountantClaim(dpsgd, adjacency, delta)
+
+
+def _notes_of_impossible_claims(
+    settings: Sequence[Setting], claims: Sequence[Sequence[Claim]], promises: Sequence[AccountantClaim | None]
+) -> Iterator[str]:
+    """Say which claims are smaller than what DP-SGD as declared gives: no audit may refute them, and they are false."""
+    for audited, own_claims, accountant in zip(settings, claims, promises, strict=True):
+        for claim in own_claims:
+            if accountant is None or claim.quantity != "epsilon" or claim.adjacency != accountant.adjacency:
+                continue
+            given = AccountantClaim(accountant.dpsgd, accountant.adjacency, claim.delta or DEFAULT_DELTA).epsilon
+            if claim.value < given:
+                yield (
+                    f"{audited.release.name}: the claim of epsilon = {claim.value:g} is less than the declared noise, "
+                    f"rate and steps give, which is {given:.4g} at delta = {claim.delta or DEFAULT_DELTA:g}: correct "
+                    "code would not keep it either, whether this audit refutes it or not"
+                )
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:

@@ -307,6 +307,8 @@ class _Run:
         Data and model for the workers of a cluster.
     has_made : bool
         Whether a chunk was made.
+    fills : bool
+        Whether chunks are made for the store alone, as by ``leakscope fit``.
     """
 
     job: FitJob
@@ -318,6 +320,7 @@ class _Run:
     reused: set[int] = field(default_factory=set)
     shared: Shared | None = None
     has_made: bool = False
+    fills: bool = False
 
     @classmethod
     def of(cls, job: FitJob, sets: Sets, execution: Execution) -> _Run:
@@ -355,6 +358,7 @@ class _Run:
         """Make those of some chunks that the store does not have."""
         if self.store is None:
             raise ValueError(f"{self.job.release.name} cannot be stored: {describe_release(self.job.release)[1]}")
+        self.fills = True
         absent = self.store.missing(self.keys)
         # a chunk that is damaged is made again
         todo = [number for number in wanted if self.keys[number] in absent or self._load(number) is None]
@@ -452,8 +456,11 @@ class _Run:
             raise
 
     def _keep_failure(self, first: int, models: str, error: Exception) -> None:
-        """Keep in the store why a chunk could not be made, for who misses it; the next run tries again."""
-        if self.store is None:
+        """Keep in the store why a chunk could not be made, for who misses it; the next run tries again.
+
+        An audit whose first fit fails leaves nothing behind: its error is most likely one of all fits.
+        """
+        if self.store is None or not (self.fills or self.has_made or self.reused):
             return
         number = next(number for number, rows in enumerate(self.rows) if rows.start == first)
         with suppress(OSError):  # the error itself matters more
