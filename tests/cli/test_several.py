@@ -156,7 +156,8 @@ def test_another_ledger_in_the_folder(leakscope) -> None:
     Path("second.csv.ledger").unlink()
     left = leakscope(f"protect --data second.csv --id person {promise} --out third")
     assert (left.code, left.out, Path("third").exists()) == (1, "", False)
-    assert "leakscope: error: 40 of the 40 identifiers of second.csv are in first.csv.ledger too, " in left.err
+    assert "leakscope: error: 40 of the 40 identifiers are in first.csv.ledger too, which has spent " in left.err
+    assert "): join it by --ledger FILE, or name a new ledger if other people have the same identifiers\n" in left.err
     left = leakscope(f"protect --data second.csv --id person {promise} --ledger first.csv.ledger --out third")
     assert (left.code, "is in the folder" in left.err) == (0, False)
 

@@ -38,9 +38,8 @@ def lines(data: str, **more: Any) -> list[str]:
 
 
 REFUSAL = (
-    "20 of the 20 identifiers of half.csv are in all.csv.ledger too, which has spent 0.0493 of its budget of 0.1 "
-    "(design leave-one-out), and a new ledger would add up nothing: say --ledger all.csv.ledger; or, if they are other "
-    "people with the same identifiers, --ledger half.csv.ledger"
+    "20 of the 20 identifiers are in all.csv.ledger too, which has spent 0.0493 of its budget of 0.1 (design "
+    "leave-one-out): join it by --ledger FILE, or name a new ledger if other people have the same identifiers"
 )
 
 

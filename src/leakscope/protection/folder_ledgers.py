@@ -84,9 +84,8 @@ def refuse_known_people(plan: ProtectionPlan, path: Path, units: UInt8[Array, "n
         n_known = 0 if ledger is None else ledger.n_known(units)
         if n_known > 0:
             raise ValueError(
-                f"{n_known:,} of the {len(units):,} identifiers of {plan.data} are in {other} too, {_state(other)}, "
-                f"and a new ledger would add up nothing: say --ledger {other}; or, if they are other people with the "
-                f"same identifiers, --ledger {path}"
+                f"{n_known:,} of the {len(units):,} identifiers are in {other} too, {_state(other)}: join it by "
+                "--ledger FILE, or name a new ledger if other people have the same identifiers"
             )
 
 
