@@ -134,6 +134,32 @@ def test_a_second_design(leakscope) -> None:
     entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
     assert others == [{"design": "dp", "date": "2027-01-04", "number": 1, "digest": entry["digest"]}]
     assert "differential privacy, release 1 of 2027-01-04" in " ".join(left.out.split())
+    assert leakscope(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out again").code == 0
+    assert Path("again/release.csv").read_bytes() == Path("counts/release.csv").read_bytes()
+
+
+def test_another_ledger_in_the_folder(leakscope) -> None:
+    """A line before anything is released; with identifiers that the other one holds, a refusal."""
+    frame = pd.read_csv("people.csv")[["wage"]].assign(person=range(60))
+    for name, rows in (("first.csv", frame), ("second.csv", frame[20:])):
+        rows.to_csv(name, index=False)
+    promise = "--promise file --eta 0.02 --budget 0.1 --games 0 --n-jobs 1"
+    left = leakscope(f"protect --data first.csv --id person {promise} --out first")
+    assert (left.code, "is in the folder" in left.err) == (0, False)
+    left = leakscope(f"protect --data second.csv --drop person {promise} --out second")
+    assert left.code == 0
+    line, *_ = left.err.splitlines()
+    assert line.startswith(
+        "leakscope: first.csv.ledger is in the folder of the new ledger second.csv.ledger, which has "
+    )
+    assert " of its budget of 0.1 (design leave-one-out): if it is of the same people, say --ledger first.csv.l" in line
+    Path("second.csv.ledger").unlink()
+    left = leakscope(f"protect --data second.csv --id person {promise} --out third")
+    assert (left.code, left.out, Path("third").exists()) == (1, "", False)
+    assert "leakscope: error: 40 of the 40 identifiers are in first.csv.ledger too, which has spent " in left.err
+    assert "): join it by --ledger FILE, or name a new ledger if other people have the same identifiers\n" in left.err
+    left = leakscope(f"protect --data second.csv --id person {promise} --ledger first.csv.ledger --out third")
+    assert (left.code, "is in the folder" in left.err) == (0, False)
 
 
 def test_tables_rules_and_csv_are_those_of_each_statistic(leakscope) -> None:

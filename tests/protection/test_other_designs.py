@@ -114,6 +114,29 @@ class TestBothWays:
         later = release("leave-one-out", another_design=True, eta=0.01, statistic="sum")
         assert [other["number"] for other in named(later)] == [1, 2]
 
+    @pytest.mark.parametrize("first", ["dp", "leave-one-out", "per-instance"])
+    def test_the_first_release_is_made_again_without_a_word(self, first) -> None:
+        """It is in its ledger and tells nothing new; its certificate names what came before it alone."""
+        made = release(first, budget=None if first == "per-instance" else 0.2)
+        second = "dp" if first == "leave-one-out" else "leave-one-out"
+        release(second, another_design=True)
+        before = {path: path.read_bytes() for path in Path().iterdir()}
+        again = release(first, budget=None if first == "per-instance" else 0.2)
+        assert (again.to_json(), named(again)) == (made.to_json(), [])
+        np.testing.assert_array_equal(again.value, made.value)
+        assert {path: path.read_bytes() for path in Path().iterdir()} == before
+        # the second one is known in its ledger, which is beside that of the first
+        assert len(named(release(second))) == 1
+        line = refusal(first, second)
+        assert_refused(line, lambda: release(second, statistic="sum"))
+
+    def test_a_declaration_is_refused_where_the_ledger_has_releases(self) -> None:
+        release("leave-one-out", budget=0.2)
+        release("dp", another_design=True)
+        words: dict[str, Any] = {"data": DATA, "eta": 0.02, "statistic": "sum", **WORDS["leave-one-out"]}
+        line = refusal("dp", "leave-one-out", "people.csv.dp.ledger")
+        assert_refused(line, lambda: declare_file(**words))
+
     def test_a_ledger_beside_one_that_is_gone_goes_on(self) -> None:
         """Another one would leave another record out."""
         release("dp")

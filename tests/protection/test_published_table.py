@@ -212,7 +212,18 @@ class TestErrors:
     def test_sampling_error_of_a_count(self) -> None:
         counts = Counts(("x",), (("a", "b"),), np.array([25.0, 75.0]), 1.0, np.ones(2))
         cells = published_table(counts, total=100, n_records=100).cells
-        assert [cell.sampling_std for cell in cells] == pytest.approx([np.sqrt(18.75), np.sqrt(18.75), 0.0])
+        assert [cell.sampling_std for cell in cells[:2]] == pytest.approx([np.sqrt(18.75), np.sqrt(18.75)])
+
+    def test_counts_without_a_sampling_error_have_none(self) -> None:
+        """A count that is not between 0 and n, and the total; a margin of one column is a count like any other."""
+        values = np.array([[-3.0, 40.0], [0.0, 61.0]])
+        counts = Counts(("x", "y"), (("a", "b"), ("c", "d")), values, 1.0, np.ones((2, 2)))
+        cells = published_table(counts, total=None, n_records=100).cells
+        errors = {cell.levels: cell.sampling_std for cell in cells}
+        assert errors["a", "c"] is errors["b", "c"] is errors[None, "c"] is None
+        assert errors[None, "d"] is errors[None, None] is None  # 101 of 100, and the total
+        assert errors["a", "d"] == pytest.approx(np.sqrt(40 * 0.6))
+        assert errors["b", None] == pytest.approx(np.sqrt(61 * 0.39))
 
     def test_exact_counts_stay(self) -> None:
         """Where no noise was needed nothing is moved."""

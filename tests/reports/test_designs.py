@@ -181,7 +181,7 @@ def test_the_order_of_half_has_not_changed():
     page = made_protected.means().to_html()
     whole = flat(Page(page).whole)
     for said in (
-        "Nobody can tell with any confidence whether a given person is among the 500.",
+        "Nobody is right in more than 55.0 of 100 cases about whether a given person is among the 500.",
         "In the game of this page 500 of the 1,000 people are in the data, and the attacker, who sees the release, "
         "guesses who. The certificate can be checked from the table of all people; the released values cannot be "
         "drawn again, by design.",
@@ -250,8 +250,8 @@ def test_leave_one_out_promises_and_names():
     )
     lede = flat(protected_words.lede(protected_result(report)).striptags())
     assert lede == (
-        "Nobody can tell with any confidence whether a given person is the one left out. The promise is about that one "
-        "person, and not about the file."
+        "Nobody is right in more than 55.0 of 100 cases about whether a given person is the one left out. The promise "
+        "is about that one person, and not about the file."
     )
     whole = flat(Page(report.to_html()).whole)
     assert "Protected release · 1,000 people, all but one of them in the data · promise η = 0.05 ·" in whole

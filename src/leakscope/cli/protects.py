@@ -162,16 +162,19 @@ def _protect(
     words = _words(ProtectionPlan, flags, "protect", n_jobs, plan)
     if _is_open(words):
         _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp})
+    of_all = _shared_plan(words)
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
                 raise ValueError(f"protect --declare releases nothing; it takes no --{flag}")
+        _say_other_ledgers(of_all)
         line = import_module("leakscope.protection").declare_file(**words)
         print(json.dumps(line) if as_json else line)
         return
-    ledger = _ledger_of(words)
+    ledger = of_all.ledger_file
     files = ReleaseFiles.of(Path(FOLDER) if out is None else out, ledger, signals)
     files.check()
+    _say_other_ledgers(of_all)
     with _simulated(signals, ledger) as simulated:
         protection = import_module("leakscope.protection")
         places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
@@ -185,11 +188,19 @@ def _protect(
     _say_signals(signals, words["eta"])
 
 
-def _ledger_of(words: Mapping[str, Any]) -> str | None:
-    """Return the ledger of a plan, of one statistic or of several."""
+def _shared_plan(words: Mapping[str, Any]) -> ProtectionPlan:
+    """Return the plan of one statistic, or what several share."""
     plan = read_plan(ProtectionPlan, words, "protect")
     of_all = plan.shared if isinstance(plan, SeveralPlan) else plan
-    return of_all.ledger_file if isinstance(of_all, ProtectionPlan) else None
+    if not isinstance(of_all, ProtectionPlan):
+        raise TypeError(f"expected the plan of a release, got {type(of_all).__name__}")
+    return of_all
+
+
+def _say_other_ledgers(plan: ProtectionPlan) -> None:
+    """Tell the owner of other ledgers in the folder where this release begins one."""
+    for line in import_module("leakscope.protection.folder_ledgers").lines_of_other_ledgers(plan):
+        say(line)
 
 
 def _is_open(words: Mapping[str, Any]) -> bool:

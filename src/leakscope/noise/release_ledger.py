@@ -396,6 +396,20 @@ class ReleaseLedger:
             raise ValueError(f"{len(units):,} units have {n_different:,} identifiers: every unit needs its own")
         return hashes
 
+    def n_known(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> int:
+        """Count the units that are in a version, or in the table of a declared query; 0 under "dp", which keeps none.
+
+        Parameters
+        ----------
+        units : sequence of str, or uint8 array of shape (n, 16)
+            As in `left_out`.
+        """
+        known = [*self.versions, *(query.hashes for query in self.queries if query.hashes is not None)]
+        if not known:
+            return 0
+        here, _ = _common(self.unit_hashes(units), _units(known)[0])
+        return len(here)
+
     def generator(self, subject: str) -> KeyedGenerator:
         """Return the random numbers of a subject: the same for the same one, independent for others."""
         return KeyedGenerator(self.key, subject)

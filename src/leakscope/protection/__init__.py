@@ -9,7 +9,7 @@ of `designs`. Each design keeps one promise:
 * `half`: k of the n records are drawn.
 
 Several statistics that are released together are `several` parts of one release. `other_designs` knows what was
-released of the same data under other designs.
+released of the same data under other designs, `folder_ledgers` which other ledgers are in the folder of a new one.
 
 The first three hand over what they `prepared`, and `released` does the rest: the ledger (who is left out is one of its
 `units`), the value, both halves of the certificate (`release_report`). `design_costs` puts all designs side by side.

@@ -27,13 +27,19 @@ _SUFFIX = ".ledger"
 _MOST_NAMED = 3  # releases that a refusal names
 
 
-def ledger_of_design(request: Request) -> tuple[Path, tuple[OtherRelease, ...]]:
+class OtherDesignError(ValueError):
+    """The data were released under another design, and the plan does not say ``another_design``."""
+
+
+def ledger_of_design(request: Request, *, refuse: bool = True) -> tuple[Path, tuple[OtherRelease, ...]]:
     """Find the ledger of a request, and what was released of the same data under other designs.
 
     Parameters
     ----------
     request : Request
         With a ledger.
+    refuse : bool
+        False for a release that may be in the ledger already: nothing is refused.
 
     Returns
     -------
@@ -43,24 +49,24 @@ def ledger_of_design(request: Request) -> tuple[Path, tuple[OtherRelease, ...]]:
 
     Raises
     ------
-    ValueError
+    OtherDesignError
         In one line, unless the plan says ``another_design``: what was released, and under which design.
     """
     path = request.ledger_path
     if path is None:
         raise ValueError("a request without a ledger has none of another design beside it")
     design = request.plan.chosen or ""
-    there = _design_of(path)
+    there = design_of(path)
     if there is not None and there != design:
-        if not _is_allowed(request):
-            raise ValueError(_refusal(path, there, _releases(path, there), design))
+        if refuse and not _is_allowed(request):
+            raise OtherDesignError(_refusal(path, there, releases_of(path, there), design))
         path = _beside(path, design)
     elif not path.exists() and _beside(path, design).exists():
         path = _beside(path, design)  # begun beside one of another design, which is there no longer
-    return path, others_of(request, path)
+    return path, others_of(request, path, refuse=refuse)
 
 
-def others_of(request: Request, own: Path | None = None) -> tuple[OtherRelease, ...]:
+def others_of(request: Request, own: Path | None = None, *, refuse: bool = True) -> tuple[OtherRelease, ...]:
     """List the releases of the same data under other designs.
 
     Parameters
@@ -68,22 +74,24 @@ def others_of(request: Request, own: Path | None = None) -> tuple[OtherRelease, 
     request : Request
     own : Path, optional
         The ledger of this request.
+    refuse : bool
+        As in `ledger_of_design`.
 
     Raises
     ------
-    ValueError
+    OtherDesignError
         As `ledger_of_design`.
     """
     found: list[OtherRelease] = []
-    for path in _places(request):
+    for path in places_of(request):
         if path == own:
             continue
-        design = _design_of(path)
+        design = design_of(path)
         if design is None or design == request.plan.chosen:
             continue
-        releases = _releases(path, design)
-        if releases and not _is_allowed(request):
-            raise ValueError(_refusal(path, design, releases, request.plan.chosen or ""))
+        releases = releases_of(path, design)
+        if releases and refuse and not _is_allowed(request):
+            raise OtherDesignError(_refusal(path, design, releases, request.plan.chosen or ""))
         found += releases
     return tuple(found)
 
@@ -111,12 +119,17 @@ def _is_allowed(request: Request) -> bool:
     return isinstance(request.plan, ProtectionPlan) and request.plan.another_design
 
 
-def _places(request: Request) -> list[Path]:
+def places_of(request: Request) -> list[Path]:
     """List where ledgers of the same data are looked for."""
     first = [request.ledger_path] if request.ledger_path is not None else []
     if request.of_a_file:
         first.append(Path(f"{request.plan.data}{_SUFFIX}"))
-    places = [place for path in first for place in (path, *(_beside(path, design) for design in PROMISE_OF))]
+    return ledger_places(first)
+
+
+def ledger_places(paths: Sequence[Path]) -> list[Path]:
+    """List ledgers, and those of other designs beside each of them."""
+    places = [place for path in paths for place in (path, *(_beside(path, design) for design in PROMISE_OF))]
     return list(dict.fromkeys(places))
 
 
@@ -133,7 +146,7 @@ def _beside(path: Path, design: str) -> Path:
     return path.with_name(f"{path.name.removesuffix(_SUFFIX)}.{design}{_SUFFIX}")
 
 
-def _design_of(path: Path) -> str | None:
+def design_of(path: Path) -> str | None:
     """Read the design of a ledger; None where there is none."""
     if not path.exists():
         return None
@@ -146,7 +159,7 @@ def _design_of(path: Path) -> str | None:
     return str(design)
 
 
-def _releases(path: Path, design: str) -> list[OtherRelease]:
+def releases_of(path: Path, design: str) -> list[OtherRelease]:
     """List the releases of a ledger."""
     if design == "half":
         return _releases_of_half(path)

@@ -164,7 +164,7 @@ def published_table(
         Public number of records in all cells together; None where it is not known.
     n_records : int or None
         Records that were counted, for the sampling error ``sqrt(c (1 - c/n))`` of a count c, from the released count;
-        None where it is not known.
+        None where it is not known. The total has none, nor has a released count that is not between 0 and n.
     non_negative : bool
     is_gaussian : bool
         The noise is Gaussian; otherwise no interval is given.
@@ -197,9 +197,10 @@ def published_table(
             cell = _count(levels, float(value), float(deviation), is_gaussian)
             if non_negative and cell.low is not None:
                 cell = cell.model_copy(update={"low": max(cell.low, 0.0)})
-            if n_records is not None:
-                share = min(max(value / n_records, 0.0), 1.0)
-                error = float(np.sqrt(n_records * share * (1 - share)))
+            # The total of a file has no such error; of a count that noise took out of (0, n) none can be computed.
+            is_total = len(axes) == whole.ndim
+            if n_records is not None and not is_total and 0 < value < n_records:
+                error = float(np.sqrt(value * (1 - value / n_records)))
                 cell = cell.model_copy(update={"sampling_std": error})
             cells.append(cell)
     return PublishedTable(by=counts.by, cells=tuple(cells), total=total, non_negative=non_negative)

@@ -25,10 +25,11 @@ from leakscope.noise.families import describe
 from leakscope.noise.keyed import SCHEME, canonical_digest
 from leakscope.noise.ledger import Query
 from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger, content_digest, order_of
-from leakscope.plans.protects import WeightedPlan
+from leakscope.plans.protects import ProtectionPlan, WeightedPlan
 from leakscope.protection import leave_one_out
+from leakscope.protection.folder_ledgers import other_ledgers, refuse_known_people
 from leakscope.protection.ledger_query import describe_statistic
-from leakscope.protection.other_designs import ledger_of_design, with_others
+from leakscope.protection.other_designs import OtherDesignError, ledger_of_design, places_of, with_others
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_report import owner_half, public_half
 from leakscope.protection.request import Request
@@ -78,6 +79,7 @@ def declare(prepare: Prepare, request: Request) -> str:
         In one line: after the first output, or if the query was declared already.
     """
     place = _Place.of(request)
+    place.refuse_new()
     prepared = prepare(request)
     ledger = place.ledger or place.begun(prepared)
     release = _entry(ledger, prepared)
@@ -120,6 +122,8 @@ def release(
     ledger = place.ledger or place.begun(prepared)
     entry = replace(_entry(ledger, prepared), others=place.others)
     is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
+    if is_new:
+        place.refuse_new()
     # Only the digest of the released value is not known yet, and it decides nothing here.
     checked = ledger.check(entry) if is_new else ledger
     before()
@@ -214,12 +218,15 @@ class _Place:
     request : Request
     others : tuple of OtherRelease
         Releases of the same data under other designs.
+    refusal : OtherDesignError or None
+        Of a new release beside those of other designs; one that the ledger holds already is made once more.
     """
 
     path: Path
     ledger: ReleaseLedger | None
     request: Request
     others: tuple[OtherRelease, ...] = ()
+    refusal: OtherDesignError | None = None
 
     @classmethod
     def of(cls, request: Request) -> _Place:
@@ -237,19 +244,41 @@ class _Place:
                 f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
                 "left out and what was released"
             )
-        path, others = ledger_of_design(request)
+        refusal = None
+        try:
+            path, others = ledger_of_design(request)
+        except OtherDesignError as reason:
+            path, others = ledger_of_design(request, refuse=False)
+            if not path.exists():
+                raise
+            refusal = reason
         if not path.exists():
             return cls(path, None, request, others)
         ledger = ReleaseLedger.open(path, design or "")
+        if refusal is not None and not ledger.releases:
+            raise refusal
         budget, seed = request.plan.budget, request.insecure_seed
         if budget is not None and budget != ledger.budget:
             raise ValueError(f"{path} has a budget of {ledger.budget:g}, fixed by its first release; got {budget:g}")
         if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != _insecure_key(seed)):
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
-        return cls(path, ledger, request, others)
+        return cls(path, ledger, request, others, refusal)
+
+    def refuse_new(self) -> None:
+        """Refuse a release that is not in the ledger, where another design has releases of the same data."""
+        if self.refusal is not None:
+            raise self.refusal
 
     def begun(self, prepared: Prepared) -> ReleaseLedger:
-        """Begin a ledger, without a file: its budget is fixed here."""
+        """Begin a ledger, without a file: its budget is fixed here.
+
+        Raises
+        ------
+        ValueError
+            If another ledger of the folder holds the same people, and the new one was not named.
+        """
+        if isinstance(self.request.plan, ProtectionPlan):
+            refuse_known_people(self.request.plan, self.path, prepared.units.names)
         seed = self.request.insecure_seed
         key = None if seed is None else _insecure_key(seed)
         return ReleaseLedger.begun(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
@@ -259,7 +288,7 @@ class _Place:
         """What the owner should know of the ledger, where it was begun for this request."""
         if self.ledger is not None:
             return []
-        others = [path.name for path in sorted(self.path.parent.glob("*.ledger")) if path.name != self.path.name]
+        others = [path.name for path in other_ledgers(self.path, places_of(self.request))]
         if not others:
             return []
         return [

@@ -329,7 +329,7 @@ class PublishedCell(Facts):
     high: Real | None
     sampling_std: NonNegative | None = Field(
         description="Sampling error, where it is a function of released numbers; of a count c of n records "
-        "sqrt(c (1 - c/n)), of the released count."
+        "sqrt(c (1 - c/n)), of the released count; null for the total, and where c is not between 0 and n."
     )
 
 

@@ -251,7 +251,7 @@ def test_a_handful_of_games_gets_a_count_and_no_percentages(pages):
 def test_method_and_plan_are_on_the_page(pages):
     text = pages["two_models"]
     for part in (
-        "pip install leakscope==0.1.0",
+        "Made with leakscope 0.1.0 (installation: from its repository).",
         "leakscope audit --dataset digits --seed 0",
         "numpy 2.4.6",
         "seed 0",

@@ -19,7 +19,7 @@ def test_lines_fit_a_terminal(name):
 def test_promise_values_certificate_and_costs_in_order():
     lines = made_protected.means().table().splitlines()
     assert lines[0] == "Three means of a survey"
-    heads = ("Protected release", "Nobody can tell", "Statistic", "Certificate: For every", "Game: ", "quantity")
+    heads = ("Protected release", "Nobody is right in", "Statistic", "Certificate: For every", "Game: ", "quantity")
     places = [next(n for n, line in enumerate(lines) if line.startswith(head)) for head in heads]
     assert places == sorted(places)
     rows = [" ".join(line.split()) for line in lines]

@@ -23,7 +23,9 @@ def row(result, head):
 @pytest.mark.parametrize(
     ("eta", "said"),
     [
-        (0.1, "Nobody can tell with any confidence whether a given person is among the 500."),
+        (0.025, "Nobody can tell with any confidence whether a given person is among the 500."),
+        (0.026, "Nobody is right in more than 52.6 of 100 cases about whether a given person is among the 500."),
+        (0.1, "Nobody is right in more than 60.0 of 100 cases about whether a given person is among the 500."),
         (
             0.11,
             "Nobody can be sure whether a given person is among the 500, but a guess may be a good deal better than "

@@ -148,6 +148,11 @@ def least_of_100(low: float | None) -> str:
     return down(round(100 * (low or 0.0), 9))
 
 
+def made_with(about: About) -> str:
+    """Name the version; on PyPI the name belongs to another project, so that no command with it is printed."""
+    return f"Made with leakscope {about.leakscope} (installation: from its repository)."
+
+
 def execution(about: About) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
     if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:

@@ -12,9 +12,11 @@ from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import baseline, capital, joined, lettered, say, sentence, several
 
-HARDLY, BADLY = 0.2, 0.5  # fractions of the way from guessing to certainty: 60 and 75 of 100 at even odds
+# fractions of the way from guessing to certainty: 52.5, 60 and 75 of 100 at even odds
+NOT, HARDLY, BADLY = 0.05, 0.2, 0.5
 LEDE = (  # what cannot be told is that of the design
-    (HARDLY, "Nobody can tell with any confidence {whether}."),
+    (NOT, "Nobody can tell with any confidence {whether}."),
+    (HARDLY, "Nobody is right in more than {right} of 100 cases about {whether}."),
     (BADLY, "Nobody can be sure {whether}, but a guess may be a good deal better than one from the prior alone."),
     (1.0, "This promise is weak: {whether} may be guessed in {right} of 100 cases."),
 )
