@@ -62,6 +62,22 @@ class TestChoice:
         assert "per-instance: needs a noise_scale" in left.out
         assert files() == ["data/people.csv"]
 
+    def test_a_small_group_is_named_and_changes_no_recommendation(self, leakscope) -> None:
+        frame = pd.DataFrame({"town": ["a"] * 300 + ["b"] * 290 + ["c"] * 10, "wage": np.arange(600) % 80})
+        frame.to_csv("data/people.csv", index=False)
+        asked = "--by town --ranges wage=0:80 --fits 40"
+        text = " ".join(leakscope(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
+        assert "dp: in 1 of 3 groups (c) the noise of the count is more than a quarter of it, so that the mean" in text
+        assert "Recommended: --promise anyone. The ranges of the columns are declared" in text
+        text = " ".join(leakscope(command("calibrate", asked)).out.split())
+        assert "Recommended: --promise file. The levels of the groups are not declared" in text
+
+    def test_ranges_are_not_asked_for_where_they_bound_nothing(self, leakscope) -> None:
+        left = leakscope(command("calibrate", "--fits 100 --label wage --ranges hours=0:60", "ols"))
+        text = " ".join(left.out.split())
+        assert "Recommended: --promise file. No bound is known here on what one record changes" in text
+        assert "Nothing was declared" not in text
+
     @pytest.mark.parametrize("more", ["--json", "--out there", "--signals s.npz"])
     def test_but_writes_no_report_of_them(self, leakscope, more) -> None:
         refused(leakscope(command("calibrate", more)), NO_CHOICE)
@@ -206,3 +222,43 @@ class TestRefusals:
         owner = json.loads(Path("there/owner/private.json").read_text())["about"]["notes"]
         assert any("were moved to the nearer end" in note for note in owner)
         assert json.loads(Path("there/release.json").read_text())["about"]["notes"] == []
+
+
+class TestWhatTheOwnerIsTold:
+    """How many values are missing, moved or counted nowhere: on standard error, and in no file for publication."""
+
+    LINES = (
+        "leakscope: for you alone: 1 of 60 records have a value that no level was declared for, and are in no cell "
+        "(town 1): ",
+        "leakscope: for you alone: 3 of 60 values of wage lie outside of 0 to 80, and were moved to the nearer end: ",
+        "leakscope: for you alone: 7 of 60 values of wage are missing or no numbers, and count as 0, the lower end of ",
+    )
+    ASKED = "--promise anyone --by town --levels town=a,b --ranges wage=0:80"
+
+    @pytest.fixture(autouse=True)
+    def people(self, leakscope) -> None:
+        wage = np.array([np.nan] * 7 + [95.0] * 3 + [20.0] * 50)
+        frame = pd.DataFrame({"town": ["c", *["a", "b"] * 29, "a"], "wage": wage})
+        frame.to_csv("data/people.csv", index=False)
+
+    @pytest.mark.parametrize("verb", ["calibrate", "protect"])
+    def test_it_is_printed_before_anything_else(self, leakscope, verb) -> None:
+        left = leakscope(command(verb, self.ASKED))
+        assert left.code == 0
+        lines = left.err.splitlines()
+        assert [line.startswith(start) for line, start in zip(lines, self.LINES, strict=False)] == [True] * 3
+        assert len(lines) == (4 if verb == "protect" else 3)
+        if verb == "protect":
+            for name in ("release.json", "release.html", "release.csv"):
+                content = Path("leakscope-release", name).read_text()
+                assert "of 60 values" not in content
+                assert "of 60 records" not in content
+
+    def test_it_is_printed_of_a_release_that_is_refused_later(self, leakscope) -> None:
+        """The budget of the ledger is spent only after it."""
+        left = leakscope(command("protect", f"{self.ASKED} --budget 0.05"))
+        assert left.code == 0
+        left = leakscope(command("protect", f"{self.ASKED.replace('wage=0:80', 'wage=0:90')} --out second"))
+        assert left.code == 1
+        assert left.err.startswith(self.LINES[0])
+        assert not Path("second", "release.json").exists()

@@ -70,12 +70,16 @@ class Protecting:
         self.meanwhile: Callable[[], Any] = lambda: None
         self.drawn = 0
 
-    def calibrate_file(self, **words: Any) -> SimpleNamespace:
+    def calibrate_file(self, tell_owner: Callable[[str], Any], **words: Any) -> SimpleNamespace:
         self.asked.append(("calibrate", words))
         return SimpleNamespace(certificate=compared())
 
     def protect_file(
-        self, before: Callable[[], None], publish: Callable[[Report], None], **words: Any
+        self,
+        before: Callable[[], None],
+        publish: Callable[[Report], None],
+        tell_owner: Callable[[str], Any],
+        **words: Any,
     ) -> SimpleNamespace:
         self.asked.append(("protect", words))
         self.happens()

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from leakscope.core.grid import Grid
 from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.plans.plan import read
-from leakscope.plans.protects import NO_CHOICE, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
+from leakscope.plans.protects import NO_CHOICE, NO_GROUP, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
 from leakscope.protection import (
     Protected,
     calibrate,
@@ -155,7 +155,8 @@ class TestChoice:
         words = {"data": "people.csv", "eta": 0.05, "design": design, **OTHERS[field]}
         if design == "per-instance":
             words["noise_scale"] = 1.0
-        with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}$"):
+        more = f"; {NO_GROUP[design]}" if field == "group" else ""
+        with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}{more}$"):
             read(ProtectionPlan, words, "protect")
 
     def test_and_by_the_call(self, ledger) -> None:
@@ -409,10 +410,22 @@ class TestTheSameUnit:
     def test_an_id_of_several_rows_is_no_id(self, ledger) -> None:
         frame = pd.DataFrame({"person": list("aab"), "wage": [1.0, 2, 3]})
         words = {"eta": 0.1, "promise": "file", "ledger": ledger}
-        with refused("person names several records alike: give it as group if they belong to a person"):
+        alike = "person names several records alike: 'a' names 2 records; "
+        with refused(f"{alike}give it as group (--group person) instead of id if they belong to one person"):
             protect("mean", frame, id="person", **words)
         with refused("id and group name a column of a frame; 'name' is none"):
             protect("mean", frame, id="name", **words)
+        assert not ledger.exists()
+
+    def test_differential_privacy_needs_one_row_for_each_person(self, ledger) -> None:
+        """Neither id nor group is advised, because that design takes no group."""
+        frame = pd.DataFrame({"person": list("abbbcc"), "wage": [1.0, 2, 3, 4, 5, 6]})
+        words = {"eta": 0.1, "promise": "anyone", "ranges": "wage=0:80", "ledger": ledger}
+        advice = "under promise anyone each person needs one row: remove duplicates or aggregate first"
+        with refused(f"person names several records alike: 'b' names 3 records, and 1 more repeat; {advice}"):
+            protect("mean", frame, id="person", **words)
+        with refused(f"protect: group belongs to design leave-one-out or per-instance, got design dp; {advice}"):
+            protect("mean", frame, group="person", **words)
         assert not ledger.exists()
 
     @pytest.mark.parametrize("naming", ["id", "group"])
@@ -848,7 +861,8 @@ class TestDeclaredRanges:
         made = release("dp", ledger, x=rows, ranges="x0=0:10")
         assert made.value[0] == pytest.approx((1 + 2 + 10 + 0) / 4, abs=1e-6)
         assert made.owner.about.notes == (
-            "2 values lie outside of what was declared, and were moved to the nearer end",
+            "2 of 4 values of x0 lie outside of 0 to 10, and were moved to the nearer end: correct them in the file, "
+            "drop these rows, or declare another range, from a codebook and not from the file",
         )
         assert made.certificate.about.notes == ()
         assert "values lie outside" not in made.to_json()
@@ -862,7 +876,10 @@ class TestDeclaredRanges:
             for number, frame in enumerate(frames)
         ]
         assert made[0].value.tolist() == made[1].value.tolist()
-        note = "1 values are missing or no numbers, and count as the lowest"
+        note = (
+            "1 of 4 values of x0 are missing or no numbers, and count as 1, the lower end of the range: drop these "
+            "rows, or replace these values in the file by a number that does not depend on the data"
+        )
         assert [each.owner.about.notes for each in made] == [(note,), ()]
         assert made[0].certificate.about.notes == made[1].certificate.about.notes == ()
 
@@ -870,8 +887,31 @@ class TestDeclaredRanges:
         frame = pd.DataFrame({"town": ["a", "b", None, "c"]})
         made = release("dp", ledger, "table", frame, by="town", levels={"town": ["a", "b"]}, ranges=())
         assert made.value.tolist() == [1, 1]
-        note = "2 records have a value that no level was declared for, and are in no cell"
+        note = (
+            "2 of 4 records have a value that no level was declared for, and are in no cell (town 2, of these 1 "
+            "missing): declare these levels too, replace missing values by a declared level such as unknown, or drop "
+            "these rows"
+        )
         assert (made.owner.about.notes, made.certificate.about.notes) == ((note,), ())
+
+    def test_what_is_missing_from_a_histogram_is_in_no_bin(self, ledger, without_draw) -> None:
+        frame = pd.DataFrame({"age": [1.0, 2.0, 3.0, 99.0, None]})
+        words = {"by": "age", "set": {"edges": [0, 2, 4]}, "ranges": ()}
+        made = release("dp", ledger, "histogram", frame, **words)
+        assert made.value.tolist() == [1, 2]
+        outside, missing = made.owner.about.notes
+        assert outside.startswith("1 of 5 values of age lie outside of 0 to 4, and are in no bin: ")
+        assert missing.startswith("1 of 5 values of age are missing or no numbers, and are in no bin: ")
+
+    def test_the_public_half_says_how_missing_values_count(self, ledger) -> None:
+        """It is a fact of the method: the same line whether any value is missing or not."""
+        for number, wages in enumerate(([1.0, 2.0, 3.0], [1.0, None, 3.0])):
+            frame = pd.DataFrame({"town": ["a", "b", "b"], "wage": wages})
+            words = {"by": "town", "levels": {"town": ["a", "b"]}, "ranges": "wage=0:80"}
+            text = " ".join(release("dp", f"{ledger}{number}", "mean", frame, **words).certificate.table().split())
+            assert "a value that is missing or no number counts as the lower end of its range" in text
+            assert "a record whose value is missing, or is none of them, is in no cell or bin" in text
+            assert "of 3 values" not in text
 
     def test_columns_with_a_range_alone_are_used(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"town": ["a", "b", "c"], "age": [1.0, 2.0, 3.0], "wage": [1.0, 2.0, 9.0]})

@@ -17,6 +17,7 @@ import leakscope.protection.half as releasing
 from leakscope.bounds import exact_eta
 from leakscope.protection import calibrate, protect
 from leakscope.protection.publication import promised_curve
+from leakscope.releases.statistics.features import Cells
 from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets
 
@@ -235,6 +236,27 @@ class TestTables:
         line = "column sector holds values that are not among its declared levels: 'mining' (11); declare them too, or"
         with pytest.raises(ValueError, match=re.escape(line)):
             protect("table", self.FRAME, by="sector", levels={"sector": self.LEVELS[:3]}, eta=0.05, **QUICK)
+
+    @pytest.mark.parametrize("levels", [["care", "trade"], ["care", "trade", "nan"]])
+    def test_missing_values_are_named_as_such(self, levels):
+        """No level can be declared for them, also not as the text that pandas shows."""
+        frame = pd.DataFrame({"sector": ["care", "trade", None, None, "care", "mining"]})
+        missing = (
+            "2 records have no sector (empty cells): fill it in the file, for example with 'unknown', and declare that"
+        )
+        words = {"by": "sector", "eta": 0.05, **QUICK}
+        with pytest.raises(ValueError, match=f"'mining' \\(1\\); declare them too.*; {re.escape(missing)} level$"):
+            protect("table", frame, levels={"sector": levels}, **words)
+        with pytest.raises(ValueError, match=f"^{re.escape(missing)} level$"):
+            protect("table", frame, levels={"sector": [*levels, "mining"]}, **words)
+
+    @pytest.mark.parametrize("missing", [None, np.nan, pd.NaT])
+    @pytest.mark.parametrize("is_frame", [True, False])
+    def test_every_kind_of_missing_value(self, missing, is_frame):
+        rows = pd.DataFrame({"x0": ["care", missing, "trade", "care"]}, dtype=object)
+        table = rows if is_frame else rows.to_numpy()
+        with pytest.raises(ValueError, match=r"^1 record has no x0 \(an empty cell\): fill it in the file"):
+            Cells.declared(table, ["x0"], {"x0": ["care", "trade"]})
 
     @pytest.mark.parametrize(
         ("values", "levels", "labels"),

@@ -140,7 +140,7 @@ def _calibrate(
         print(protection.design_table_of_file(store=store or STORE, n_jobs=n_jobs, tmp=tmp, **words))
         return
     with _simulated(signals) as simulated:
-        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
+        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, "tell_owner": _tell_owner, **simulated}
         report = protection.calibrate_file(command=command_line(), **places, **words).certificate
         if out is not None:
             write(report, out, True, started)
@@ -177,7 +177,7 @@ def _protect(
     _say_other_ledgers(of_all)
     with _simulated(signals, ledger) as simulated:
         protection = import_module("leakscope.protection")
-        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, **simulated}
+        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, "tell_owner": _tell_owner, **simulated}
         ready = {"before": files.ready, "publish": files.write}
         try:
             protected = protection.protect_file(command=command_line(), **ready, **places, **words)
@@ -215,6 +215,11 @@ def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
         choices = {name: value for name, value in words.items() if name in fields}
         print(import_module("leakscope.protection").design_table_of_file(**places, **choices))
     raise ValueError(NO_CHOICE)
+
+
+def _tell_owner(line: str) -> None:
+    """Print what the owner should know before a release, on standard error."""
+    say(f"for you alone: {line}")
 
 
 def _say_signals(file: Path | None, eta: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import UInt8, UInt64
+from jaxtyping import Bool, UInt8, UInt64
 
 from leakscope.core.types import Points
 from leakscope.data.files import columns_in_parquet, read_table
@@ -156,6 +156,20 @@ def columns_as_numbers(points: Points, columns: Sequence[str]) -> tuple[Points, 
     numbers = table.apply(lambda column: pd.to_numeric(column, errors="coerce")).astype(float)
     numbers = numbers.where(np.isfinite(numbers))
     return replace(points, x=numbers), int(numbers.isna().to_numpy().sum())
+
+
+def missing_in(points: Points, column: str) -> Bool[Array, " n"]:
+    """Tell of each record whether its value of a column is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.core.types import Points
+    >>> from leakscope.data.content import missing_in
+    >>> missing_in(Points(pd.DataFrame({"town": ["a", None]})), "town").tolist()
+    [False, True]
+    """
+    return _frame(points.x)[column].isna().to_numpy()
 
 
 def columns_as_texts(points: Points, columns: Sequence[str]) -> Points:

@@ -57,6 +57,14 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
 }
 
 
+# Where a person is one row: what to do with several.
+_ONE_ROW = "each person needs one row: remove duplicates or aggregate first"
+NO_GROUP: Mapping[Design | None, str] = {
+    "dp": f"under promise anyone {_ONE_ROW}",
+    "half": f"under promise drawn {_ONE_ROW}",
+}
+
+
 class CalibrationPlan(StatisticPlan):
     """How much noise a statistic needs for a promise."""
 
@@ -198,7 +206,8 @@ class CalibrationPlan(StatisticPlan):
         for name, designs in OF_DESIGN.items():
             is_compared = self.compare and name == "fits"  # those of design half, which is shown with it
             if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
-                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}")
+                instead = f"; {NO_GROUP[design]}" if name == "group" and design in NO_GROUP else ""
+                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}{instead}")
 
     @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:

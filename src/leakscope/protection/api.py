@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 from leakscope.core.checks import known_keywords
@@ -513,19 +514,20 @@ def calibrate_file(
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
     simulated: Callable[[Signals], Any] | None = None,
+    tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[CalibrationOptions],
 ) -> CalibratedNoise:
     """Do for a file what `calibrate` does for arrays: ``leakscope calibrate``.
 
     Parameters
     ----------
-    command, store, n_jobs, tmp, simulated
+    command, store, n_jobs, tmp, simulated, tell_owner
         As in `protect_file`.
     **options
         The fields of a ``leakscope.plans.CalibrationPlan``:
     """
     request = request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp), command)
-    return run_calibration(request, simulated)
+    return run_calibration(replace(request, tell_owner=tell_owner), simulated)
 
 
 @listing_options(ProtectionPlan, ProtectionOptions)
@@ -538,6 +540,7 @@ def protect_file(
     before: Callable[[], Any] = lambda: None,
     simulated: Callable[[Signals], Any] | None = None,
     publish: Callable[[Report, Report], Any] = lambda public, owner: None,
+    tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[ProtectionOptions],
 ) -> Protected:
     """Do for a file what `protect` does for arrays: ``leakscope protect``.
@@ -556,12 +559,15 @@ def protect_file(
     publish : callable
         Called with the two halves of the certificate, the public one and the owner's. If it does not return, a ledger
         knows that the release has not reached its place, and the same call gives the same bytes again.
+    tell_owner : callable
+        Called before anything is drawn with each line that the owner should read first: how many values are missing,
+        outside of their range or of no declared level. These are exact numbers of the data, for the owner alone.
     **options
         The fields of a ``leakscope.plans.ProtectionPlan``; ``insecure_seed`` is what `protect` calls seed, and
         ``statistic`` may be a list, as in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
     """
     request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
-    return run_release(request, before, simulated, publish)
+    return run_release(replace(request, tell_owner=tell_owner), before, simulated, publish)
 
 
 @listing_options(CalibrationPlan, ArraysOptions)

@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
-from leakscope.data.content import columns_as_numbers, columns_as_texts, text_of
+from leakscope.data.content import columns_as_numbers, columns_as_texts, missing_in, text_of
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -96,18 +96,31 @@ def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
     texts = columns_as_texts(points, cells.columns)
     counted = cells.repeated(texts.x)
     n_unknown = int(counted.count[~counted.rows.any(axis=1)].sum())
-    notes = [f"{n_unknown:,} records have a value that no level was declared for, and are in no cell"]
-    return texts, notes if n_unknown else []
+    if not n_unknown:
+        return texts, []
+    by_column = []
+    for name, levels in zip(cells.columns, cells.levels, strict=True):
+        is_unknown = Cells((name,), (levels,)).places(texts.x) < 0
+        n_missing = int((missing_in(points, name) & is_unknown).sum())
+        if is_unknown.any():
+            missing = f", of these {n_missing:,} missing" if n_missing else ""
+            by_column.append(f"{name} {int(is_unknown.sum()):,}{missing}")
+    note = (
+        f"{n_unknown:,} of {len(points):,} records have a value that no level was declared for, and are in no cell "
+        f"({'; '.join(by_column)}): declare these levels too, replace missing values by a declared level such as "
+        "unknown, or drop these rows"
+    )
+    return texts, [note]
 
 
 def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
     """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges."""
     names = columns_of(points.x)
     ranges = _ranges_in_order(plan, names)
-    numbers, n_missing = columns_as_numbers(points, tuple(ranges))
+    numbers, _ = columns_as_numbers(points, tuple(ranges))
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
-    notes = _notes(n_missing, _n_outside(values, low, high), "were moved to the nearer end")
+    notes = _notes_of_ranges(values, ranges)
     moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
     unused = [name for name in names if name not in (*ranges, *plan.by)]
     if unused:
@@ -141,11 +154,10 @@ def _groups_view(groups: GroupSums, plan: CalibrationPlan, points: Points) -> tu
 
 def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[Points, list[str]]:
     """Read the columns of a histogram as numbers; what is no number is below the first edge, and so in no bin."""
-    numbers, n_missing = columns_as_numbers(points, tuple(edges))
-    low, high = _ends(edges)
+    numbers, _ = columns_as_numbers(points, tuple(edges))
+    low, _ = _ends(edges)
     values = numbers.x.to_numpy()
-    notes = _notes(n_missing, _n_outside(values, low, high), "are in no bin")
-    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), notes
+    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), _notes_of_bins(values, edges)
 
 
 def _ends(ranges: dict[str, tuple[float, float]]) -> tuple[Array, Array]:
@@ -154,21 +166,52 @@ def _ends(ranges: dict[str, tuple[float, float]]) -> tuple[Array, Array]:
     return ends[:, 0], ends[:, 1]
 
 
-def _n_outside(values: Array, low: Array, high: Array) -> int:
-    """Count values outside of their range; missing ones do not count."""
-    return int(((values < low) | (values > high)).sum())
-
-
 def _with_values(points: Points, values: Array) -> Points:
     frame = points.x.copy()
     frame[:] = values
     return Points(frame, points.y, points.group, points.digest, points.names)
 
 
-def _notes(n_missing: int, n_outside: int, outside: str) -> list[str]:
+def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]]) -> list[str]:
+    """Say how many values of each column count as an end of its range, and what to do."""
     notes = []
-    if n_outside:
-        notes.append(f"{n_outside:,} values lie outside of what was declared, and {outside}")
-    if n_missing:
-        notes.append(f"{n_missing:,} values are missing or no numbers, and count as the lowest")
+    n = len(values)
+    for column, (name, (low, high)) in zip(values.T, ranges.items(), strict=True):
+        n_outside, n_missing = _n_outside_and_missing(column, low, high)
+        if n_outside:
+            notes.append(
+                f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and were moved to the "
+                "nearer end: correct them in the file, drop these rows, or declare another range, from a codebook and "
+                "not from the file"
+            )
+        if n_missing:
+            notes.append(
+                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and count as {low:g}, the lower "
+                "end of the range: drop these rows, or replace these values in the file by a number that does not "
+                "depend on the data"
+            )
     return notes
+
+
+def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]]) -> list[str]:
+    """Say how many values of each column are in no bin, and what to do."""
+    notes = []
+    n = len(values)
+    for column, (name, (low, high)) in zip(values.T, edges.items(), strict=True):
+        n_outside, n_missing = _n_outside_and_missing(column, low, high)
+        if n_outside:
+            notes.append(
+                f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and are in no bin: "
+                "correct them in the file, or declare more edges, from a codebook and not from the file"
+            )
+        if n_missing:
+            notes.append(
+                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin: drop these "
+                "rows, or replace these values in the file by a number that does not depend on the data"
+            )
+    return notes
+
+
+def _n_outside_and_missing(values: Array, low: float, high: float) -> tuple[int, int]:
+    """Count the values of a column that are outside of a range, and those that are missing."""
+    return int(((values < low) | (values > high)).sum()), int(np.isnan(values).sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -36,7 +37,8 @@ from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
-Why = Literal["counts", "ranges", "declared_scale", "no_ranges"]
+Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound"]
+_MOST_GROUPS = 6  # that are named
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
 
@@ -165,9 +167,15 @@ def recommendation(request: Request) -> tuple[Design, Why]:
         return "dp", "counts"
     if plan.noise_scale is not None:
         return "per-instance", "declared_scale"
-    if plan.ranges and differential_privacy.is_known(statistic):
-        return "dp", "ranges"
-    return "leave-one-out", "no_ranges"
+    # of groups the counts and sums are released, whose noise follows from levels and ranges
+    is_grouped = plan.statistic == GROUPED and bool(plan.by)
+    if not is_grouped and not differential_privacy.is_known(statistic):
+        return "leave-one-out", "no_bound"
+    if not plan.ranges:
+        return "leave-one-out", "no_ranges"
+    if is_grouped and not set(plan.by) <= set(plan.levels):
+        return "leave-one-out", "no_levels"
+    return "dp", "ranges"
 
 
 def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Array, " d"]) -> DesignRow:
@@ -226,10 +234,23 @@ def _dp_of_groups(request: Request, of_all: Float[Array, " d"]) -> Float[Array, 
         raise ValueError("columns without a declared range are not used: declare theirs, or leave them out")
     means, errors = statistic.features.as_means(prepared.value_of(0), prepared.rms)
     if not np.isfinite(errors).all():
-        raise ValueError(
-            "the noise of a count is as large as a quarter of it, so that a mean of its group says nothing"
-        )
+        raise ValueError(_of_small_groups(statistic.features, errors))
     return np.hypot(errors, means - of_all)
+
+
+def _of_small_groups(groups: GroupSums, errors: Float[Array, " d"]) -> str:
+    """Say which groups have too few records for a mean."""
+    cells = groups.means.cells
+    names = list(product(*([str(level) for level in levels] for levels in cells.levels)))
+    n_groups = cells.n_cells
+    has_mean = np.asarray(np.isfinite(errors[n_groups:]).reshape(-1, n_groups).all(axis=0))
+    small = [" / ".join(name) for name, is_large in zip(names, has_mean, strict=True) if not is_large]
+    more = f" and {len(small) - _MOST_GROUPS:,} more" if len(small) > _MOST_GROUPS else ""
+    return (
+        f"in {len(small):,} of {n_groups:,} groups ({', '.join(small[:_MOST_GROUPS])}{more}) the noise of the count is "
+        "more than a quarter of it, so that the mean of the group says nothing and would be left out; the other groups "
+        "would be published"
+    )
 
 
 def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:

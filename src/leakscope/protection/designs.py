@@ -95,11 +95,20 @@ def _refuse_signals(simulated: Simulated | None) -> None:
         raise ValueError("signals are of simulated releases of design half; got another design")
 
 
+def _told(prepare: Callable[[Request], Prepared], request: Request) -> Prepared:
+    """Prepare the noise, and tell the owner what the data have that the statistic does not count as it is."""
+    prepared = prepare(request)
+    if prepared.design == "dp":  # other designs refuse what they cannot count
+        for note in prepared.owner_notes:
+            request.tell_owner(note)
+    return prepared
+
+
 def _calibrate(
     prepare: Callable[[Request], Prepared], request: Request, simulated: Simulated | None
 ) -> CalibratedNoise:
     _refuse_signals(simulated)
-    return released.calibrate(prepare(request))
+    return released.calibrate(_told(prepare, request))
 
 
 def _release(
@@ -110,7 +119,7 @@ def _release(
     publish: Callable[[Report, Report], Any],
 ) -> Protected:
     _refuse_signals(simulated)
-    return released.release(prepare, request, before, publish)
+    return released.release(partial(_told, prepare), request, before, publish)
 
 
 def _steps(prepare: Callable[[Request], Prepared]) -> Steps:

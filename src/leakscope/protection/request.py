@@ -18,6 +18,7 @@ from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.plans.several import SeveralPlan, read_plan, read_several
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
+from leakscope.releases.statistics.dependent_columns import check_determined
 from leakscope.releases.statistics.of_plan import check_not_read, check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
 from leakscope.runtime.observe import Execution
@@ -46,6 +47,8 @@ class Request:
         The statistic was given as an object or a function, and not by the name of a row of ``STATISTICS``.
     name : str
         Of a statistic that is released together with others.
+    tell_owner : callable
+        Called before anything is released with each line that the owner of the data should read first.
     parts : sequence of Request
         The statistics, if several are released together, each of its own columns of the same records. ``plan`` then has
         what all of them share, and ``statistic`` is that of the first one.
@@ -60,6 +63,7 @@ class Request:
     notes: Sequence[str] = ()
     from_python: bool = False
     name: str = ""
+    tell_owner: Callable[[str], Any] = lambda line: None
     parts: Sequence[Request] = ()
 
     @property
@@ -145,6 +149,14 @@ def _rule(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
     _check_columns(points)
     if plan.chosen != "dp":  # there all values are within declared ranges
         check_sizes(plan, points)
+    made = _made(statistic, plan, points)
+    if plan.chosen != "dp":  # which has no noise for a regression
+        check_determined(made, points)
+    return made
+
+
+def _made(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
+    """Make a statistic of its name, or of a function, or check one that is given as it is."""
     if isinstance(statistic, Linear | Covariance | Fit):
         # what the plan has to declare of a statistic by name
         is_logistic = isinstance(statistic, Fit) and plan.chosen != "per-instance"
@@ -315,7 +327,9 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     data, notes = load_records(plan, plan.group or plan.id, declared_columns=declared_columns)
     _check_columns(data.points)
     check_sizes(plan, data.points)
-    return Request(plan, data, statistic_of(plan, data.points), plan.noise, execution, command, notes)
+    statistic = statistic_of(plan, data.points)
+    check_determined(statistic, data.points)
+    return Request(plan, data, statistic, plan.noise, execution, command, notes)
 
 
 def _name(statistic: Asked) -> str:

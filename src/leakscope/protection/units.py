@@ -13,6 +13,7 @@ from leakscope.core.types import Points
 from leakscope.data.content import row_names, row_names_of_parquet
 from leakscope.data.files import columns_in_parquet
 from leakscope.noise.keyed import text_names
+from leakscope.plans.protects import NO_GROUP, CalibrationPlan
 from leakscope.protection.request import Request
 
 Array = np.ndarray
@@ -65,8 +66,7 @@ class Units:
         elif plan.id is not None:
             names = np.asarray(points.names)
             units = cls(text_names(names.tolist()), ids=names)
-            if len(set(names.tolist())) < units.n:
-                raise ValueError(f"{plan.id} names several records alike: give it as group if they belong to a person")
+            _refuse_repeated(plan, names)
         else:
             units = cls(_names_by_content(request))
         if units.n < 2:
@@ -81,6 +81,22 @@ def _check_names(column: str | None, points: Points) -> None:
     empty = np.char.strip(np.asarray(points.names, dtype=str)) == ""
     if empty.any():
         raise ValueError(f"{column} is missing at {int(empty.sum())} points, first at point {int(empty.argmax())}")
+
+
+def _refuse_repeated(plan: CalibrationPlan, names: Shaped[Array, " n"]) -> None:
+    """Refuse an id that several records have; whether a design knows groups decides what to do."""
+    distinct, n_records = np.unique(np.asarray(names, dtype=str), return_counts=True)
+    n_repeated = int((n_records > 1).sum())
+    if not n_repeated:
+        return
+    first = int((n_records > 1).argmax())
+    others = f", and {n_repeated - 1:,} more repeat" if n_repeated > 1 else ""
+    as_group = f"give it as group (--group {plan.id}) instead of id if they belong to one person"
+    instead = NO_GROUP.get(plan.chosen, as_group)
+    raise ValueError(
+        f"{plan.id} names several records alike: {str(distinct[first])!r} names {n_records[first]:,} records{others}; "
+        f"{instead}"
+    )
 
 
 def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:

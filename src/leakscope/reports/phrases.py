@@ -235,13 +235,17 @@ PHRASES = {  # of the terms of findings
     "add_or_remove": "one record is added or removed, and the number of records is not published",
     "n_is_public": "the number of records, {n:,}, is public",
     "ranges_declared": "declared ranges, which were not taken from the data: {ranges}",
-    "levels_declared": "levels and edges were declared, and not taken from the data",
+    "levels_declared": (
+        "levels and edges were declared, and not taken from the data: a record whose value is missing, or is none of "
+        "them, is in no cell or bin; how many these are is not published"
+    ),
     "statistic_fixed_beforehand": (
         "the statistic, its levels and its parameters were chosen without looking at the data: they were given as they "
         "are, so that this is not checked"
     ),
     "values_clamped": (
-        "values outside of the declared ranges are moved to the nearer end; how many they are is not published"
+        "values outside of the declared ranges are moved to the nearer end, and a value that is missing or no number "
+        "counts as the lower end of its range; how many these are is not published"
     ),
     "values_clamped_owner": (
         "values of these data outside of the declared ranges, which were moved to the nearer end: {beyond:,}"

@@ -77,8 +77,8 @@ class Quantiles:
 class LeastSquares:
     """Coefficients of ordinary least squares: the intercept, then one for each column.
 
-    The response is the label, or the last column if there is no label. If the columns are dependent, it is the solution
-    of least norm.
+    The response is the label, or the last column if there is no label. If the columns in use are dependent, it is the
+    solution of least norm; what is released is refused where those of all records are.
 
     Examples
     --------

@@ -442,15 +442,35 @@ def _declared_levels(x: Any, name: str, levels: Sequence[Any]) -> tuple[Any, ...
         known = tuple(value_of.get(text, text) for text in texts)
     counted = _level_of(x, name, known) >= 0
     if not counted.all():
-        uncounted = np.asarray(_column(x, name)[~counted], dtype=object)
-        others, sizes = np.unique([str(value) for value in uncounted], return_counts=True)
+        raise ValueError(_undeclared(name, _column(x, name)[~counted]))
+    return known
+
+
+def _undeclared(name: str, uncounted: Any) -> str:
+    """Say which values of a column are no declared levels, and what to do; a missing value can be none."""
+    values = np.asarray(uncounted, dtype=object)
+    if isinstance(uncounted, np.ndarray):
+        is_missing = np.array([value is None or value != value for value in values], dtype=bool)  # NaN is not itself
+    else:
+        is_missing = np.asarray(uncounted.isna())
+    others, sizes = np.unique([str(value) for value in values[~is_missing]], return_counts=True)
+    n_missing = int(is_missing.sum())
+    problems = []
+    if len(others):
         some = ", ".join(f"{other!r} ({size:,})" for other, size in zip(others[:3].tolist(), sizes[:3], strict=True))
         more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
-        raise ValueError(
+        problems.append(
             f"column {name} holds values that are not among its declared levels: {some}{more}; declare them too, "
             "or join them with others in the file"
         )
-    return known
+    if n_missing:
+        have = "record has" if n_missing == 1 else "records have"
+        cells = "an empty cell" if n_missing == 1 else "empty cells"
+        problems.append(
+            f"{n_missing:,} {have} no {name} ({cells}): fill it in the file, for example with 'unknown', and declare "
+            "that level"
+        )
+    return "; ".join(problems)
 
 
 def _number(name: str, text: str) -> float:

@@ -41,6 +41,14 @@ RECOMMENDED: Mapping[str, str] = {
         "Recommended: --promise file. Nothing was declared that bounds what one record changes, and leaving one record "
         "out needs no such bound. If you know ranges from a codebook, declare them (--ranges) and compare again."
     ),
+    "no_levels": (
+        "Recommended: --promise file. The levels of the groups are not declared, and differential privacy must not "
+        "take them from the file. If you know them from a codebook, declare them (--levels) and compare again."
+    ),
+    "no_bound": (
+        "Recommended: --promise file. No bound is known here on what one record changes in this statistic, and leaving "
+        "one record out needs no such bound."
+    ),
 }
 FOR_THE_OWNER = (
     "These errors are exact functions of the data, for their owner alone. The recommendation follows from the kind of "
