@@ -368,9 +368,9 @@ class Watch:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
         if self._n_steps != self._dpsgd.steps:
             raise ValueError(
-                f"the training made {self._n_steps:,} steps, and {self._dpsgd.steps:,} are claimed. The records that it "
-                "gets include the canaries: take batches of a fraction of them, as claimed, rather than of a fixed size; "
-                f"if that is so, say steps = {self._n_steps}, or follow them all"
+                f"the training made {self._n_steps:,} steps, and {self._dpsgd.steps:,} are claimed. The records that "
+                "it gets include the canaries: take batches of a fraction of them, as claimed, rather than of a fixed "
+                f"size; if that is so, say steps = {self._n_steps}, or follow them all"
             )
         watched = self._attacker.watched
         rows = {}
