@@ -62,10 +62,21 @@ def release(result: Result) -> str:
     facts, data = result.facts, result.facts.data
     parts = [sentence(facts.description)] if facts.description else []
     if data.name or data.digest:
-        size = several(data.records, result.about.unit)
+        size = _size(result)
         parts.append(f"Data: {', '.join(part for part in (data.name, size) if part)}")
         parts[-1] += f", digest {data.digest}." if data.digest else "."
     return " ".join(parts)
+
+
+def _size(result: Result) -> str:
+    """Count the records, and the units where some of them have several."""
+    facts, unit = result.facts, result.about.unit
+    n_rows = facts.data.records
+    plays_all = facts.game == "half_split" and facts.sampled_from is None and not facts.population
+    if plays_all and facts.target_points < n_rows:
+        return f"{several(n_rows, 'row')} of {several(facts.target_points, unit)}"
+    # of a part of the units, as of a sample, the report does not know how many there are
+    return several(n_rows, "row" if result.about.plan.get("group") else unit)
 
 
 def limits(results: Sequence[Result]) -> str:
