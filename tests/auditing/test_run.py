@@ -133,6 +133,12 @@ class TestPlay:
             "name its column by --group, else remove the repeats"
         )
 
+    def test_rows_and_their_units_are_counted(self):
+        x = np.random.default_rng(0).normal(size=(24, 2))
+        points = from_arrays(x, np.arange(24) % 2, np.arange(24) % 20)
+        (release,) = play(AuditPlan(n_models=4), find("loss"), [TREE], Data(points, "d"), HERE).about.releases
+        assert (release.data.records, release.units) == (24, 20)
+
     def test_what_cannot_be_stored_is_noted_where_there_is_a_store(self, wine, tmp_path):
         bare = release_of(make_pipeline(FunctionTransformer(lambda x: x), DecisionTreeClassifier()), "bare")
         stored = play(AuditPlan(n_models=4), find("loss"), [bare], wine, Execution(tmp_path, 1))

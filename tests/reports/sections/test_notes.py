@@ -99,14 +99,10 @@ def test_records_in_several_lists_are_named():
 def test_rows_of_customers_are_not_counted_as_customers():
     data = {"name": "kunden.csv", "digest": "", "records": 1225}
     about = {"unit": "customer"}
-    (result,) = results(made(facts={"data": data, "target_points": 1200}, about=about))
+    (result,) = results(made(facts={"data": data, "units": 1200}, about=about))
     assert "Data: kunden.csv, 1,225 rows of 1,200 customers." in method.release(result)
-    (result,) = results(made(facts={"data": data, "target_points": 1225}, about=about))
+    (result,) = results(made(facts={"data": data}, about=about))
     assert "Data: kunden.csv, 1,225 customers." in method.release(result)
-    # of a sample of the customers nobody knows how many there are
-    sampled = {"data": data, "target_points": 100, "sampled_from": 1200}
-    (result,) = results(made(facts=sampled, about=about | {"plan": {"group": "id"}}))
-    assert "Data: kunden.csv, 1,225 rows." in method.release(result)
 
 
 @pytest.mark.parametrize("game", ["half_split", "one_model", "per_datum", "average_datum", "canaries", "scores"])

@@ -69,14 +69,11 @@ def release(result: Result) -> str:
 
 
 def _size(result: Result) -> str:
-    """Count the records, and the units where some of them have several."""
+    """Count the records, and the units that they belong to."""
     facts, unit = result.facts, result.about.unit
-    n_rows = facts.data.records
-    plays_all = facts.game == "half_split" and facts.sampled_from is None and not facts.population
-    if plays_all and facts.target_points < n_rows:
-        return f"{several(n_rows, 'row')} of {several(facts.target_points, unit)}"
-    # of a part of the units, as of a sample, the report does not know how many there are
-    return several(n_rows, "row" if result.about.plan.get("group") else unit)
+    if facts.units is None:
+        return several(facts.data.records, unit)
+    return f"{several(facts.data.records, 'row')} of {several(facts.units, unit)}"
 
 
 def limits(results: Sequence[Result]) -> str:
