@@ -65,7 +65,8 @@ def test_planted_leak_in_the_data_of_a_real_release() -> None:
     twice = np.r_[np.arange(300), np.arange(300)]
     copied = ls.audit(KNeighborsClassifier(1), X[twice], y[twice], n_models=24, n_jobs=1, attacks=["lira", "loss"])
     assert _value(copied, "lira", "accuracy") < _value(report, "lira", "accuracy")
-    assert "300 of 600 points repeat an earlier one in all features and the label" in copied.about.notes
+    repeated = "300 of 600 points repeat an earlier one in all features and the label"
+    assert any(note.startswith(repeated) for note in copied.about.notes)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of
 from leakscope.core.findings import Term
 from leakscope.core.games import half_split
+from leakscope.core.reasons import words
 from leakscope.core.types import Game, Points, Scores, Signals
 from leakscope.plans.limits import Limit
 from leakscope.plans.policies import policy_of
@@ -50,6 +51,18 @@ class TestRules:
 
     def test_an_interval_that_includes_the_limit_decides_nothing(self):
         assert verdict_of(AttackEnds("a", 0.62, 0.59, 0.65)) == "ask"
+
+    @pytest.mark.parametrize(
+        ("n_models", "needed"),
+        [(1, "more records would narrow it; more reference models would not"), (8, "more models or records would")],
+    )
+    def test_an_open_limit_says_what_would_narrow_it(self, n_models, needed):
+        member = np.tile([True, False], (n_models + 4, 1))  # four reference models
+        game = Game("half_split" if n_models > 1 else "one_model", member, np.array([True, True]), n_models)
+        release = ObservedRelease("model", Signals(game, None, {}))
+        (check,) = decision(AUC, release, [{LIMIT: AttackEnds("a", 0.62, 0.59, 0.65)}]).checks
+        assert check.outcome == "open"
+        assert needed in words(Term(check.reason.id, **check.reason.values))
 
     def test_an_attack_that_was_not_measured_may_exceed_the_limit(self):
         unknown = AttackEnds("b", reason=Term("too_few_models"))

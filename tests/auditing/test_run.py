@@ -127,7 +127,17 @@ class TestPlay:
         x = np.random.default_rng(0).normal(size=(20, 2))
         points = from_arrays(np.concatenate([x, x[:3]]), np.r_[np.arange(20) % 2, 0, 1, 0])
         report = play(AuditPlan(n_models=4), find("loss"), [TREE], Data(points, "d"), HERE)
-        assert report.about.notes == ("3 of 23 points repeat an earlier one in all features and the label",)
+        (note,) = report.about.notes
+        assert note == (
+            "3 of 23 points repeat an earlier one in all features and the label; if they are rows of the same unit, "
+            "name its column by --group, else remove the repeats"
+        )
+
+    def test_rows_and_their_units_are_counted(self):
+        x = np.random.default_rng(0).normal(size=(24, 2))
+        points = from_arrays(x, np.arange(24) % 2, np.arange(24) % 20)
+        (release,) = play(AuditPlan(n_models=4), find("loss"), [TREE], Data(points, "d"), HERE).about.releases
+        assert (release.data.records, release.units) == (24, 20)
 
     def test_what_cannot_be_stored_is_noted_where_there_is_a_store(self, wine, tmp_path):
         bare = release_of(make_pipeline(FunctionTransformer(lambda x: x), DecisionTreeClassifier()), "bare")

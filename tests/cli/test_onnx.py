@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.reports import Report
 from tests.cli.calling import caller, draw_no_pages, refused
 
 AUDIT = "audit model.onnx --members train.csv --others test.csv --label label"
@@ -68,6 +70,10 @@ def test_a_table_with_one_column_more_is_refused_in_one_line(run: Any, fake_runt
 def test_what_the_line_says_is_enough(run: Any, fake_runtime: None) -> None:
     write_tables(extra=True)
     assert run(f"{AUDIT} --drop customer --out made").code == 0
+    digest = hashlib.sha256(b"a graph").hexdigest()
+    (release,) = Report.from_json("made/report.json").about.releases
+    assert release.files == {"model.onnx": digest}
+    assert f"read from model.onnx, SHA-256 {digest}" in release.description
 
 
 @pytest.mark.parametrize("extra", [True, False])

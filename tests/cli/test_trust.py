@@ -180,6 +180,18 @@ class TestSecrets:
         assert self.mode("one/two") == 0o700
         assert {self.mode(file) for file in Path("one/two").iterdir() if file.is_file()} == {0o600}
 
+    def test_a_failed_audit_leaves_a_folder_for_its_owner_alone_or_none(self, leakscope, monkeypatch):
+        def observe(*words: object) -> None:
+            Path("failed/store").mkdir()
+            raise RuntimeError("no fit")
+
+        monkeypatch.setattr("leakscope.auditing.api.run", lambda *words, **more: observe())
+        assert leakscope(f"{SMALL} --out failed").code == 1
+        assert self.mode("failed") == 0o700
+        monkeypatch.undo()
+        assert leakscope("audit --data gone.csv --label a --out empty").code == 1
+        assert not Path("empty").exists()
+
     def test_a_bound_on_data_too(self, leakscope):
         assert leakscope("bound leakage --data people.csv --out bound").code == 0
         assert self.mode("bound") == 0o700

@@ -34,6 +34,15 @@ def test_names_tell_close_values_apart():
     assert names == ["alpha=0.01234567", "alpha=0.01234568", "alpha=0.5"]
 
 
+def test_names_leave_out_the_steps_of_a_pipeline_where_they_are_not_needed():
+    long = "histgradientboostingclassifier__max_iter"
+    first, second = variants({long: [10, 50]})
+    assert (first.name, second.name) == ("max_iter=10", "max_iter=50")
+    assert first.set == {long: 10}
+    first, *_ = variants({"a__alpha": [1, 2], "b__alpha": [3, 4], "tree__max_depth": [5, 6]})
+    assert first.name == "a__alpha=1, b__alpha=3, max_depth=5"
+
+
 def test_the_training_of_dpsgd_has_no_recipe():
     with pytest.raises(ValueError, match="vary changes epochs of train, and the model is trained by DP-SGD"):
         variants({"train.epochs": [1, 2]}, private=True)

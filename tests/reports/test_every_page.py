@@ -22,6 +22,7 @@ from leakscope.reports.sections.audit.advice import advice
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.bound.words import WHAT as BOUND_WORDS
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
+from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 from tests.reports.page_reading import Page
 
@@ -246,6 +247,32 @@ def test_what_can_be_done_follows_from_what_was_found():
     assert "a simpler model" in said(made())
     assert "Train more models" in said(samples.tiny())
     assert "Train at least" in said(samples.few_models())
+
+
+def decided(*checks: dict[str, object], verdict: str = "ask") -> str:
+    """What can be done about one model without a leak, whose policy has these checks."""
+    report = samples.no_leak()
+    name = report.about.releases[0].name
+    decisions = [{"release": name, "verdict": verdict, "checks": checks}]
+    report = replace(report, about=changed(report.about, decisions=decisions))
+    return " ".join(sentence.striptags() for sentence in advice(results(report)))
+
+
+def test_an_open_limit_is_no_reason_to_leave_the_model_as_it_is():
+    auc = {"check": "auc", "limit": 0.6, "attack": "lira", "value": 0.58, "low": 0.55, "high": 0.61}
+    of_one = {"reason": {"id": "interval_of_one_model_includes_limit", "values": {}}}
+    unread = {"check": "smallest_leaf", "limit": 10, "outcome": "open"}
+    unread |= {"reason": {"id": "structure_not_readable", "values": {}}}
+    said = decided({**auc, **of_one, "outcome": "open"}, unread)
+    assert "This audit gives no reason to change" not in said
+    assert said.startswith("This audit could not decide on the model")
+    assert "More records would narrow the intervals; more reference models would not." in said
+    assert "The structure of the fitted model cannot be read" in said
+    assert "could not decide" not in decided({**auc, "outcome": "kept"}, verdict="release")
+    assert "This audit gives no reason to change" in decided({**auc, "outcome": "kept"}, verdict="release")
+    refused = decided({**auc, "outcome": "not_kept"}, verdict="do_not_release")
+    assert refused.startswith("Limits of the policy are not kept by the model")
+    assert "no reason to change" not in refused
 
 
 def test_a_curve_above_a_ceiling_that_no_test_refutes_is_explained():

@@ -36,7 +36,7 @@ from leakscope.core.block_signals import BlockSignals
 from leakscope.core.checks import known_keywords
 from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes, repeated_names, without_names
+from leakscope.data.columns import date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
 from leakscope.data.slices import Slices, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
@@ -53,6 +53,7 @@ from leakscope.releases.factory import (
     release_of,
     trained_release,
 )
+from leakscope.releases.model_files import SUFFIXES as MODEL_FILES
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_dataset, is_network, only_from, own
 from leakscope.releases.structure import structure_of
@@ -551,7 +552,7 @@ def audit_model(
     name : str
         What the report calls the model.
     weights : path, optional
-        The file that the model's weights were read from: the report holds its name and SHA-256.
+        The file that the model, or its weights, were read from: the report holds its name and SHA-256.
     sources : str
         What the report calls the data.
     attacks : "default", "all", a function, or sequence of str, Attack or functions
@@ -658,7 +659,7 @@ def audit_model(
             if name in reference_arrays
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
-    notes += [*identifier_notes(points), *repeated_names(points)]
+    notes += [*identifier_notes(points), *date_notes(points), *repeated_names(points)]
     notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
     notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
@@ -1033,7 +1034,8 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
         name = Path(weights).name  # the report holds no path of this machine
         with open(weights, "rb") as file:
             files[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        sentences.append(f"weights from {name}, SHA-256 {files[name]}")
+        what = "read" if Path(name).suffix in MODEL_FILES else "weights"
+        sentences.append(f"{what} from {name}, SHA-256 {files[name]}")
     if recipe is not None:
         sentences.append(f"references: {recipe.description}")
     facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}

@@ -274,6 +274,15 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
+def _n_units(observed: Observed) -> int | None:
+    """Count the units of all records, where some of them have several."""
+    points = observed.signals.points if isinstance(observed, ObservedRelease) else None
+    if points is None or points.group is None:
+        return None
+    n_units = len(np.unique(points.group))
+    return n_units if n_units < len(points) else None
+
+
 def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
     game, data = observed.game, observed.data
@@ -304,5 +313,6 @@ def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: Sl
         "files": {},
         "slices": slices,
         "sampled_from": sampled_from,
+        "units": _n_units(observed),
     }
     return ReleaseFacts(**{**facts, **observed.facts})

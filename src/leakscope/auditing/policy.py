@@ -219,7 +219,13 @@ def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]
     """
     run = {_base_name(next(iter(of_attack.values())).attack) for of_attack in ends}
     checks = [_required(name, run) for name in policy.attacks]
-    by_limit = [_attack_checks(limit, [of_attack[limit] for of_attack in ends]) for limit in policy.parsed_limits]
+    # the intervals of one model are over its records
+    is_one_model = observed.game.n_targets == 1
+    includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
+    by_limit = [
+        _attack_checks(limit, [of_attack[limit] for of_attack in ends], includes_limit)
+        for limit in policy.parsed_limits
+    ]
     doubt = _doubt(observed)
     if doubt is not None:
         checks.append(_open("one_source", doubt))
@@ -311,7 +317,7 @@ def _verdict(checks: Sequence[CheckFacts]) -> Verdict:
     return "release" if outcomes == {"kept"} else "ask"
 
 
-def _attack_checks(limit: Limit, ends: Sequence[AttackEnds]) -> list[CheckFacts]:
+def _attack_checks(limit: Limit, ends: Sequence[AttackEnds], includes_limit: Term) -> list[CheckFacts]:
     """Compare a limit with all attacks: the one that decides, and one whose interval is missing.
 
     The interval that is shown is that of the attack which it names. Of a limit that is not kept it is the attack with
@@ -329,8 +335,7 @@ def _attack_checks(limit: Limit, ends: Sequence[AttackEnds]) -> list[CheckFacts]
             return [CheckFacts(**base, **_shown(most_surely_above), outcome="not_kept")]
         largest = max(measured, key=lambda end: (end.high or 0.0, end.value or 0.0))
         if (largest.high or 0.0) > limit.limit:
-            reason = _facts(Term("interval_includes_limit"))
-            checks.append(CheckFacts(**base, **_shown(largest), outcome="open", reason=reason))
+            checks.append(CheckFacts(**base, **_shown(largest), outcome="open", reason=_facts(includes_limit)))
         elif not unmeasured:
             checks.append(CheckFacts(**base, **_shown(largest), outcome="kept"))
     if unmeasured:

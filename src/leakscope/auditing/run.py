@@ -33,7 +33,7 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes, repeated_names
+from leakscope.data.columns import date_notes, identifier_notes, repeated_names
 from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
@@ -291,8 +291,11 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     """Yield what a reader of the report should know of the data and of the run."""
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
-        yield f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
+        repeats = f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
+        what_to_do = "; if they are rows of the same unit, name its column by --group, else remove the repeats"
+        yield repeats + (what_to_do if points.group is None else "")
     yield from identifier_notes(points)
+    yield from date_notes(points)
     yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
     yield from _note_of_sample(points, settings[0].game, confidence)

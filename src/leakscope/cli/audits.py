@@ -30,9 +30,18 @@ from leakscope.cli.options import (
     option,
     options_of,
 )
-from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, table_name, width, write
+from leakscope.cli.output import (
+    OUT,
+    command_line,
+    emit,
+    folder_of_report,
+    refuse_file,
+    say,
+    table_name,
+    width,
+    write,
+)
 from leakscope.core.checks import printable
-from leakscope.core.system import OWNERS_FOLDER
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakscope.plans.plan import read, settings
 from leakscope.plans.policies import ready_text
@@ -189,9 +198,23 @@ def _audited(
     if dry_run:
         _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json, has_allowed_modules)
         return
-    started, table = time.time(), None
+    started = time.time()
     refuse_file(out)
-    is_new = not out.exists()
+    with folder_of_report(out, private=not publish):
+        report, table = _report(audit_plan, options, out, show_records and not publish)
+    write(report, out, show_records, started, publish, table)
+    emit(report if show_records and not publish else report.without_records(), out, as_json)
+    if pdf:
+        report.to_pdf(out / "report.pdf", show_records, publish=publish)
+        say(f"wrote {out / 'report.pdf'}")
+    _leave(report, audit_plan.fail_above)
+
+
+def _report(
+    audit_plan: AuditPlan, options: Mapping[str, Any], out: Path, show_records: bool
+) -> tuple[Report, Path | None]:
+    """Make the report; of signals in a folder also the table of all records, which is written on the way."""
+    n_jobs, table = options.get("n_jobs"), None
     store = options.get("store") or str(out / "store")
     if {"predict", "weights", "model_file"} & options.keys():
         report = _audit_trained(audit_plan, options, store)
@@ -199,7 +222,7 @@ def _audited(
         report = _audit_table(audit_plan, options)
     elif "signals" in options:
         is_folder = Path(options["signals"]).is_dir()
-        table = out / table_name() if is_folder and show_records and not publish else None
+        table = out / table_name() if is_folder and show_records else None
         report = _audit_signals(audit_plan, options, table)
     else:
         report = import_module("leakscope.auditing.api").run(
@@ -211,14 +234,7 @@ def _audited(
             from_store=_from_store(options),
             command=command_line(),
         )
-    if is_new and not publish and out.is_dir():
-        out.chmod(OWNERS_FOLDER)  # the store may have made the folder, with the usual permissions
-    write(report, out, show_records, started, publish, table)
-    emit(report if show_records and not publish else report.without_records(), out, as_json)
-    if pdf:
-        report.to_pdf(out / "report.pdf", show_records, publish=publish)
-        say(f"wrote {out / 'report.pdf'}")
-    _leave(report, audit_plan.fail_above)
+    return report, table
 
 
 def init(
@@ -527,7 +543,8 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     if members.points.names is not None and others.points.names is not None:
         words["id"] = [*members.points.names, *others.points.names]
     words["slice"] = {name: [*members.slices[name], *others.slices[name]] for name in plan.slice}
-    places = {name: options.get(name) for name in ("n_jobs", "tmp", "weights")} | {"store": store}
+    places = {name: options.get(name) for name in ("n_jobs", "tmp")} | {"store": store}
+    places["weights"] = options.get(flag) if flag != "predict" else None
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
     # the report holds no path of this machine; --predict is an import path
     name = options["predict"] if flag == "predict" else Path(options[flag]).name

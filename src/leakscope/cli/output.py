@@ -8,7 +8,8 @@ import shlex
 import shutil
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,6 +53,27 @@ def refuse_file(out: Path) -> None:
     existing = next(path for path in (out, *out.parents) if path.exists())
     if not existing.is_dir():
         raise ValueError(f"--out {out}: {existing} is a file; give a folder")
+
+
+@contextmanager
+def folder_of_report(out: Path, private: bool) -> Iterator[None]:
+    """Make the folder of a report before the store in it, which would make it readable by everybody.
+
+    A folder that was made here and is still empty when an error ends the audit is removed.
+    """
+    is_new = not out.exists()
+    if is_new:
+        try:
+            import_module("leakscope.reports").make_folder(out, private)
+        except OSError as error:
+            raise OSError(f"the folder {out} cannot be written: {error.strerror or error}") from error
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # there may be a store in it, for the next run
+                out.rmdir()
+        raise
 
 
 def command_line() -> str:

@@ -134,6 +134,8 @@ REASONS: Mapping[str, str] = {
     "needs_ranges": "needs the range of each column",
     # policies
     "interval_includes_limit": "the interval includes the limit: more models or records would narrow it",
+    "interval_of_one_model_includes_limit": "the interval includes the limit: more records would narrow it; more "
+    "reference models would not",
     "too_few_models": "too few models for an interval; train more",
     "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",
     "attack_was_not_run": "the policy asks for this attack, and it was not run",

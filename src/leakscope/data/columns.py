@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,13 @@ from jaxtyping import Float, Int
 
 from leakscope.core.types import Points
 from leakscope.data.files import has_column
-from leakscope.data.points import Data, from_arrays, some
+from leakscope.data.points import Data, from_arrays, repeated, some
 
 Array = np.ndarray
 FEWEST_RECORDS = 20  # so many different values are no accident in a column that repeats any
+MOST_REPEATS = 0.05  # of the records: with more of them, a column without other repeats is no sign of an identifier
+# 2024-03-31 and 31.3.2024, with a time behind them or not
+_DATE = r"\s*(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})(?:[T ].*)?\s*"
 
 
 def words(data: Data) -> list[str]:
@@ -298,6 +302,8 @@ def without_names(x: Any, id: Any) -> tuple[Any, Any]:
 def identifier_notes(points: Points) -> list[str]:
     """Name the columns with another value in each record, which a model may memorise records by.
 
+    A few records that repeat an earlier one in everything do not hide such a column.
+
     Parameters
     ----------
     points : Points
@@ -318,11 +324,58 @@ def identifier_notes(points: Points) -> list[str]:
     """
     if not isinstance(points.x, pd.DataFrame) or len(points) < FEWEST_RECORDS:
         return []
+    fewest = max((1 - MOST_REPEATS) * len(points), FEWEST_RECORDS)
+    n_distinct = {name: _n_names(pd.Series(points.x[name])) for name in points.x.columns}
+    if max(n_distinct.values(), default=0) < fewest:
+        return []
+    n_different = len(points) - int(repeated(points).sum())
     return [
         f"{name} has another value in each record; if it is an identifier, it is no feature: --id or --drop {name}"
-        for name in points.x.columns
-        if _could_name_records(pd.Series(points.x[name]))
+        for name, n in n_distinct.items()
+        if n >= max(fewest, n_different)
     ]
+
+
+def date_notes(points: Points) -> list[str]:
+    r"""Name the columns of text that look like dates, which are categories to a model.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    list of str
+        A sentence for each column all of whose texts have a day, a month and a year in numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.columns import date_notes
+    >>> for note in date_notes(from_arrays(pd.DataFrame({"born": ["1980-03-31", "1975-11-02"], "age": [44, 49]}))):
+    ...     print(note.replace("; ", ";\n"))
+    born looks like dates but is read as text, with 2 values;
+    one-hot encoded, each is a column of its own;
+    give a Parquet file, or read it in Python with parse_dates
+    """
+    if not isinstance(points.x, pd.DataFrame):
+        return []
+    notes = []
+    for name in points.x.columns:
+        column = pd.Series(points.x[name])
+        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+            continue
+        column = column.dropna()
+        if not all(isinstance(value, str) and re.fullmatch(_DATE, value) for value in column.head(1)):
+            continue  # most columns end here
+        values = column.unique()
+        if len(values) > 1 and all(isinstance(value, str) and re.fullmatch(_DATE, value) for value in values):
+            notes.append(
+                f"{name} looks like dates but is read as text, with {len(values):,} values; one-hot encoded, each is "
+                "a column of its own; give a Parquet file, or read it in Python with parse_dates"
+            )
+    return notes
 
 
 def repeated_names(points: Points) -> list[str]:
@@ -353,11 +406,11 @@ def repeated_names(points: Points) -> list[str]:
     return [f"{names} an earlier one; if a person has several rows, name that column by --group"]
 
 
-def _could_name_records(column: pd.Series) -> bool:
-    """Whether a column has whole numbers or text, all different."""
+def _n_names(column: pd.Series) -> int:
+    """Count the different values of a column of whole numbers or text; none of measurements and times."""
     kinds = pd.api.types
     is_measured = kinds.is_float_dtype(column) or kinds.is_datetime64_any_dtype(column)
-    return not is_measured and column.nunique(dropna=False) == len(column)
+    return 0 if is_measured else column.nunique(dropna=False)
 
 
 def _frame(data: Data) -> pd.DataFrame:

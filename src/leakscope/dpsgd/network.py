@@ -46,7 +46,7 @@ from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
 from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
-from leakscope.releases.specs import canonical, description_or_none, first_line, reason, versions
+from leakscope.releases.specs import canonical, description_or_none, first_line, printed, reason, versions
 from leakscope.releases.structure import Structure
 
 Array = np.ndarray
@@ -198,7 +198,7 @@ class PrivateNetwork:
     @property
     def description(self) -> str:
         """The factory and its parameters, and how it is trained."""
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        parameters = ", ".join(f"{name}={printed(value)}" for name, value in self.parameters.items())
         return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.dpsgd!r}"
 
     def structure(self, points: Points, seed: int) -> Structure:

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from leakscope.core.checks import one_of
+from leakscope.core.parameter_names import short_names
 from leakscope.plans.plan import constant, named_lists
 
 MOST = 32  # variants of an audit: each of them is fitted as often as there are models
@@ -134,7 +135,8 @@ def _variant(point: Mapping[str, Any], private: bool) -> Variant:
         if table == "train" and private:
             raise ValueError(f"vary changes {parameter} of train, and the model is trained by DP-SGD")
         tables[table][parameter] = value
-    name = ", ".join(f"{name}={_written(value)}" for name, value in point.items())
+    names = short_names(list(point))
+    name = ", ".join(f"{names[name]}={_written(value)}" for name, value in point.items())
     return Variant(name, **tables)
 
 

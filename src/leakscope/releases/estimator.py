@@ -31,7 +31,7 @@ from leakscope.releases.answers import (
 )
 from leakscope.releases.labels import are_right
 from leakscope.releases.preparation import Preparation, encoded, preparation_for, unfitted
-from leakscope.releases.specs import canonical, description_or_none, first_line, imported, reason, versions
+from leakscope.releases.specs import canonical, description_or_none, first_line, imported, printed, reason, versions
 from leakscope.releases.structure import Structure, structure_of
 
 Array = np.ndarray
@@ -118,7 +118,7 @@ class Estimator:
     @property
     def description(self) -> str:
         """The estimator as scikit-learn prints it."""
-        return repr(self.estimator)
+        return printed(self.estimator)
 
     def describe(self) -> Mapping[str, Any] | None:
         """Return import path, parameters and versions of the libraries; None if a parameter has no canonical form."""

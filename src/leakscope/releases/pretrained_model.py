@@ -21,6 +21,7 @@ from leakscope.releases.answers import (
     truth_of,
     why_no_answers,
 )
+from leakscope.releases.specs import printed
 
 Array = np.ndarray
 
@@ -145,7 +146,7 @@ class FittedEstimator:
     @property
     def description(self) -> str:
         """The estimator as it prints itself."""
-        return repr(self.estimator)
+        return printed(self.estimator)
 
     def describe(self) -> None:
         """Return None: what was fitted is no canonical description, and is not stored."""

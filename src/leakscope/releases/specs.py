@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
@@ -17,7 +19,9 @@ from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakscope[torch]'"
-
+# <function f at 0x7f...> and <my_package.Kernel object at 0x7f...>
+_ADDRESSED = re.compile(r"<(?:function )?([\w.<>]+)(?: object)? at 0x[0-9a-f]+>")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]*")
 
 T = TypeVar("T")
 
@@ -200,6 +204,49 @@ def identity(value: Any) -> str:
     """
     package = "leakscope" if value.__module__.partition(".")[0] == "leakscope" else value.__module__
     return f"{package}:{value.__qualname__}"
+
+
+def printed(estimator: Any) -> str:
+    """Print an estimator as it prints itself, but functions and objects by their names, not by their addresses.
+
+    An address is another one in each process, and a report has the same bytes in all of them.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> from leakscope.releases.specs import first_line, printed
+    >>> printed(FunctionTransformer(first_line))
+    'FunctionTransformer(func=leakscope.releases.specs.first_line)'
+    """
+    text = repr(estimator)
+    if " at 0x" not in text:
+        return text
+    for function in _functions_in(estimator, set()):
+        text = text.replace(repr(function), f"{function.__module__}.{function.__qualname__}")
+    text = _ADDRESSED.sub(r"\1", text)
+    return _ADDRESS.sub("", text)
+
+
+def _functions_in(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield the functions among the parameters of an estimator, in lists, mappings and partial functions too."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    inner: Iterable[Any] = ()
+    if inspect.isfunction(value):
+        yield value
+    elif inspect.ismethod(value):
+        inner = [value.__func__, value.__self__]
+    elif isinstance(value, partial):
+        inner = [value.func, *value.args, *value.keywords.values()]
+    elif isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        inner = value
+    elif not inspect.isclass(value) and callable(getattr(value, "get_params", None)):
+        inner = value.get_params(deep=False).values()
+    for part in inner:
+        yield from _functions_in(part, seen)
 
 
 def described_inside(release: Any) -> Mapping[str, Any]:

@@ -147,6 +147,9 @@ class ReleaseFacts(Facts):
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
     )
+    units: Count | None = Field(
+        None, description="How many units of privacy the records belong to; null where each is a unit of its own."
+    )
 
 
 class AttributeFacts(Facts):

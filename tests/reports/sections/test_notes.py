@@ -96,6 +96,15 @@ def test_records_in_several_lists_are_named():
     assert f"Record {table['record'][0]} is in more than one list." in plain(notes.strips(both))
 
 
+def test_rows_of_customers_are_not_counted_as_customers():
+    data = {"name": "kunden.csv", "digest": "", "records": 1225}
+    about = {"unit": "customer"}
+    (result,) = results(made(facts={"data": data, "units": 1200}, about=about))
+    assert "Data: kunden.csv, 1,225 rows of 1,200 customers." in method.release(result)
+    (result,) = results(made(facts={"data": data}, about=about))
+    assert "Data: kunden.csv, 1,225 customers." in method.release(result)
+
+
 @pytest.mark.parametrize("game", ["half_split", "one_model", "per_datum", "average_datum", "canaries", "scores"])
 def test_every_game_has_a_sentence(game):
     result = results(made(facts={"game": game, "population": 10}))[0]

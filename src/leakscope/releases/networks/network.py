@@ -33,7 +33,7 @@ from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import collated_inputs, field_inputs
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.source_code import digest_of_classes
-from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, reason, versions
+from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, printed, reason, versions
 from leakscope.releases.structure import Structure, structure_of
 
 Array = np.ndarray
@@ -119,7 +119,7 @@ class Network:
     @property
     def description(self) -> str:
         """The factory, its parameters and the recipe."""
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        parameters = ", ".join(f"{name}={printed(value)}" for name, value in self.parameters.items())
         collate = self.recipe.collate
         batches = "" if collate is None else f", collate={getattr(collate, '__name__', type(collate).__name__)}"
         return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.recipe!r}{batches}"

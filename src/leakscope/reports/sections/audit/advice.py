@@ -36,6 +36,21 @@ NO_REASON = (
     "This audit gives no reason to change {it}. It does not prove that nothing leaks: a better attack may exist, and "
     "only noise with a certificate excludes every attack."
 )
+NOT_KEPT = (
+    "Limits of the policy are not kept by {who}: the verdict names them. Change {them} and audit again, or do not "
+    "release {them}."
+)
+OPEN = (
+    "This audit could not decide on {who}: limits of the policy are open, and the verdict says why. {needed} Until "
+    "then a person decides."
+)
+NEEDED = {  # what would decide a limit, by the reason why it is open
+    "interval_includes_limit": "More models or records would narrow the intervals.",
+    "interval_of_one_model_includes_limit": "More records would narrow the intervals; more reference models would not.",
+    "too_few_models": "More models would give every attack an interval.",
+    "attack_was_not_run": "Run the attacks that the policy asks for.",
+    "structure_not_readable": "The structure of the fitted model cannot be read: somebody who knows it must check it.",
+}
 MORE_GAMES = "Train more models, or attack more {units}: these are too few for a verdict."
 MORE_MODELS = "Train at least {needed} models to test single {units}: {models} cannot single one out."
 CHOOSE = "Of the models that are good enough, prefer one that reveals less."
@@ -66,8 +81,7 @@ def advice(results: Sequence[Result]) -> list[Markup]:
         sentences.append(say(REFUTED))
     leaky = [result for result, choice in zip(results, choices, strict=True) if choice.headline in INFERRED]
     if leaky:
-        who = it if len(results) == 1 else listed(result.title for result in leaky)
-        sentences.append(say(CHANGE, who=who, them="it" if len(leaky) == 1 else "them"))
+        sentences.append(say(CHANGE, who=_who(leaky, results), them="it" if len(leaky) == 1 else "them"))
     if any(result.n_exposed for result in results):
         sentences.append(say(LOOK, units=units))
     if "planted" in headlines:
@@ -78,8 +92,36 @@ def advice(results: Sequence[Result]) -> list[Markup]:
     if untested:
         needed = max((result.games.models_needed for result in untested if result.games), default=0)
         sentences.append(say(MORE_MODELS, needed=count(needed), units=units, models=count(untested[0].n_played)))
+    of_policy = _of_policy(results, leaky)
+    sentences += of_policy
     if len(results) > 1 and len(headlines) > 1:
         sentences.append(say(CHOOSE))
-    if not sentences or headlines <= set(HARDLY):
+    if not sentences or (headlines <= set(HARDLY) and not of_policy):
         sentences.append(say(NO_REASON, it=it))
     return sentences
+
+
+def _of_policy(results: Sequence[Result], leaky: Sequence[Result]) -> list[Markup]:
+    """Say what follows from limits of a policy that are not kept, or open; of leaky models more is said before."""
+    checks = {decision.release: decision.checks for decision in results[0].about.decisions}
+    not_kept, undecided, reasons = [], [], set()
+    for result in results:
+        of_result = checks.get(result.name, ())
+        if result not in leaky and any(check.outcome == "not_kept" and check.check != "claim" for check in of_result):
+            not_kept.append(result)
+        open_reasons = {check.reason.id for check in of_result if check.outcome == "open" and check.reason is not None}
+        if open_reasons:
+            undecided.append(result)
+            reasons |= open_reasons
+    sentences = []
+    if not_kept:
+        sentences.append(say(NOT_KEPT, who=_who(not_kept, results), them="it" if len(not_kept) == 1 else "them"))
+    if undecided:
+        needed = " ".join(sentence for reason, sentence in NEEDED.items() if reason in reasons)
+        sentences.append(say(OPEN, who=_who(undecided, results), needed=needed))
+    return sentences
+
+
+def _who(named: Sequence[Result], results: Sequence[Result]) -> str:
+    """Name some of the models; the only one has no need of its name."""
+    return "the model" if len(results) == 1 else listed(result.title for result in named)

@@ -62,10 +62,18 @@ def release(result: Result) -> str:
     facts, data = result.facts, result.facts.data
     parts = [sentence(facts.description)] if facts.description else []
     if data.name or data.digest:
-        size = several(data.records, result.about.unit)
+        size = _size(result)
         parts.append(f"Data: {', '.join(part for part in (data.name, size) if part)}")
         parts[-1] += f", digest {data.digest}." if data.digest else "."
     return " ".join(parts)
+
+
+def _size(result: Result) -> str:
+    """Count the records, and the units that they belong to."""
+    facts, unit = result.facts, result.about.unit
+    if facts.units is None:
+        return several(facts.data.records, unit)
+    return f"{several(facts.data.records, 'row')} of {several(facts.units, unit)}"
 
 
 def limits(results: Sequence[Result]) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from leakscope.core.findings import Finding
+from leakscope.core.parameter_names import short_names
 from leakscope.reports.numbers import THIN, count, percent
 from leakscope.reports.phrases import DECISIONS
 from leakscope.reports.sections.audit import words
@@ -82,7 +83,7 @@ def ordered(results: Sequence[Result]) -> list[Result]:
 
 def varied(result: Result) -> list[str]:
     """Name the parameters that differ between the variants of one model; none where models are compared."""
-    return list(result.about.plan.get("vary") or {})
+    return list(short_names(list(result.about.plan.get("vary") or {})).values())
 
 
 def heads(results: Sequence[Result]) -> list[str]:
