@@ -253,6 +253,12 @@ def without_noise(values: np.ndarray) -> float:
     return 0.0 if len(number) == 1 else (len(values) - number.min()) / (len(values) - 1) / 2
 
 
+def is_determined(data: Data) -> bool:
+    """Whether an intercept and the explaining columns are independent in these records."""
+    columns = np.column_stack([np.ones(len(data.x)), data.x[:, :-1]])
+    return int(np.linalg.matrix_rank(columns / np.abs(columns).max(axis=0))) == columns.shape[1]
+
+
 def check_refusal(line: str, statistic: str, data: Data, eta: float) -> None:
     """A refusal is one line, and it is right."""
     naive = without_each(statistic, data)
@@ -263,6 +269,8 @@ def check_refusal(line: str, statistic: str, data: Data, eta: float) -> None:
     elif " cannot be computed " in line:  # of all, or without some: nothing is left of a denominator
         of_all = STATISTICS[statistic].naive(data.numbers(statistic))
         assert not np.isfinite([*naive, of_all]).all(), (statistic, data)
+    elif "determine" in line:  # the columns of a regression are dependent, or there are more than records
+        assert not is_determined(data), (statistic, data)
     elif line.startswith("no grid fits"):  # what differs is the error of the arithmetic
         assert (spread < 1e-7).any(), (statistic, data)
     else:
@@ -519,6 +527,10 @@ def test_with_and_without_each_record(n_cases) -> None:
         spread = np.abs(naive - of_all).max(axis=0)
         largest = max(float(spread.max()), 1e-4 * (1 + float(np.abs(of_all).max())))
         scales = [float(f"{size:.2g}") for size in largest * rng.uniform(0.3, 9, size=rng.choice([1, len(of_all)]))]
+        if statistic == "ols" and not is_determined(data):
+            with pytest.raises(ValueError, match="determine"):
+                prepared_of(per_instance, statistic, data, eta, noise_scale=scales)
+            continue
         prepared = prepared_of(per_instance, statistic, data, eta, noise_scale=scales)
         deviations = np.broadcast_to(scales, of_all.shape)
         np.testing.assert_allclose(prepared.rms, deviations, rtol=1e-12)
