@@ -37,7 +37,7 @@ def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     assert left.code == 0
     assert left.out.endswith("4 agree\n")
     assert left.err.splitlines()[-1] == "leakscope: wrote out/papers.html"
-    assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
+    assert (tmp_path / "out" / "papers.html").read_text().count("<figure") == 1
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
     refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
 
@@ -91,7 +91,7 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
     assert f"leakscope: {SMALL}: is there already" in left.err
     assert "leakscope: sablayrolles2019/table2: it needs torch" in left.err
     assert (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns == before
-    assert (tmp_path / "out" / "papers.html").read_text().count("<figure>") == 1
+    assert (tmp_path / "out" / "papers.html").read_text().count("<figure") == 1
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import textwrap
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module, resources
 from pathlib import Path
@@ -200,7 +201,9 @@ def _audited(
         return
     started = time.time()
     refuse_file(out)
-    with folder_of_report(out, private=not publish):
+    # a store elsewhere leaves nothing to be made before the report
+    early = nullcontext() if options.get("store") else folder_of_report(out, private=not publish)
+    with early:
         report, table = _report(audit_plan, options, out, show_records and not publish)
     write(report, out, show_records, started, publish, table)
     emit(report if show_records and not publish else report.without_records(), out, as_json)

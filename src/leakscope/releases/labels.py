@@ -25,7 +25,7 @@ Array = np.ndarray
 class LabelsOnly:
     """A model whose users get labels and nothing else: no probabilities, no margins.
 
-    It stands where the model itself could: an estimator, a network or a function that trains, of which models are
+    It can be given where the model itself could: an estimator, a network or a function that trains, of which models are
     fitted (``ls.audit``, and ``references`` of ``ls.audit_model``), or a fitted classifier or a function from features
     to labels (``ls.audit_model``).
 

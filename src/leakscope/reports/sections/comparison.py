@@ -455,7 +455,7 @@ def _difference(before: Finding | None, after: Finding | None) -> Markup:
     if before is None or after is None or before.value is None or after.value is None:
         return Markup("—")
     difference = after.value - before.value
-    if not math.isfinite(difference) or before.quantity == "most_exposed":  # games won, of different numbers of them
+    if not math.isfinite(difference) or before.quantity == "most_exposed":  # correct guesses, of different numbers
         return Markup("—")
     if before.quantity in findings.OF_100:
         text = f"{100 * difference:+.1f} of 100"

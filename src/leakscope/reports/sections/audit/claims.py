@@ -131,7 +131,7 @@ def reason(result: Result, verdict: Verdict) -> Markup:
 
 
 def _undecided(result: Result, verdict: Verdict) -> Markup:
-    """Say why a claim about every record stands although the summary names one that is above it."""
+    """Say why a claim about every record is not refuted although the summary names one that is above it."""
     worst = result.most_exposed
     if verdict.quantity != "eta" or worst is None or not verdict.confidence:
         return Markup("")
