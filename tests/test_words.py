@@ -55,7 +55,10 @@ PHRASES = (
         r"false alarms?",
         "false positive rate",
         (PAGES_OF_REPORTS, OF_PAPERS, RUNS_OF_PAPERS, "docs/tests.md"),
-        ("its probability of a false alarm",),  # of a test of the code
+        (
+            "its probability of a false alarm",
+            "false alarms the claim allows",
+        ),  # of a test of the code
     ),
     Phrase(
         r"members found", "true positive rate", (PAGES_OF_REPORTS, OF_PAPERS), ("fraction of members found at an FPR",)
