@@ -105,6 +105,7 @@ def canaries(
     Returns
     -------
     PlantedCanaries
+        Records and labels to train on, with the number of the canary that each one is.
 
     Raises
     ------
