@@ -331,8 +331,11 @@ class _Training:
                 return nullcontext()
             if batch is None:
                 return watch.follow(optimizer, normaliser, parameters=parameters)
-            rows = lambda: indices[_rows(batch(), len(indices))]  # noqa: E731
-            return watch.follow(optimizer, normaliser, batch=rows, parameters=parameters)
+
+            def numbers() -> Int[Array, " _"]:
+                return indices[_rows(batch(), len(indices))]
+
+            return watch.follow(optimizer, normaliser, batch=numbers, parameters=parameters)
 
         try:
             train(trained, x, y, follow, integer(self.seed, "train"))

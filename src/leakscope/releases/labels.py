@@ -13,10 +13,11 @@ from jaxtyping import Bool, Float, Int, Shaped
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import why_no_answers
-from leakscope.releases.specs import described_inside, description_or_none, reason
+from leakscope.releases.specs import described_inside
+from leakscope.releases.wrapped import KnownByAnswers, Wrapped
 
 if TYPE_CHECKING:
-    from leakscope.releases.factory import Described
+    pass
 
 Array = np.ndarray
 
@@ -48,39 +49,13 @@ class LabelsOnly:
 
 
 @dataclass(frozen=True)
-class ReleasedLabels:
-    """A release of which the labels alone are seen.
-
-    Parameters
-    ----------
-    release : Release
-    """
-
-    release: Described
-
-    @property
-    def name(self) -> str:
-        """That of the release."""
-        return self.release.name
-
-    @property
-    def chunk(self) -> int:
-        """Rows that are fitted and stored together."""
-        return self.release.chunk
+class ReleasedLabels(Wrapped):
+    """A release of which the labels alone are seen."""
 
     @property
     def description(self) -> str:
-        """That of the release."""
+        """That of the release, and that its labels alone are seen."""
         return f"{self.release.description}, labels only"
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return the description of the release, as one of which less is seen; None if it has none."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why its models are not stored; empty if they are."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         return {"labels_only": described_inside(self.release)}
@@ -93,7 +68,7 @@ class ReleasedLabels:
 
 
 @dataclass(frozen=True)
-class LabelModel:
+class LabelModel(KnownByAnswers):
     """One trained model, known by its labels alone.
 
     Parameters
@@ -112,20 +87,6 @@ class LabelModel:
     name: str = "model"
     batch: int = 4096
     chunk: int = 1
-
-    @property
-    def description(self) -> str:
-        """The name: nothing else is known."""
-        return self.name
-
-    def describe(self) -> None:
-        """Return None: a model that is known by its answers alone has no canonical description, and is not stored."""
-        return
-
-    @property
-    def not_stored(self) -> str:
-        """Why it is not stored: another run could not recognise it."""
-        return "a model that is only known by its answers has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]

@@ -22,12 +22,13 @@ from leakscope.releases.answers import (
     why_no_answers,
 )
 from leakscope.releases.specs import printed
+from leakscope.releases.wrapped import KnownByAnswers
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class PretrainedModel:
+class PretrainedModel(KnownByAnswers):
     """One model that is already trained, known by its outputs alone.
 
     Parameters
@@ -51,20 +52,6 @@ class PretrainedModel:
     name: str = "model"
     batch: int = 4096
     chunk: int = 1
-
-    @property
-    def description(self) -> str:
-        """The name: nothing else is known."""
-        return self.name
-
-    def describe(self) -> None:
-        """Return None: a model that is known by its outputs alone has no canonical description, and is not stored."""
-        return
-
-    @property
-    def not_stored(self) -> str:
-        """Why it is not stored: another run could not recognise it."""
-        return "a model that is only known by its answers has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]

@@ -24,15 +24,14 @@ from leakscope.data import from_arrays, join
 from leakscope.data.images import Images
 from leakscope.data.records import as_given
 from leakscope.plans.audits import VERSIONS
-from leakscope.releases.factory import Described, adapted
+from leakscope.releases.factory import adapted
 from leakscope.releases.specs import (
     canonical,
     described_inside,
-    description_or_none,
     first_line,
     imported,
-    reason,
 )
+from leakscope.releases.wrapped import Wrapped
 
 Array = np.ndarray
 Function = Callable[[Any, int], Any]  # from the features of all records and the number of the version to features
@@ -203,7 +202,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Queried:
+class Queried(Wrapped):
     """A release that is asked about several versions of each record.
 
     Parameters
@@ -222,32 +221,7 @@ class Queried:
     ((2, 8), (2, 8, 3))
     """
 
-    release: Described
     versions: Versions
-
-    @property
-    def name(self) -> str:
-        """That of the release."""
-        return self.release.name
-
-    @property
-    def chunk(self) -> int:
-        """Rows that are fitted and stored together."""
-        return self.release.chunk
-
-    @property
-    def description(self) -> str:
-        """That of the release."""
-        return self.release.description
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return the description of the release, and of the versions; None if one of them has none."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         return {"queried": described_inside(self.release), **self.versions.describe()}
