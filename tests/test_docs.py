@@ -344,7 +344,7 @@ def test_the_gallery_has_many_figures() -> None:
     assert len(FIGURES) >= 16
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # the site draws them all on every change, and is not built if one fails
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("script", FIGURES, ids=lambda script: script.stem)
 def test_a_figure_of_the_gallery_is_drawn_without_a_warning(

@@ -131,7 +131,7 @@ def test_the_sdist_alone_builds_the_same_wheel(built: Path, tmp_path: Path) -> N
     assert rebuilt.read_bytes() == dist_files.only(built, "*.whl").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_sdist_without_a_template_builds_another_wheel(built: Path, tmp_path: Path) -> None:
     source = clean_copy(tmp_path / "source")
     template = "leakscope/reports/render/templates/frame.html.jinja"

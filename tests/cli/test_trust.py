@@ -265,7 +265,7 @@ class TestPaths:
             "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth",
             "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth "
             "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --tmp {0} --store {0}/store",
-            "audit --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth",
+            nightly("audit --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth"),
             "audit --scores {0}/s.csv",
         ],
     )

@@ -165,7 +165,7 @@ class TestReports:
         assert bounds["step_by_step"].value > 1.9 * verdict.allowed
         assert verdict.measured < verdict.allowed or epsilon == 4.0  # the memberships alone do not show it
 
-    @pytest.mark.parametrize("mistake", [half_of_the_noise, without_noise])
+    @pytest.mark.parametrize("mistake", [half_of_the_noise, nightly(without_noise)])
     def test_too_little_noise_is_found_by_the_steps_too(self, digits, mistake):
         release = PrivateNetwork(network, with_epsilon(4.0), knowledge="others", aggregate=mistake)
         seen = seen_in_one_run(release, Points(*digits, digest="digits"), 300, 0)
@@ -190,7 +190,7 @@ class TestReports:
 
     @pytest.mark.parametrize(
         "words",
-        [{"canaries": "mislabelled"}, {"canaries": "dirac", "knowledge": "distribution"}],
+        [{"canaries": "mislabelled"}, nightly({"canaries": "dirac", "knowledge": "distribution"})],
     )
     def test_canaries_that_are_seen_together_are_not_audited_step_by_step(self, digits, words):
         dpsgd = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=10)
@@ -202,7 +202,7 @@ class TestLoopsOfUsers:
     CLAIMED = DpSgd(noise_multiplier=1.0, sample_rate=0.05, steps=100)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("kind", "refuted"), [(Training, False), (ClippedAtTwice, True)])
+    @pytest.mark.parametrize(("kind", "refuted"), [nightly(Training, False), (ClippedAtTwice, True)])
     def test_they_are_audited_if_they_tell_their_batches(self, digits, kind, refuted):
         train = kind(self.CLAIMED, 1000 + 150, tells_batches=True)
         verdict, bounds = audited(digits, self.CLAIMED, n=300, train=train)

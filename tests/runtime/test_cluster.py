@@ -22,6 +22,7 @@ from leakscope.runtime.cluster import ALLOWED, Engine, WorkerKilled, check_addre
 from leakscope.runtime.execution import Execution
 from leakscope.runtime.observe import observe
 from leakscope.runtime.store import Store
+from tests.marks import nightly
 from tests.runtime.logged import Logged, Silent
 from tests.runtime.test_observe import MEMBER, POINTS
 
@@ -116,7 +117,7 @@ def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_pa
     assert Store(tmp_path / "store").failures() == {}
 
 
-@pytest.mark.parametrize("cluster", ["threads", "dask"], indirect=True)
+@pytest.mark.parametrize("cluster", ["threads", nightly("dask")], indirect=True)
 def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
     release, found = Logged(str(tmp_path), seconds=0.1), []
 
@@ -140,7 +141,7 @@ def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
 # Workers that are killed
 
 
-@pytest.mark.parametrize("where", ["dask", "here"])
+@pytest.mark.parametrize("where", ["dask", nightly("here")])
 def test_a_worker_that_is_killed_once_is_replaced(where, tmp_path, request) -> None:
     release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=1)
     words: dict[str, Any] = {"n_jobs": 2} if where == "here" else {"cluster": request.getfixturevalue("dask")}
@@ -151,7 +152,7 @@ def test_a_worker_that_is_killed_once_is_replaced(where, tmp_path, request) -> N
     assert len(made) <= N_CHUNKS + 4
 
 
-@pytest.mark.parametrize("where", ["dask", "here"])
+@pytest.mark.parametrize("where", ["dask", nightly("here")])
 def test_rows_that_kill_each_worker_are_named(where, tmp_path, request) -> None:
     release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=9)
     words: dict[str, Any] = {"n_jobs": 2} if where == "here" else {"cluster": request.getfixturevalue("dask")}

@@ -289,25 +289,26 @@ class AccountantClaim:
             At least 0, and finite: 0 if no epsilon above .01 is refused.
         """
 
-        @cache  # a curve with coarse steps still takes a tenth of a second
-        def epsilon_and_p_value(noise: float) -> tuple[float, float]:
-            curve = replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
-            return curve.epsilon(self.delta), claim_test.curve_p_value(curve)
+        @cache  # a curve takes a tenth of a second even with coarse steps
+        def curve_of(noise: float) -> TradeOff:
+            return replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
 
+        @cache
         def is_refused(noise: float) -> bool:
-            epsilon, p_value = epsilon_and_p_value(noise)
-            return p_value < level and math.isfinite(epsilon)
+            # delta(infinity) > delta: epsilon is infinite, which promises nothing and cannot be refused
+            curve = curve_of(noise)
+            return claim_test.curve_p_value(curve) < level and curve.delta(math.inf) <= self.delta
 
         refused = self.dpsgd.noise_multiplier
         while not is_refused(refused):
-            if epsilon_and_p_value(refused)[0] < 0.01:
+            if curve_of(refused).delta(0.01) <= self.delta:
                 return 0.0
             refused *= 2
         possible = refused / 2
         while is_refused(possible):  # ends, because with ever less noise epsilon is infinite
             refused, possible = possible, possible / 2
         least_noise = bisect(is_refused, inside=refused, outside=possible, rtol=0.01, geometric=True)
-        return epsilon_and_p_value(least_noise)[0]
+        return curve_of(least_noise).epsilon(self.delta)
 
 
 def accountant_verdict(

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.reports.sections import words
+from tests.marks import nightly_but
 from tests.reports.page_reading import Page
 
 NAMES = ("pid", "town", "stump", "constant", "max_depth", "flipped_loss", "lowercase")
@@ -59,7 +60,9 @@ def audits() -> dict[str, ls.Report]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["several", "varied", "alone", "trained", "attribute"])
+@pytest.mark.parametrize(
+    "kind", nightly_but(["several", "varied", "alone", "trained", "attribute"], "several", "trained")
+)
 def test_no_name_gets_a_capital(kind):
     report = audits()[kind]
     for text in (Page(report.to_html()).whole, report.table(), Page(report._repr_html_()).whole):
