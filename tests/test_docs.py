@@ -60,6 +60,9 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--fail-above most_exposed=0.9   # exit code 3": "--fail-above most_exposed=0.9 --dry-run",
     "--n-models 16 --out stronger": "--n-models 4 --out stronger",
     "--n-models 16 --policy policy.toml": "--n-models 8 --policy policy.toml",
+    "n_estimators=20 --n-models 32 --policy": "n_estimators=20 --n-models 8 --policy",
+    "--policy research --out verdict --pdf": "--policy research --out verdict",
+    "eta=0.05, fits=500": "eta=0.05, fits=100",
 }
 LEFT_OUT = {"keyed_hashes", "text_names"}  # for ledgers alone: the reference of keyed noise is without them
 FAST = ("add-a-method.md", "cheap.md", "coverage.md", "errata.md", "networks.md", "report.md")

@@ -17,6 +17,7 @@ from leakscope.releases.networks.devices import _repeatable
 from leakscope.runtime import pool
 from leakscope.runtime.cluster import connected
 from leakscope.runtime.machine import _gpus
+from tests.marks import nightly_but
 from tests.networks.cards import card
 
 CALLS = [(number, (2, "auto" if number % 2 else "cuda")) for number in range(8)]
@@ -28,7 +29,7 @@ def test_outside_of_workers_cuda_chooses():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["joblib", "processes", "dask"])
+@pytest.mark.parametrize("kind", nightly_but(["joblib", "processes", "dask"], "joblib"))
 def test_workers_take_the_cards_in_turn(kind):
     """Two workers and two cards: each worker keeps one of its own."""
     with workers_of(kind) as done:

@@ -15,6 +15,7 @@ import leakscope as ls
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import collate_of
 from leakscope.releases.training_function import TrainingFunction
+from tests.marks import nightly
 
 RNG = np.random.default_rng(0)
 X = [RNG.integers(1, 30, RNG.integers(2, 8)).tolist() for _ in range(80)]
@@ -125,8 +126,8 @@ def test_collate_is_part_of_the_description_of_a_training_function():
     ("collate", "types"),
     [
         (pad_tensors, {}),
-        (pad_lists, {"of_row": list, "of_label": int}),
-        (pad_lists, {"of_row": np.array, "of_label": int}),
+        nightly(pad_lists, {"of_row": list, "of_label": int}),
+        nightly(pad_lists, {"of_row": np.array, "of_label": int}),
     ],
 )
 def test_loaders_of_a_trained_network_bring_their_own(model, collate, types):

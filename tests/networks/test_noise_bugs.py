@@ -24,7 +24,7 @@ from leakscope.dpsgd import dpsgd_multiplier
 from leakscope.dpsgd.canaries import dirac, mislabelled
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.network import PrivateNetwork
-from tests.marks import nightly_but
+from tests.marks import nightly, nightly_but
 from tests.networks.training_privately import (
     BATCHES,
     NOISES,
@@ -165,7 +165,7 @@ class TestReport:
     @pytest.mark.parametrize(
         ("noise", "said"),
         [
-            (QuietLastBias, "n 2.bias the steps hold noise of a multiplier of about "),
+            nightly(QuietLastBias, "n 2.bias the steps hold noise of a multiplier of about "),
             (SameEveryEpoch, "and noise must be new in every step"),
         ],
     )

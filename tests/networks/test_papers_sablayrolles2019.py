@@ -127,6 +127,7 @@ def test_other_weights_than_those_that_are_known_are_refused_before_they_are_rea
         pretrained.features()
 
 
+@pytest.mark.nightly
 def test_table_1_with_the_pretrained_setting_alone(images, monkeypatch):
     images["cifar10"] = made_up(340)
     monkeypatch.setattr(table1, "SIZES", (400,))
