@@ -277,7 +277,7 @@ def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Ite
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
     else:
-        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
         yield from _of_membership(plan, attacks, releases, loaded, workers)
 
 

@@ -159,7 +159,7 @@ def _mean_posterior(curve: TradeOff, prior: float, common: dict[str, Any]) -> Fi
         posterior_from_tradeoff(curve, prior),
         operating_point={"prior": prior},
         bound_type="upper",
-        **common | {"source": "kairouz2015, Theorem 2.1, for every epsilon of the curve"},
+        **common,
     )
 
 

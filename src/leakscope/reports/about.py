@@ -147,6 +147,11 @@ class ReleaseFacts(Facts):
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
     )
+    steps_by: Literal["leakscope", "own_sum", "own_loop", "elsewhere"] | None = Field(
+        None,
+        description="Who made the steps of DP-SGD that were seen: leakscope; leakscope with a sum of the user's own; "
+        "the user's loop; a loop that leakscope did not run. Null for other releases.",
+    )
     units: Count | None = Field(
         None, description="How many units of privacy the records belong to; null where each is a unit of its own."
     )
