@@ -179,9 +179,10 @@ def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
     keywords = [name for name, parameter in signature.items() if parameter.kind is not parameter.VAR_POSITIONAL]
     for name in parameters:
         if name not in keywords:
+            own = _name_of(function)
             raise ValueError(
-                f"{_name_of(function)} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is "
-                f"made inside of it; give it one (def {_name_of(function)}({', '.join(keywords)}, {name}=...)), or give "
+                f"{own} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is made inside "
+                f"of it; give it one (def {own}({', '.join(keywords)}, {name}=...)), or give "
                 "a function without X and y that returns the estimator before it is fitted"
             )
 

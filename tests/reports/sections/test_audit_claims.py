@@ -103,8 +103,8 @@ class TestLeading:
 
     def test_the_bound_of_the_test_where_there_is_no_other(self):
         assert self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999)) == (
-            "Claimed ε = 4 at δ = 10\u22125; the strongest attack shows at least 2.96 (99.9 %); nothing contradicts the "
-            "claim."
+            "Claimed ε = 4 at δ = 10\u22125; the strongest attack shows at least 2.96 (99.9 %); nothing contradicts "
+            "the claim."
         )
         assert self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 0.0, 0.999)) == (
             "Claimed ε = 4 at δ = 10\u22125; the attacks show no lower bound above 0; nothing contradicts the claim."

@@ -480,7 +480,7 @@ def _finite(x: Shaped[Array, "N ..."]) -> Float[Array, "N ..."]:
         values = np.array(x, dtype=np.float32)
     if not np.isfinite(values).all():
         holes = ~np.isfinite(values)
-        n_rows = np.count_nonzero(holes.reshape(len(holes), -1).any(axis=1))
+        n_rows = int(holes.reshape(len(holes), -1).any(axis=1).sum())
         by_column = holes.sum(axis=0) if values.ndim == 2 else np.zeros(0, dtype=int)
         raise _not_finite({f"x{idx}": int(by_column[idx]) for idx in np.flatnonzero(by_column)}, n_rows, len(values))
     return values
@@ -496,7 +496,7 @@ def _not_finite(by_column: Mapping[str, int], n_rows: int, n: int) -> ValueError
         where = f"column{'' if len(worst) == 1 else 's'} {shown}{more}"
     return ValueError(
         f"{where}: missing or infinite values in {n_rows:,} of {n:,} rows, and networks need finite numbers; leave the "
-        "columns out (--drop, drop=), fill them in the data before, or inside of a function that trains, fit(X, y, seed)"
+        "columns out (--drop, drop=), or fill them in the data, or inside of a function that trains, fit(X, y, seed)"
     )
 
 
