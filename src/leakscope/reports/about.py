@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from leakscope.core.checks import one_line
 from leakscope.core.findings import Term
+from leakscope.core.unit_words import UnitWord
 from leakscope.reports import plain
 from leakscope.version import __version__
 
@@ -403,7 +404,10 @@ class About(Facts):
 
     leakscope: Text = Field(description="The version that made it.")
     title: Text
-    unit: Text = Field(description="What a record is called: record, person, household.")
+    unit: UnitWord = Field(
+        description="What a record is called: record, person, household; with the word for several where that was "
+        "given, as Person/Personen."
+    )
     date: Text
     seed: Annotated[int, Field(strict=True)]
     confidence: Fraction
