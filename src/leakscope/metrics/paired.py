@@ -61,10 +61,9 @@ def difference(
     >>> import numpy as np
     >>> import leakscope as ls
     >>> game = ls.games.half_split(200, 8)
-    >>> noise = np.random.default_rng(0).normal(size=game.member.shape)
-    >>> signals = ls.Signals(game, None, {"log_odds": noise + game.member})
-    >>> report = ls.audit_signals(signals, attacks=["lira", "mast"])
-    >>> found = ls.metrics.difference(report.scores("lira"), report.scores("mast"))
+    >>> losses = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+    >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": losses}), attacks=["loss", "mast"])
+    >>> found = ls.metrics.difference(report.scores("mast"), report.scores("loss"))
     >>> bool(found.low < found.value < found.high)
     True
     """
