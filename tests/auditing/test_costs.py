@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from time import perf_counter, sleep
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from leakscope import data
 from leakscope.attacks import find
+from leakscope.auditing import costs
 from leakscope.auditing.api import run
 from leakscope.auditing.costs import cost
 from leakscope.auditing.setup import draw, wanted
@@ -27,10 +32,13 @@ def plan(*models: ModelPlan, n: int = 64, attacks: tuple[str, ...] = ("loss", "g
 def test_a_line_for_the_data_and_one_for_each_release():
     lines = list(cost(plan(TREE, TREE.model_copy(update={"name": "other"})), n_jobs=2))
     assert lines[0] == "wine: 178 points, 178 target points, 0 set aside"
+    assert lines[1] == (
+        "to find out what this costs, one model of each of 2 kinds is fitted now, and stopped after 20 s in all"
+    )
     names = ["tree", "tree on a cluster", "other", "other on a cluster"]
-    more = [f"{name} with 10 and 1,000 times the records" for name in ("tree", "other")]
-    assert [line.split(":")[0] for line in lines[1:]] == [*names, *more]
-    assert all(" 64 models, " in line and " with 2 workers, " in line for line in lines[1:4:2])
+    assert [line.split(":")[0] for line in lines[2:6]] == names
+    assert all(" with 10 times the records " in line for line in lines[6:])
+    assert all(" 64 models, " in line and " with 2 workers, " in line for line in lines[2:5:2])
 
 
 def test_a_population_is_set_aside_where_an_attack_needs_it():
@@ -38,47 +46,108 @@ def test_a_population_is_set_aside_where_an_attack_needs_it():
     assert first == "wine: 178 points, 161 target points, 17 set aside"
 
 
-def test_time_is_shared_by_the_workers(monkeypatch):
-    clock = iter([10.0, 12.0] * 4)
-    monkeypatch.setattr("leakscope.auditing.costs.time.perf_counter", lambda: next(clock))
-    one, four = (list(cost(plan(TREE, n=100), n_jobs=n_jobs))[1] for n_jobs in (1, 4))
-    assert "100 models, 2 s each, about 200 s with 1 workers" in one
-    assert "100 models, 2 s each, about 50 s with 4 workers" in four
+@pytest.fixture(autouse=True)
+def idle_machine(monkeypatch) -> None:
+    """Nothing else wants to run."""
+    monkeypatch.setattr(costs.os, "getloadavg", lambda: (0.5, 0.5, 0.5), raising=False)
 
 
-def of_fits(monkeypatch, *seconds: float) -> list[str]:
+def of_fits(monkeypatch, *seconds: float, n: int = 100, n_jobs: int = 2) -> list[str]:
     """The lines of a release whose fits take so long: the first with all records, the next with a quarter."""
     clock = iter([time for length in seconds for time in (0.0, length)])
-    monkeypatch.setattr("leakscope.auditing.costs.time.perf_counter", lambda: next(clock))
-    return list(cost(plan(TREE, n=100), n_jobs=2))[1:]
+    monkeypatch.setattr("leakscope.core.stopwatch.time.perf_counter", lambda: next(clock))
+    return list(cost(plan(TREE, n=n), n_jobs=n_jobs))[2:]
+
+
+def test_time_is_shared_by_the_workers(monkeypatch):
+    """A tree is fitted in chunks of 4, so 4 workers make 28, 24, 24 and 24 of 100."""
+    one, four = (of_fits(monkeypatch, 2.0, 1.0, n_jobs=n_jobs)[0] for n_jobs in (1, 4))
+    assert "100 models, 2 s each, between 2.2 and 6.7 min in all with 1 worker, " in one
+    assert "100 models, 2 s each, between 37 and 112 s in all with 4 workers, " in four
+
+
+@pytest.mark.parametrize(("n", "n_workers"), [(2, "1 worker"), (8, "2 workers"), (64, "3 workers")])
+def test_only_workers_that_have_something_to_do_are_counted(monkeypatch, n, n_workers):
+    line = of_fits(monkeypatch, 2.0, 1.0, n=n, n_jobs=3)[0]
+    assert f" in all with {n_workers}, " in line
+
+
+def test_a_busy_machine_is_said_and_makes_the_least_time_smaller(monkeypatch):
+    monkeypatch.setattr(costs.os, "getloadavg", lambda: (5.0, 0.5, 0.5), raising=False)
+    monkeypatch.setattr("leakscope.auditing.costs.pool.workers", lambda n_jobs=None: 2)
+    lines = of_fits(monkeypatch, 3.0, 1.0)
+    assert "between 0.69 and 5.2 min in all with 2 workers" in lines[0]  # 156 s / 1.5 / 2.5 and 156 s x 2
+    assert lines[-1] == "the machine is busy: 5.0 processes want to run on 2 cores; without them the fits take less"
+
+
+def test_what_is_too_long_is_no_number_of_days(monkeypatch):
+    lines = of_fits(monkeypatch, 20_000.0, 10_000.0, n=10_000)
+    assert lines[0].startswith(
+        "tree: 10,000 models, 5.6 h each, too long to be useful: more than 30 days with 2 workers, nearly all of it "
+        "fits; shorter with fewer models (--n-models), more workers (--cluster) or a part of the records, "
+    )
+
+
+def slow(X, y, seed):
+    """Take 2 ms a record, and come back to Python all the time."""
+    for _ in range(len(X)):
+        sleep(0.002)
+    return DecisionTreeClassifier().fit(X, y)
+
+
+def much_slower(X, y, seed):
+    for _ in range(100 * len(X)):
+        sleep(0.002)
+
+
+def of_function(monkeypatch, function: str, seconds: float) -> str:
+    """The line of a function that trains, if all fits may take so long together."""
+    monkeypatch.setattr(costs, "MOST_SECONDS", seconds)
+    model = ModelPlan(spec=f"{__name__}:{function}", name="own")
+    return list(cost(plan(model, n=8), n_jobs=2))[2]
+
+
+def test_a_fit_that_takes_long_is_stopped_and_a_part_stands_for_it(monkeypatch):
+    """178 ms are too long for 60 ms; 22 records of a quarter take 44 ms of 120."""
+    line = of_function(monkeypatch, "slow", 0.2)
+    assert re.match(r"own: 8 models, 0\.\d+ s to \d\.?\d* s each, between .* in all with 2 workers, ", line)
+    assert "measured on a fit that was stopped after 0.12 s and one of a quarter of the records (0.0" in line
+
+
+def test_a_fit_of_which_nothing_is_known_is_said_to_take_longer(monkeypatch):
+    started = perf_counter()
+    line = of_function(monkeypatch, "much_slower", 0.2)
+    assert perf_counter() - started < 5
+    assert line.startswith("own: 8 models, more than 0.12 s each, more than 0.32 s in all with 2 workers, and nobody")
 
 
 def test_clusters_and_the_network(monkeypatch):
     """13 numbers of 8 bytes and a label a record; three signals of 4 bytes a record and model."""
-    _, line, _ = of_fits(monkeypatch, 60.0, 20.0)
+    _, line, *_ = of_fits(monkeypatch, 6.0, 2.0)
     assert line == (
-        "tree on a cluster: about 10 min with 10 workers, about 60 s with 100 workers, 19.9 kB of data to each worker, "
-        "214 kB of signals to the store"
+        "tree on a cluster: about 72 s with 10 workers, 19.9 kB of data to each worker, 214 kB of signals to the store"
     )
     assert 178 * (13 + 1) * 8 == 19_936
     assert 178 * 100 * 3 * 4 == 213_600
+    assert 6 * 12 == 72  # the busiest of 10 workers makes 3 of 25 chunks
 
 
 def test_more_records_are_taken_to_cost_what_was_measured(monkeypatch):
     """45 records take a sixteenth of the time of 178: n^2.02, so 10 times as many take 104 times as long."""
     *_, line = of_fits(monkeypatch, 16.0, 1.0)
     slope = np.log(16) / np.log(178 / 45)
-    assert round(16 * 10**slope * 50 / 3600, 1) == 23.1
-    assert round(16 * 1000**slope * 50 / 86_400) == 10_359
+    assert round(16 * 10**slope * 52 / 3600) == 24
+    assert round(16 * 1000**slope * 52 / 86_400) == 10_774
     assert line == (
-        "tree with 10 and 1,000 times the records: about 23.1 h and 10,359 days with 2 workers, 2.14 MB and 214 MB in "
-        "the store; the time of a fit grew like n^2.02 from 45 to 178 records"
+        "tree with 10 times the records about 24 h and 2.14 MB in the store, with 1,000 times the records too long to "
+        "be useful and 214 MB in the store; the time of a fit grew like n^2.02 from 45 to 178 records"
     )
 
 
 def test_what_does_not_grow_yet_is_taken_to_grow(monkeypatch):
     *_, line = of_fits(monkeypatch, 2.0, 2.0)
-    assert "about 16.7 min and 27.8 h with 2 workers" in line  # 2 s x 10 and 1,000, 100 models, 2 workers
+    assert "10 times the records about 17 min and " in line  # 2 s x 10, 52 models of the busier worker
+    assert "1,000 times the records about 29 h and " in line
     assert line.endswith("grew like n^0.00 from 45 to 178 records and is taken to grow like n from there")
 
 
@@ -99,12 +168,12 @@ def test_growth_is_not_told_where_a_quarter_cannot_be_fitted(monkeypatch):
 
     monkeypatch.setattr(Estimator, "observe", refuse)
     lines = list(cost(plan(TREE), n_jobs=2))
-    assert [line.split(":")[0] for line in lines[1:]] == ["tree", "tree on a cluster"]
+    assert [line.split(":")[0] for line in lines[2:]] == ["tree", "tree on a cluster"]
 
 
 def test_the_disk_is_that_of_the_store(tmp_path):
     one = plan(TREE, n=400)
-    line = list(cost(one))[1]
+    line = list(cost(one))[2]
     points = data.load("wine").points
     chosen = find(one.attacks)
     arrays = observe(
@@ -114,9 +183,9 @@ def test_the_disk_is_that_of_the_store(tmp_path):
         wanted(chosen),
         execution=Execution(n_jobs=1),
     )
-    megabytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e6
-    assert line.endswith(f" {megabytes:,.0f} MB in the store")
-    assert round(megabytes) >= 1
+    kilobytes = sum(array.nbytes for array in arrays.values()) / 4 * 400 / 1e3
+    assert f" {kilobytes:,.0f} kB in the store; measured on one fit" in line
+    assert kilobytes >= 100
 
 
 def test_warnings_of_a_fit_are_said_once_each():

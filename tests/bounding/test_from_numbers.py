@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from scipy.stats import norm
 
@@ -41,9 +42,30 @@ def test_dp_at_another_prior() -> None:
     assert value(report, "posterior") == pytest.approx(0.6 * math.e / (0.6 * math.e + 0.4))
 
 
+def test_a_gain_that_nobody_sees_is_not_shown() -> None:
+    """The upper bound is 0.01 + 1e-10: it was printed as 99.1, next to a guess of 99."""
+    report = bound("dpsgd", noise_multiplier=0.95, sample_rate=0.01, steps=1000, prior=0.01)
+    assert 1e-12 < value(report, "eta") < 1e-7
+    text = " ".join(report.table().split())
+    assert "right in at most 99.0 of 100 cases" in text
+    assert "Nobody does better than guessing by more than one case in a million." in text
+    assert "Gain over guessing of any attacker, prior 1 % 1.00e-06" in text
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.5, 0.9])
+def test_the_mean_posterior_of_a_gaussian(prior: float) -> None:
+    """Against its integral: never below, and close."""
+    given = value(bound("gaussian", mu=1.0, prior=prior), "mean_posterior", prior=prior)
+    x = np.linspace(-12, 13, 20_001)
+    posterior = 1 / (1 + (1 - prior) / prior * np.exp(0.5 - x))
+    exact = float(np.trapezoid(norm.pdf(x, 1.0) * posterior, x))
+    assert exact <= given < exact + 1e-5
+
+
 def test_no_posterior_where_some_releases_may_prove_membership() -> None:
     quantities = {each.quantity for each in bound("dp", epsilon=1.0, delta=1e-5).findings}
     assert "posterior" not in quantities
+    assert "mean_posterior" in quantities
     assert "accuracy" in quantities
 
 

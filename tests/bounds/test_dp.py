@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp
+from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp, posterior_from_tradeoff
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 
 EPSILONS = (0.0, 0.1, 0.7, 1.0, 3.0, 20.0)
@@ -193,3 +193,18 @@ def test_the_line_that_a_bad_value_gets(call, message):
 def test_delta_1_is_no_promise():
     assert mip_from_dp(0.0, 1.0) == 0.5
     assert EpsilonDelta(0.0, 1.0).accuracy() == 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 1e-3), (4.0, 1e-5), (9.0, 0.0)])
+@pytest.mark.parametrize("prior", [0.01, 0.5, 0.99])
+def test_the_mean_posterior_of_randomised_response(epsilon: float, delta: float, prior: float) -> None:
+    """The curve of a promise is that of randomised response: three likelihood ratios, and certainty with delta."""
+    high = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
+    low = (1 - delta) - high
+    exact = delta
+    for mass, log_ratio in ((high, epsilon), (low, -epsilon)):
+        exact += mass * prior / (prior + (1 - prior) * math.exp(-log_ratio))
+    curve = EpsilonDelta(epsilon, delta)
+    given = posterior_from_tradeoff(curve, prior)
+    assert exact - 1e-12 <= given <= exact + 2e-3
+    assert given <= posterior_from_dp(epsilon, prior, delta) + 1e-12

@@ -66,7 +66,14 @@ def test_pictures_of_a_folder_are_read_as_their_pixels(image_folder):
         (np.array([["a"]]), "networks read numbers, got an array of <U1"),
         (np.empty((3, 0)), "a value in it"),
         (np.arange(3), "a row for each point"),
-        (pd.DataFrame({"a": [1.0, np.inf]}), "column 'a' has missing or infinite values"),
+        (pd.DataFrame({"a": [1.0, np.inf]}), "column 'a' \\(1\\): missing or infinite values in 1 of 2"),
+        (
+            pd.DataFrame({"a": [1.0, None, None], "b": ["x", None, "y"], "c": [None, None, None]}, dtype=object).astype(
+                {"a": float, "c": float}
+            ),
+            "columns 'c' \\(3\\), 'a' \\(2\\): missing or infinite values in 3 of 3 rows, and networks need finite",
+        ),
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), "column 'x1' \\(1\\): missing or infinite values in 1 of 2 rows"),
         (pd.DataFrame({"id": [str(each) for each in range(10_001)]}), "column 'id' has 10,001 different values"),
         ([[1.0]], "networks read arrays, frames and images, got a list"),
     ],

@@ -192,3 +192,30 @@ class TestAudits:
         )
         assert report.findings == same.findings
         assert any(finding.attack == "lira" and finding.value is not None for finding in report.findings)
+
+
+class TestParametersOfFunctions:
+    """What a function takes goes to the function, all else to the estimator that it returns."""
+
+    HERE = "tests.releases.user_functions"
+
+    def test_keywords_of_the_function_and_parameters_of_its_pipeline(self):
+        release = release_from(
+            f"{self.HERE}:pipeline", {"scale": False, "decisiontreeclassifier__max_depth": 2}, "tree"
+        )
+        steps = release.estimator.named_steps
+        assert steps["standardscaler"].with_std is False
+        assert steps["decisiontreeclassifier"].max_depth == 2
+
+    def test_a_parameter_of_a_step_is_named_with_its_step(self):
+        with pytest.raises(
+            ValueError, match=r"unknown parameter 'max_depth' \(did you mean 'decisiontreeclassifier__max_depth'\?\)"
+        ):
+            release_from(f"{self.HERE}:pipeline", {"max_depth": 2})
+
+    def test_what_a_training_function_does_not_take_is_refused_before_any_fit(self):
+        assert release_from(f"{self.HERE}:fit_tree", {"depth": 2}).parameters == {"depth": 2}
+        with pytest.raises(
+            ValueError, match=r"^fit_tree has no keyword 'max_depth' \(did you mean 'depth'\?\), and the model that it"
+        ):
+            release_from(f"{self.HERE}:fit_tree", {"max_depth": 2})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 
@@ -49,3 +51,8 @@ def fit_tree(X: Any, y: Any, seed: int, depth: int = 3) -> Any:
 def fit_tree_without_seed(X: Any, y: Any) -> Any:
     """Trains a tree whose ties are broken in the same way each time."""
     return DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+
+
+def pipeline(scale: bool = True) -> Any:
+    """Returns an estimator that is not fitted."""
+    return make_pipeline(StandardScaler(with_std=scale), DecisionTreeClassifier())

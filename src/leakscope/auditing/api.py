@@ -274,7 +274,7 @@ def audit(
     if attribute is not None:
         attack_rows = strategies(attacks)
     else:
-        attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1)
+        attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1, planted=plan.canaries)
         refuse_unknown_attacks(plan.policy, attack_rows)
     # the report names the attacks that were run, not "default" or "all"
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
@@ -403,7 +403,7 @@ def _filled(
     if plan.attribute is not None:
         raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
     releases, loaded = _planned(plan)
-    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
     settings = [setting(plan, attacks, release, loaded) for release in releases]
     if folder is not None:
         _refuse_folder(folder, settings)
@@ -467,7 +467,7 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
         if execution.from_store == "finished":
             raise ValueError("an audit of finished models alone (--partial) is one of membership, not of an attribute")
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
-    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
     refuse_unknown_attacks(plan.policy, attacks)
     return _at_looks(plan, execution, lambda part, where: play(part, attacks, releases, loaded, where, command))
 

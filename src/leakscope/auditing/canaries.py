@@ -203,6 +203,7 @@ def attacks_on(
     releases: Sequence[Release],
     attacks: str | Attack | Score | Sequence[str | Attack | Score],
     one_run: bool = False,
+    planted: str | None = None,
 ) -> tuple[Attack, ...]:
     """Choose the attacks, given that some releases show the steps of DP-SGD.
 
@@ -215,6 +216,9 @@ def attacks_on(
     attacks : as in `leakscope.attacks.find`
     one_run : bool
         By default, leave out the attacks that compare with other models.
+    planted : str, optional
+        Kind of the canaries. Dirac canaries are gradients, not records: by default, leave out the attacks that ask a
+        model about a record.
 
     Returns
     -------
@@ -233,7 +237,7 @@ def attacks_on(
     if asked == ["default"]:
         rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))
         if rates:
-            rows = (likelihood_ratio, *rows)
+            rows = (likelihood_ratio,) if planted == "dirac" else (likelihood_ratio, *rows)
     chosen: list[Attack] = []
     for attack in rows:
         # one with parameters of its own has another name, and stays as it is
@@ -285,6 +289,11 @@ class Setting:
             facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"
         if is_private(self.release) and STEPS & arrays.keys():
             facts["knowledge"] = self.release.knowledge
+            facts["steps_by"] = "leakscope"
+            if self.release.train is not None:
+                facts["steps_by"] = "own_loop"
+            elif self.release.aggregate is not own("leakscope.dpsgd.clipping:noisy_sum"):
+                facts["steps_by"] = "own_sum"
         if dirac:
             n_records = len(points) - self.game.n_target_points
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)

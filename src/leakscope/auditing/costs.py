@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from leakscope.auditing.run import claims_of, promise, setting
 from leakscope.auditing.setup import draw, queried
 from leakscope.core import seeds
 from leakscope.core.signals import SIGNALS
+from leakscope.core.stopwatch import timed
 from leakscope.core.types import Points
 from leakscope.data import Data
 from leakscope.data.slices import refuse_without_groups
@@ -41,6 +42,10 @@ FEWEST_OF_A_PART = 20  # records
 MEASURED = 0.05  # seconds: shorter fits are repeated, and the shortest counts
 MOST_FITS = 5
 SLOPES = (0.0, 3.0)  # what a measured slope is cut to
+MOST_SECONDS = 20.0  # of all fits of a dry run together
+OF_THE_FIRST = 0.6  # of that time, at most, is for the fit of all records
+FASTER, SLOWER = 1.5, 2.0  # than one fit, the average of all fits may be
+USEFUL = 30 * 86_400.0  # seconds: who would wait longer than that
 
 
 @dataclass(frozen=True)
@@ -50,37 +55,108 @@ class Fit:
     Parameters
     ----------
     seconds : float
-    n_bytes : int
-        Of its signals in the store.
+        That it takes, or at least takes, or what its beginning lets expect.
+    n_bytes : int or None
+        Of its signals in the store; None if it was ended before they were seen.
     warned : tuple of str
         What its fit warns of.
-    shapes : mapping of str to tuple of int
+    shapes : mapping of str to tuple of int, or None
         The signals that it gives, with the lengths of their axes behind (M, N).
+    slowest : float or None
+        Seconds that it takes at most, as far as one can tell; None if nobody can.
+    how : str
+        How it was measured.
+    is_whole : bool
+        Whether it came to its end.
     """
 
     seconds: float
-    n_bytes: int
+    n_bytes: int | None
     warned: tuple[str, ...] = ()
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+    slowest: float | None = None
+    how: str = "one fit"
+    is_whole: bool = True
 
-    def lines(self, name: str, n_models: int, workers: int) -> Iterator[str]:
+    def lines(self, name: str, fits: Fits) -> Iterator[str]:
         """Yield a line about all models, and one for each warning."""
-        yield (
-            f"{name}: {n_models} models, {self.seconds:.2g} s each, about "
-            f"{self.seconds * n_models / workers:,.0f} s with {workers} workers, "
-            f"{self.n_bytes * n_models / 1e6:,.0f} MB in the store"
-        )
+        models = f"{fits.n_models:,} model{'' if fits.n_models == 1 else 's'}"
+        yield f"{name}: {models}, {self._each()}, {self._all(fits)}, {self._in_store(fits.n_models)}"
         yield from (f"{name}: a fit warns: {warning}" for warning in self.warned)
 
-    def on_clusters(self, name: str, n_models: int, data_bytes: int) -> str:
+    def _each(self) -> str:
+        if self.slowest is None:
+            return f"more than {_duration(self.seconds)} each"
+        if self.slowest == self.seconds:
+            return f"{_duration(self.seconds)} each"
+        return f"{_duration(self.seconds)} to {_duration(self.slowest)} each"
+
+    def _all(self, fits: Fits) -> str:
+        """Say how long all of them take, as precisely as one fit on a machine that does other things can tell."""
+        with_workers = f"with {fits.workers:,} worker{'' if fits.workers == 1 else 's'}"
+        least = self.seconds * fits.rounds / (FASTER * _load())
+        if least > USEFUL:
+            return (
+                f"too long to be useful: more than {_duration(USEFUL)} {with_workers}, nearly all of it fits; "
+                "shorter with fewer models (--n-models), more workers (--cluster) or a part of the records"
+            )
+        if self.slowest is None:
+            return f"more than {_duration(least)} in all {with_workers}, and nobody can tell how much more"
+        return f"between {_range(least, self.slowest * fits.rounds * SLOWER)} in all {with_workers}"
+
+    def _in_store(self, n_models: int) -> str:
+        if self.n_bytes is None:
+            return f"measured on {self.how}"
+        return f"{_size(self.n_bytes * n_models)} in the store; measured on {self.how}"
+
+    def on_clusters(self, name: str, fits: Fits, data_bytes: int) -> str:
         """Say what the same models take on clusters of `CLUSTERS` workers."""
+        about = "more than" if self.slowest is None else "about"
         times = [
-            f"about {_duration(self.seconds * math.ceil(n_models / n))} with {n} workers"
+            f"{about} {_duration(self.seconds * replace(fits, most_workers=n).rounds)} with {n} workers"
             for n in CLUSTERS
-            if n <= n_models
+            if n <= fits.n_chunks
         ]
-        sent = f"{_size(data_bytes)} of data to each worker, {_size(self.n_bytes * n_models)} of signals to the store"
+        sent = f"{_size(data_bytes)} of data to each worker"
+        if self.n_bytes is not None:
+            sent += f", {_size(self.n_bytes * fits.n_models)} of signals to the store"
         return f"{name} on a cluster: {', '.join([*times, sent])}"
+
+
+@dataclass(frozen=True)
+class Fits:
+    """How the fits of a release are divided.
+
+    Parameters
+    ----------
+    n_models : int
+    chunk : int
+        Models that one worker makes one after another.
+    most_workers : int
+        That there are; fewer are used where there are fewer chunks.
+    n_before : int
+        Trainings that choose the canaries.
+    """
+
+    n_models: int
+    chunk: int
+    most_workers: int
+    n_before: int = 0
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of tasks."""
+        return math.ceil(self.n_models / self.chunk)
+
+    @property
+    def workers(self) -> int:
+        """Number of workers that have something to do."""
+        return min(self.most_workers, self.n_chunks)
+
+    @property
+    def rounds(self) -> int:
+        """Number of fits that the busiest worker makes, after those that are made before all others."""
+        return self.n_before + min(self.n_models, math.ceil(self.n_chunks / self.workers) * self.chunk)
 
 
 @dataclass(frozen=True)
@@ -99,26 +175,60 @@ class Growth:
     n_all: int
     slope: float
 
-    def line(self, name: str, fit: Fit, n_models: int, workers: int) -> str:
+    def line(self, name: str, fit: Fit, fits: Fits) -> str:
         """Say what `TIMES_THE_RECORDS` would cost; a fit that costs less than n is taken to cost n beyond n_all."""
         power = max(1.0, self.slope)
-        seconds = [fit.seconds * times**power * n_models / workers for times in TIMES_THE_RECORDS]
-        sizes = [fit.n_bytes * times * n_models for times in TIMES_THE_RECORDS]
+        costs = []
+        for times in TIMES_THE_RECORDS:
+            seconds = fit.seconds * times**power * fits.rounds
+            duration = "too long to be useful" if seconds > USEFUL else f"about {_duration(seconds)}"
+            size = "" if fit.n_bytes is None else f" and {_size(fit.n_bytes * times * fits.n_models)} in the store"
+            costs.append(f"{times:,} times the records {duration}{size}")
         measured = f"n^{self.slope:.2f} from {self.n_few:,} to {self.n_all:,} records"
         beyond = " and is taken to grow like n from there" if self.slope < power else ""
-        return (
-            f"{name} with {' and '.join(f'{times:,}' for times in TIMES_THE_RECORDS)} times the records: "
-            f"about {' and '.join(map(_duration, seconds))} with {workers} workers, "
-            f"{' and '.join(map(_size, sizes))} in the store; the time of a fit grew like {measured}{beyond}"
-        )
+        return f"{name} with {', with '.join(costs)}; the time of a fit grew like {measured}{beyond}"
+
+
+def _load() -> float:
+    """How many times as many processes want to run on this machine as can; 1 if all can, or nobody knows."""
+    average = getattr(os, "getloadavg", None)  # not on Windows
+    return 1.0 if average is None else max(1.0, average()[0] / pool.workers())
+
+
+def _busy() -> str | None:
+    """Say that other processes slow this one down."""
+    if _load() == 1.0:
+        return None
+    average, cores = os.getloadavg()[0], pool.workers()
+    return (
+        f"the machine is busy: {average:.1f} processes want to run on {cores} core{'' if cores == 1 else 's'}; "
+        "without them the fits take less"
+    )
+
+
+def _range(least: float, most: float) -> str:
+    """Write two times in one unit."""
+    unit, length = _unit(most)
+    least_digits, most_digits = (f"{_two_digits(value / length)}" for value in (least, most))
+    return f"{least_digits} and {most_digits} {unit}"
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    """Choose the largest unit of which there are two."""
+    for unit, length in (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return unit, length
+    return "s", 1.0
 
 
 def _duration(seconds: float) -> str:
     """Write a time in the largest unit of which there are two."""
-    for unit, length in (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
-        if seconds >= 2 * length:
-            return f"{_three_digits(seconds / length)} {unit}"
-    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    unit, length = _unit(seconds)
+    return f"{_two_digits(seconds / length)} {unit}"
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
 
 
 def _size(n_bytes: float) -> str:
@@ -137,8 +247,8 @@ def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Ite
     """Estimate models, time and disk of a plan, a line each.
 
     One model of each release is fitted for it, and another of a quarter of the records, which shows how the time grows.
-    Of DP-SGD a few steps are run, and their cost is extrapolated. A user-supplied training loop cannot be cut short and
-    runs to its end.
+    All of this is ended after `MOST_SECONDS`; what was ended is extrapolated from its steps, or from the quarter. Of
+    DP-SGD a few steps are run.
 
     Parameters
     ----------
@@ -167,7 +277,7 @@ def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Ite
     if plan.attribute is not None:
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded, workers)
     else:
-        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1)
+        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
         yield from _of_membership(plan, attacks, releases, loaded, workers)
 
 
@@ -184,6 +294,8 @@ def _of_membership(
     # of all releases before the first fit: a release that promises nothing is refused here
     promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
     rehearsals, fits = [], []
+    limit = MOST_SECONDS / len(releases)
+    divided = []
     for place, (audited, accountant_claim) in enumerate(zip(settings, promises, strict=True)):
         points, game, name = audited.data.points, audited.game, audited.release.name
         if place == 0 and audited.planted:
@@ -196,31 +308,42 @@ def _of_membership(
                 f"{loaded.name}: {len(points):,} points, {game.n_target_points:,} target points, "
                 f"{len(game.population):,} set aside"
             )
+        if place == 0:
+            yield _what_is_done(len(releases))
         if accountant_claim is not None:
             yield f"{name}: compared with {accountant_claim.text}"
         if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
         release = queried(audited.release, points, plan)
-        fit = _one(release, points, game.member[:1], audited.wanted(attacks), plan.seed)
-        yield from fit.lines(name, game.n_models, workers)
-        yield fit.on_clusters(name, game.n_models, _data_bytes(points))
+        fit = _within(release, points, game.member[:1], audited.wanted(attacks), plan.seed, limit)
+        divided.append(Fits(game.n_models, release.chunk, workers, int(audited.planted == "mahalanobis")))
+        yield from fit.lines(name, divided[-1])
+        yield fit.on_clusters(name, divided[-1], _data_bytes(points))
         fits.append(fit)
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
     refuse_idle(attacks, rehearsals)
-    for audited, fit in zip(settings, fits, strict=True):
+    for audited, fit, fits_of_release in zip(settings, fits, divided, strict=True):
         member, wanted = audited.game.member[:1], audited.wanted(attacks)
         release = queried(audited.release, audited.data.points, plan)
-        growth = _growth(release, audited.data.points, member, wanted, plan.seed, fit)
+        growth = _growth(release, audited.data.points, member, wanted, plan.seed, fit, limit - fit.seconds)
         if growth is not None:
-            yield growth.line(audited.release.name, fit, audited.game.n_models, workers)
+            yield growth.line(audited.release.name, fit, fits_of_release)
+    busy = _busy()
+    if busy is not None:
+        yield busy
+
+
+def _what_is_done(n_releases: int) -> str:
+    one_of_each = "one model" if n_releases == 1 else f"one model of each of {n_releases:,} kinds"
+    return f"to find out what this costs, {one_of_each} is fitted now, and stopped after {MOST_SECONDS:.0f} s in all"
 
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
-    """Draw the game of a release; canaries that a training chooses are chosen in one step: others, and as many."""
-    if not is_private(release) or release.train is not None:
+    """Draw the game of a release; in place of canaries that a training chooses, take as many random records."""
+    if not is_private(release) or plan.canaries != "mahalanobis":
         return setting(plan, attacks, release, loaded)
-    quick = setting(plan, attacks, _with_steps(release, 1), loaded)
-    return replace(quick, release=_with_steps(quick.release, release.dpsgd.steps))
+    quick = setting(plan.model_copy(update={"canaries": "random"}), attacks, release, loaded)
+    return replace(quick, planted="mahalanobis")
 
 
 def _with_steps(release: Described, steps: int) -> Described:
@@ -241,49 +364,109 @@ def _of_attribute(
         f"{attribute_game.attribute.name} has {n_values:,} values: "
         f"{len(attribute_game.attacked) * n_values:,} candidates"
     )
+    yield _what_is_done(len(releases))
+    limit = MOST_SECONDS / (len(releases) + 1)
     imputer, known, outside = imputation(attribute_game)
-    fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed)
-    yield from fit.lines("imputation, without any release", len(outside), workers)
+    fit = _one(imputer, known, outside[:1], ["log_prob"], plan.seed, limit)
+    yield from fit.lines("imputation, without any release", Fits(len(outside), imputer.chunk, workers))
     records = rows.points.take(np.flatnonzero(rows.own))  # as the releases train on them, with the attribute
     rehearsals = []
     for release in releases:
-        fit = _one(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
-        yield from fit.lines(release.name, game.n_models, workers)
-        yield fit.on_clusters(release.name, game.n_models, _data_bytes(rows.points))
+        of_rows = of_records(release, rows)
+        fit = _within(of_rows, rows.points, game.member[:1], signals_of(attacks), plan.seed, limit)
+        fits = Fits(game.n_models, of_rows.chunk, workers)
+        yield from fit.lines(release.name, fits)
+        yield fit.on_clusters(release.name, fits, _data_bytes(rows.points))
         rehearsals.append(Rehearsal(draw(plan, records, attacks), fit.shapes, records.group))
     refuse_idle(attacks, rehearsals)
+    busy = _busy()
+    if busy is not None:
+        yield busy
 
 
-def _one(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
+def _within(
+    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, limit: float
+) -> Fit:
+    """Make the first model of a release in `limit` seconds; if it is stopped before it has told of steps, a part."""
+    fit = _one(release, points, member, want, seed, OF_THE_FIRST * limit)
+    part = _part(release, points, member)
+    if fit.slowest is not None or part is None:
+        return fit
+    try:
+        of_part = _timed(release, *part, want, seed, (1 - OF_THE_FIRST) * limit)
+    except Exception:  # the model may be the user's: it may raise anything on a part
+        return fit
+    stopped = f"a fit that was stopped after {_duration(fit.seconds)}"
+    if not of_part.is_whole:
+        how = f"{stopped}, and one of a quarter of the records after {_duration(of_part.seconds)}"
+        return replace(fit, warned=of_part.warned, how=how)
+    times, least = len(points) / len(part[0]), fit.seconds
+    return Fit(
+        max(least, of_part.seconds * times),
+        None if of_part.n_bytes is None else round(of_part.n_bytes * times),
+        of_part.warned,
+        of_part.shapes,
+        max(least, of_part.seconds * times**2),
+        f"{stopped} and one of a quarter of the records ({_duration(of_part.seconds)}), if time grows like n to n^2",
+        is_whole=False,
+    )
+
+
+def _one(
+    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, limit: float
+) -> Fit:
     """Make the first model of a release, with its own seed."""
     if not is_private(release) or release.train is not None or release.dpsgd.steps <= FEW + 1:
-        return _timed(release, points, member, want, seed)
+        return _timed(release, points, member, want, seed, limit)
     n_steps = release.dpsgd.steps
 
     # the first fit is dropped: it includes what PyTorch does only once in a process
-    _, first, more = (_timed(_with_steps(release, n), points, member, want, seed) for n in (1, 1, 1 + FEW))
+    for n in (1, 1):
+        first = _timed(_with_steps(release, n), points, member, want, seed, limit / 3)
+        if not first.is_whole:
+            return replace(first, how=f"the first step, which was stopped after {_duration(first.seconds)}")
+    more = _timed(_with_steps(release, 1 + FEW), points, member, want, seed, limit / 3)
     step_seconds = max(0.0, more.seconds - first.seconds) / FEW
-    step_bytes = (more.n_bytes - first.n_bytes) // FEW
+    n_bytes = None
+    if first.n_bytes is not None and more.n_bytes is not None:
+        n_bytes = first.n_bytes + (n_steps - 1) * ((more.n_bytes - first.n_bytes) // FEW)
     seconds = first.seconds + (n_steps - 1) * step_seconds
-    return Fit(seconds, first.n_bytes + (n_steps - 1) * step_bytes, more.warned, first.shapes)
+    slowest = None if more.slowest is None else seconds
+    how = f"{1 + FEW} of {n_steps:,} steps"
+    return Fit(seconds, n_bytes, more.warned, first.shapes, slowest, how, is_whole=False)
 
 
-def _growth(
-    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, fit: Fit
-) -> Growth | None:
-    """Fit a part of the records, and all; None where the time is that of steps, or a part cannot be fitted."""
+def _part(release: Described, points: Points, member: Bool[Array, "1 N"]) -> tuple[Points, Bool[Array, "1 n"]] | None:
+    """Take a part of the records; None where the time is that of steps, or too few are left."""
     few = np.arange(0, len(points), PART)
     if is_private(release) or len(few) < FEWEST_OF_A_PART or not 0 < member[0, few].sum() < len(few):
         return None
-    part, part_member = points.take(few), member[:, few]
-    try:
-        cold = _timed(release, part, part_member, want, seed)
-    except ValueError:  # a class of which the part has none, or fewer records than the model needs
+    return points.take(few), member[:, few]
+
+
+def _growth(
+    release: Described,
+    points: Points,
+    member: Bool[Array, "1 N"],
+    want: Sequence[str],
+    seed: int,
+    fit: Fit,
+    limit: float,
+) -> Growth | None:
+    """Fit a part of the records, and all; None where a part, or all of them, cannot be fitted in time."""
+    part = _part(release, points, member)
+    if part is None or not fit.is_whole or limit <= 0:
         return None
-    of_part = _shortest(release, part, part_member, want, seed, cold)
+    try:
+        cold = _timed(release, *part, want, seed, limit)
+    except Exception:  # a class of which the part has none, fewer records than the model needs, or the user's own
+        return None
+    if not cold.is_whole:
+        return None
+    of_part = _shortest(release, *part, want, seed, cold)
     of_all = _shortest(release, points, member, want, seed, fit)
-    slope = math.log(max(of_all, 1e-9) / max(of_part, 1e-9)) / math.log(len(points) / len(few))
-    return Growth(len(few), len(points), min(max(slope, SLOPES[0]), SLOPES[1]))
+    slope = math.log(max(of_all, 1e-9) / max(of_part, 1e-9)) / math.log(len(points) / len(part[0]))
+    return Growth(len(part[0]), len(points), min(max(slope, SLOPES[0]), SLOPES[1]))
 
 
 def _shortest(
@@ -292,7 +475,7 @@ def _shortest(
     """Measure a short fit again, for the first one includes what is done once in a process; seconds."""
     seconds, n_fits = first.seconds, 1
     while seconds < MEASURED and n_fits < MOST_FITS:
-        seconds = min(seconds, _timed(release, points, member, want, seed).seconds)
+        seconds = min(seconds, _timed(release, points, member, want, seed, MOST_SECONDS).seconds)
         n_fits += 1
     return seconds
 
@@ -304,14 +487,22 @@ def _data_bytes(points: Points) -> int:
     return of_x + (0 if points.y is None else int(points.y.nbytes))
 
 
-def _timed(release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int) -> Fit:
+def _timed(
+    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, limit: float
+) -> Fit:
+    """Make one model, and stop after `limit` seconds."""
     first = np.array([seeds.integer(seed, "train", 0)])
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
+    arrays: Mapping[str, Array] = {}
+    with timed(limit) as stopwatch, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         arrays = release.observe(points, member, first, want)
-    seconds = time.perf_counter() - started
-    warned = sorted({str(warning.message).splitlines()[0] for warning in caught})
+    warned = tuple(sorted({str(warning.message).splitlines()[0] for warning in caught}))
+    if not stopwatch.is_whole:
+        seconds, n_steps = stopwatch.whole, stopwatch.n_steps
+        if seconds is None or n_steps is None:
+            how = f"a fit that was stopped after {_duration(stopwatch.seconds)}"
+            return Fit(stopwatch.seconds, None, warned, how=how, is_whole=False)
+        return Fit(seconds, None, warned, None, seconds, f"the first {n_steps[0]:,} of {n_steps[1]:,} steps", False)
     n_bytes = 4 * sum(array.size for array in arrays.values())  # the store holds single precision
     shapes = {name: array.shape[2:] for name, array in arrays.items() if name in SIGNALS}
-    return Fit(seconds, n_bytes, tuple(warned), shapes)
+    return Fit(stopwatch.seconds, n_bytes, warned, shapes, stopwatch.seconds)

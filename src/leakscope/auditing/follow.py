@@ -162,7 +162,7 @@ class follow:  # noqa: N801
             game="canaries", canaries="dirac", n_canaries=game.n_target_points, confidence=confidence, title=title
         )
         attacks = [ATTACKS["likelihood_ratio"].with_parameters(rate=self._dpsgd.sample_rate)]
-        facts = {"description": f"{self._name}, trained outside of leakscope, {self._dpsgd!r}"}
+        facts = {"description": f"{self._name}, trained outside of leakscope, {self._dpsgd!r}", "steps_by": "elsewhere"}
         observed = ObservedRelease(self._name, signals, None, [], facts)
         notes = [
             f"{self._name}: seen at the parameters of the canaries alone: whether other parameters are clipped and "

@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscope.bounding.ceilings import Stated, allowed, largest
 from leakscope.bounds import Bound
-from leakscope.bounds.dp import dpsgd_tradeoff, posterior_from_dp
+from leakscope.bounds.dp import dpsgd_tradeoff, posterior_from_dp, posterior_from_tradeoff
 from leakscope.bounds.generalisation import generalisation_bound
 from leakscope.bounds.information import kl_upper
 from leakscope.core.claims import Claim
@@ -35,6 +35,7 @@ def dp(plan: DpPlan, row: Bound) -> Stated:
         findings.append(
             Finding("posterior", posterior, operating_point={"prior": plan.prior}, bound_type="upper", **facts)
         )
+    findings.append(_mean_posterior(curve, plan.prior, common))
     return _stated(claim.text, curve, findings)
 
 
@@ -55,6 +56,7 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
                 bound_type="upper",
                 **common,
             ),
+            _mean_posterior(curve, plan.prior, common),
         ],
     )
 
@@ -82,6 +84,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
                 **common,
             ),
             *allowed(curve, plan.prior, plan.fpr, **common),
+            _mean_posterior(curve, plan.prior, common),
         ],
     )
 
@@ -147,6 +150,17 @@ def _promise(
     value = largest(ceiling, plan.at_most, plan.prior)
     method = [Term("bisection", limit=plan.at_most)]
     return ceiling, Finding(f"largest_{quantity}", value, bound_type="lower", method=method, **common), common
+
+
+def _mean_posterior(curve: TradeOff, prior: float, common: dict[str, Any]) -> Finding:
+    """How sure of a member an attacker is, on average: with a delta a single release may prove membership."""
+    return Finding(
+        "mean_posterior",
+        posterior_from_tradeoff(curve, prior),
+        operating_point={"prior": prior},
+        bound_type="upper",
+        **common,
+    )
 
 
 def _assumptions(plan: DpPlan | GaussianPlan) -> list[Term]:

@@ -16,7 +16,7 @@ from leakscope.core.checks import one_of
 from leakscope.core.findings import Status
 
 if TYPE_CHECKING:
-    from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp
+    from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp, posterior_from_tradeoff
     from leakscope.bounds.exact import (
         bayes_attacker,
         exact_eta,
@@ -227,6 +227,7 @@ _FROM = {
         "dpsgd_tradeoff",
         "mip_from_dp",
         "posterior_from_dp",
+        "posterior_from_tradeoff",
     ),
     "exact": (
         "bayes_attacker",
@@ -355,6 +356,7 @@ __all__ = [
     "pmp_gaussian",
     "posterior_bound",
     "posterior_from_dp",
+    "posterior_from_tradeoff",
     "related_cells_to_merge",
     "scale_for_accuracy",
     "simulate_regression_game",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+
 from leakscope.bounds.posterior import posterior_bound
 from leakscope.core.checks import probability
 from leakscope.core.tradeoff import EpsilonDelta, TradeOff
@@ -136,6 +138,56 @@ def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) ->
     0.231969
     """
     return posterior_bound(epsilon, delta, prior=prior)
+
+
+def posterior_from_tradeoff(curve: TradeOff, prior: float = 0.5) -> float:
+    """Bound the mean posterior probability of membership of a member, over all releases, by a whole curve.
+
+    It is ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), the f-divergence of `posterior_from_dp`. It is
+    largest for the pair of distributions whose trade-off is the curve, and larger still for the straight lines above
+    that curve's ROC: ``tpr <= H(in || out) + e^eps fpr`` and ``1 - fpr <= H(out || in) + e^eps (1 - tpr)`` on a grid of
+    eps, H the hockey-stick divergences of order e^eps. Between two corners of these lines L is constant.
+
+    Parameters
+    ----------
+    curve : TradeOff
+        The ceiling.
+    prior : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        An upper bound, in [prior, 1]. A single release may reveal more, unless the promise is one without a delta.
+
+    Raises
+    ------
+    ValueError
+        For a prior outside of (0, 1).
+
+    Examples
+    --------
+    >>> from leakscope.bounds.dp import posterior_from_tradeoff
+    >>> from leakscope.core.tradeoff import EpsilonDelta, Gaussian
+    >>> round(posterior_from_tradeoff(Gaussian(1.0), prior=0.01), 4)
+    0.0257
+    >>> round(posterior_from_tradeoff(EpsilonDelta(0.0), prior=0.01), 6)
+    0.01
+    """
+    prior = probability("prior", prior, open_ends=True)
+    epsilons = np.concatenate([np.linspace(0.0, 4.0, 201), np.geomspace(4.1, 60.0, 60)])
+    sticks = np.array([curve.hockey_sticks(epsilon) for epsilon in epsilons])
+    # lines tpr = intercept + slope fpr, the steepest first: these bound the left of the ROC, the others its right
+    slopes = np.concatenate([np.exp(epsilons[::-1]), np.exp(-epsilons)])
+    intercepts = np.concatenate([sticks[::-1, 0], 1 - np.exp(-epsilons) * (1 - sticks[:, 1])])
+    is_new = np.concatenate([[True], np.diff(slopes) < 0])
+    slopes, intercepts = slopes[is_new], intercepts[is_new]
+    corners = np.diff(intercepts) / -np.diff(slopes)  # fpr where two lines meet
+    corners = np.maximum.accumulate(np.clip(corners, 0.0, 1.0))
+    widths = np.diff(np.concatenate([[0.0], corners, [1.0]]))
+    certain = float(sticks[-1, 0])  # mass of releases that only a member leads to, as far as the lines tell
+    mean = certain + float(np.sum(slopes * widths * prior * slopes / (prior * slopes + 1 - prior)))
+    return min(max(mean, prior), 1.0)
 
 
 def dpsgd_tradeoff(

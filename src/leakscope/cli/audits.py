@@ -286,11 +286,14 @@ def compare(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="A page (.html) with the plot and the table.")] = None,
+    title: Annotated[str, typer.Option("--title", help="Of the page.")] = "",
 ) -> None:
     """Put the findings of two reports side by side, and say whether one reveals more."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--out {out}: give the file of a page, as comparison.html")
-    comparison = import_module("leakscope.reports.comparison").compare(first, second, unverified=unverified)
+    comparison = import_module("leakscope.reports.comparison").compare(
+        first, second, unverified=unverified, title=title
+    )
     if out is not None:
         comparison.to_html(out)
     print(json.dumps(comparison.rows, indent=1) if as_json else comparison.table(width()))

@@ -195,6 +195,7 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "largest_mu": "largest mu that keeps a limit",
         "pmp_epsilon": "epsilon of practical membership privacy",
         "posterior": "probability of membership after the release",
+        "mean_posterior": "probability of membership of a member after the release, mean over the releases",
         "information": "mutual information in nats",
         "leakage_score": "squared distance of a record from the mean, over n",
         "noise_rms": "root mean square of the noise in a coordinate",

@@ -3,6 +3,7 @@
 from leakscope.metrics.best_guess import accuracy, advantage
 from leakscope.metrics.curve import auc, average_precision, roc
 from leakscope.metrics.epsilon import claim_p_value, epsilon_lower, evidence, family_lower
+from leakscope.metrics.paired import difference
 from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, roc_band, tpr_at_fpr
 from leakscope.metrics.records import RecordGames, games_won, models_needed
 from leakscope.metrics.thresholds import accuracy_at, hindsight_thresholds
@@ -15,6 +16,7 @@ __all__ = [
     "auc",
     "average_precision",
     "claim_p_value",
+    "difference",
     "epsilon_lower",
     "evidence",
     "family_lower",

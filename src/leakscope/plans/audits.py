@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from leakscope.core.checks import non_negative, probability
+from leakscope.core.unit_words import UnitWord
 from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
@@ -96,7 +97,9 @@ class AuditPlan(FilePlan):
     """An audit: which data, which releases, which game, which attacks, which claims."""
 
     title: str = Field(default="", description="the question on top of the page")
-    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
+    unit: UnitWord = Field(
+        default=UnitWord("record"), description="the unit of privacy in words: record, household, Person/Personen"
+    )
     date: str = Field(default="", description="printed on the page as given")
     author: str = Field(default="", description="who made the audit: printed on the page as given")
     dataset: str | None = Field(default=None, min_length=1, description="a named set: digits, breast_cancer, wine")

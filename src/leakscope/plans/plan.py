@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from leakscope.core.checks import brief, fraction, nearest, probability
+from leakscope.core.unit_words import UnitWord
 
 
 class Plan(BaseModel):
@@ -115,7 +116,9 @@ class PagePlan(Plan):
     """The fields that the plans of all bounds and protected releases share."""
 
     title: str = Field(default="", description="the question on top of the page")
-    unit: str = Field(default="record", description="the unit of privacy in words: record, person, household")
+    unit: UnitWord = Field(
+        default=UnitWord("record"), description="the unit of privacy in words: record, household, Person/Personen"
+    )
     date: str = Field(default="", description="printed on the page as given")
     fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
 

@@ -235,9 +235,9 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
     Parameters
     ----------
     spec : str
-        ``module:name`` of an estimator, its class, or a function without arguments that returns one.
+        ``module:name`` of an estimator, its class, or a function that returns one.
     settings : mapping, optional
-        Parameters that are set.
+        Parameters that are set: those that a function takes are its keywords, all others are of the estimator.
 
     Returns
     -------
@@ -250,8 +250,11 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
     """
     target = imported(spec)
     try:
-        estimator: Any = target() if callable(target) else target
-        return _set(estimator, settings or {})
+        own, settings = {}, dict(settings or {})
+        if inspect.isfunction(target):  # of what it does not take, the parameters of its estimator are set
+            own = {name: settings.pop(name) for name in [*settings] if takes(target, name)}
+        estimator: Any = target(**own) if callable(target) else target
+        return _set(estimator, settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{spec}: {first_line(error)}") from None
 
@@ -289,7 +292,9 @@ def _set(estimator: Any, settings: Mapping[str, Any]) -> Any:
     known = estimator.get_params() if callable(getattr(estimator, "get_params", None)) else {}
     for name in settings:
         if name not in known:
-            raise ValueError(f"unknown parameter {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+            inner = [path for path in known if path.endswith(f"__{name}")]  # of a step of a pipeline
+            meant = f" (did you mean {' or '.join(map(repr, inner))}?)" if inner else nearest(name, known)
+            raise ValueError(f"unknown parameter {name!r}{meant}; known: {', '.join(known)}")
     return estimator.set_params(**settings) if settings else estimator
 
 

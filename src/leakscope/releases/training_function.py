@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from leakscope.core.checks import nearest
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import Truth, classes_of, method_of, signals_of, truth_of
@@ -79,6 +80,7 @@ class TrainingFunction:
     def __post_init__(self) -> None:
         if not trains(self.function, self.parameters):
             raise ValueError(f"{_name_of(self.function)} must take features and labels: fit(X, y, seed)")
+        _refuse_unknown(self.function, self.parameters)
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.function))
 
@@ -164,6 +166,25 @@ class TrainingFunction:
 
     def _words(self) -> list[str]:
         return [f"{name}={value!r}" for name, value in self.parameters.items()]
+
+
+def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter that a training function does not take: what it fits is made inside of it."""
+    try:
+        signature = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a function that is written in C
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
+        return
+    keywords = [name for name, parameter in signature.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+    for name in parameters:
+        if name not in keywords:
+            own = _name_of(function)
+            raise ValueError(
+                f"{own} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is made inside "
+                f"of it; give it one (def {own}({', '.join(keywords)}, {name}=...)), or give "
+                "a function without X and y that returns the estimator before it is fitted"
+            )
 
 
 def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from leakscope.core.checks import one_line
 from leakscope.core.findings import Term
+from leakscope.core.unit_words import UnitWord
 from leakscope.reports import plain
 from leakscope.version import __version__
 
@@ -146,6 +147,11 @@ class ReleaseFacts(Facts):
     slices: SliceFacts | None = Field(None, description="Null where no slices were asked for.")
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
+    )
+    steps_by: Literal["leakscope", "own_sum", "own_loop", "elsewhere"] | None = Field(
+        None,
+        description="Who made the steps of DP-SGD that were seen: leakscope; leakscope with a sum of the user's own; "
+        "the user's loop; a loop that leakscope did not run. Null for other releases.",
     )
     units: Count | None = Field(
         None, description="How many units of privacy the records belong to; null where each is a unit of its own."
@@ -398,7 +404,10 @@ class About(Facts):
 
     leakscope: Text = Field(description="The version that made it.")
     title: Text
-    unit: Text = Field(description="What a record is called: record, person, household.")
+    unit: UnitWord = Field(
+        description="What a record is called: record, person, household; with the word for several where that was "
+        "given, as Person/Personen."
+    )
     date: Text
     seed: Annotated[int, Field(strict=True)]
     confidence: Fraction

@@ -57,6 +57,8 @@ class Comparison:
     first, second : Report
     names : tuple of str
         What the two are called where their releases have the same names.
+    title : str
+        Of the page; the names of what is compared unless given.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Comparison:
     first: Report
     second: Report
     names: tuple[str, str] = ("the first report", "the second report")
+    title: str = ""
 
     def __repr__(self) -> str:
         """Show the table, and below it what it says."""
@@ -138,7 +141,11 @@ class Comparison:
 
 @known_keywords()
 def compare(
-    first: Report | str | os.PathLike[str], second: Report | str | os.PathLike[str], *, unverified: bool = False
+    first: Report | str | os.PathLike[str],
+    second: Report | str | os.PathLike[str],
+    *,
+    unverified: bool = False,
+    title: str = "",
 ) -> Comparison:
     """Put two reports side by side, and say whether one reveals more than the other.
 
@@ -148,6 +155,8 @@ def compare(
         Reports of any kind, or files that ``to_json`` wrote.
     unverified : bool
         Whether files are read that were changed since they were written.
+    title : str
+        Of the page; the names of what is compared unless given.
 
     Returns
     -------
@@ -177,7 +186,7 @@ def compare(
             reports.append(Report.from_json(source, unverified=unverified))
         else:
             raise ValueError(f"expected a report or the path of one, got a {type(source).__name__}")
-    return Comparison(reports[0], reports[1], _names(first, second))
+    return Comparison(reports[0], reports[1], _names(first, second), title)
 
 
 def _names(first: object, second: object) -> tuple[str, str]:

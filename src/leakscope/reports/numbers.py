@@ -20,6 +20,8 @@ THIN = "\u202f"  # narrow no-break space, before a percent sign
 MINUS = "\u2212"
 Number = float | Decimal
 FINEST = 8  # decimals of a percentage
+_ON_THE_GRID = 1e-3  # of the last decimal: an end that is nearer to a printed number than that is not moved outward
+_SAME = 1e-6  # if it differs from it by less than this fraction, too
 _SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
 _POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
 
@@ -137,7 +139,7 @@ def digits(
     n = places(min(ends) * 10**scale, max(ends) * 10**scale, most) if len(ends) == 2 else most
     if scale == 0 and len(ends) < 2 and value and math.isfinite(value):
         n = min(max(n, 1 - _exponent(value)), max(0, 5 - _exponent(value))) if most else 0
-    return _digits((value, low, high), lambda end, way: _write(_scaled(end, scale), n, way), bound_type)
+    return _digits((value, low, high), lambda end, way: _safe(_scaled(end, scale), n, way), bound_type)
 
 
 def fractions(
@@ -151,7 +153,7 @@ def fractions(
     Digits(value='6.9', low='6.6', high='7.4')
     """
     n = fraction_places(value or high or 0.0)
-    return _digits((value, low, high), lambda end, way: _write(_scaled(end, 2), n, way), bound_type)
+    return _digits((value, low, high), lambda end, way: _safe(_scaled(end, 2), n, way), bound_type)
 
 
 def significant(value: float, n: int = 2) -> str:
@@ -278,6 +280,16 @@ def _power(value: float, rounding: str) -> str:
 def _scaled(value: float, scale: int) -> Number:
     """Value times a power of ten without the error of a float product."""
     return Decimal(repr(float(value))).scaleb(scale) if math.isfinite(value) else value
+
+
+def _safe(value: Number, n: int, rounding: str) -> str:
+    """Round to the safe side, unless that would show a difference where there is none: 99.0000000001 is 99.0."""
+    if rounding != ROUND_HALF_EVEN and math.isfinite(value):
+        number = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+        nearest = number.quantize(Decimal(1).scaleb(-n), rounding=ROUND_HALF_EVEN)
+        if abs(nearest - number) <= min(Decimal(_SAME) * abs(number), Decimal(_ON_THE_GRID).scaleb(-n)):
+            rounding = ROUND_HALF_EVEN
+    return _write(value, n, rounding)
 
 
 def _exponent(value: float) -> int:

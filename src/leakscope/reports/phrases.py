@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.reasons import REASONS
+from leakscope.core.unit_words import UnitWord
 from leakscope.reports import Curve, Verdict
 from leakscope.reports.about import About, BoundAbout, TermFacts
 
@@ -305,13 +306,20 @@ ROWS = {"table": "cell"}  # what a row of a bound is called, where it is no sing
 
 
 def plural(unit: str) -> str:
-    """Return the word for several of a unit, by the rules of English.
+    """Return the word for several of a unit: as it was given, else by the rules of English.
 
     Examples
     --------
     >>> [plural(unit) for unit in ("record", "canary", "survey", "batch", "person")]
     ['records', 'canaries', 'surveys', 'batches', 'people']
+    >>> from leakscope.core.unit_words import UnitWord
+    >>> plural(UnitWord("Person/Personen")), plural("Person")
+    ('Personen', 'Person')
     """
+    if isinstance(unit, UnitWord) and unit.several is not None:
+        return unit.several
+    if not unit.isascii() or unit[:1].isupper():  # no English word: how it is written for several must be given
+        return unit
     if unit in PLURALS:
         return PLURALS[unit]
     if re.search(r"[^aeiou]y$", unit):

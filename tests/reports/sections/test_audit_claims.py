@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from leakscope.core.claims import Claim
-from leakscope.core.findings import Term
+from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import Gaussian
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.sections.audit import claims as verdicts
@@ -89,3 +91,46 @@ def test_a_refuted_certificate_is_a_contradiction_and_a_refuted_claim_is_not():
     assert verdicts.contradictions(results(claimed)) == []
     certified = Curve("proof", "forest", "certified", Gaussian(1.0), verdict=verdict)
     assert verdicts.contradictions(results(Report(claimed.about, (), (certified,), {}))) == [certified]
+
+
+class TestLeading:
+    """One sentence before all the others: the claim, the largest lower bound, and whether they agree."""
+
+    def said(self, verdict, findings=(), **facts):
+        report = made(verdict=verdict, facts=facts)
+        report = replace(report, findings=(*report.findings, *findings))
+        return verdicts.leading(results(report)).striptags().replace("\u00a0", " ").replace("\u202f", " ")
+
+    def test_the_bound_of_the_test_where_there_is_no_other(self):
+        assert self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999)) == (
+            "Claimed ε = 4 at δ = 10\u22125; the strongest attack shows at least 2.96 (99.9 %); nothing contradicts "
+            "the claim."
+        )
+        assert self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 0.0, 0.999)) == (
+            "Claimed ε = 4 at δ = 10\u22125; the attacks show no lower bound above 0; nothing contradicts the claim."
+        )
+
+    def test_the_largest_one_with_what_it_rests_on(self):
+        name = made().about.releases[0].name
+        rows = [
+            Finding("epsilon", 3.1, 3.1, operating_point={"delta": 1e-5}, confidence=0.95, bound_type="lower",
+                    status="measured", release=name, attack="lira"),
+            Finding("epsilon", 3.521, 3.521, operating_point={"delta": 1e-5}, confidence=0.95, bound_type="lower",
+                    status="measured", release=name, method=(Term("step_by_step"),)),
+            Finding("epsilon", 3.9, 3.9, operating_point={"delta": 1e-3}, confidence=0.95, bound_type="lower",
+                    status="measured", release=name, attack="lira"),
+        ]  # fmt: skip
+        said = self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999), rows)
+        assert "shows at least 3.52 (95 %, if each step is a Gaussian mechanism); nothing contradicts" in said
+        above = [replace(rows[0], value=4.2, low=4.2)]
+        said = self.said(Verdict(CLAIM, "not_refuted", "epsilon", 4.0, 2.9667, 0.999), above)
+        assert said.endswith("4.20 (95 %); that is more than claimed, but a claim is refuted only at 99.9 %.")
+
+    def test_refuted(self):
+        said = self.said(Verdict(CLAIM, "refuted", "epsilon", 4.0, 5.769, 0.999, "lira", SEEN))
+        assert said.endswith("the strongest attack shows at least 5.76 (99.9 %); the claim is refuted.")
+
+    def test_a_claim_of_accuracy_is_counted_instead(self):
+        found = results(made(verdict=Verdict(Claim("eta", 0.1), "not_refuted", "eta", 0.1, 0.0, 0.999)))
+        assert verdicts.leading(found) == ""
+        assert verdicts.counted(found).striptags() == "The claim is not refuted."

@@ -20,6 +20,7 @@ from leakscope.releases.specs import first_line
 
 Array = np.ndarray
 _CHANNELS = (1, 3)  # grey or colour
+_MOST_NAMED = 5  # columns with missing values that an error names
 _WIDEST = 10_000  # columns that a frame may become
 _WHITE = 255.0  # of a pixel in 8 bits
 PointType = Literal["tensor", "list", "tuple", "array", "as_they_are"]
@@ -478,8 +479,25 @@ def _finite(x: Shaped[Array, "N ..."]) -> Float[Array, "N ..."]:
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
         values = np.array(x, dtype=np.float32)
     if not np.isfinite(values).all():
-        raise ValueError("the features have missing or infinite values; networks need finite numbers")
+        holes = ~np.isfinite(values)
+        n_rows = int(holes.reshape(len(holes), -1).any(axis=1).sum())
+        by_column = holes.sum(axis=0) if values.ndim == 2 else np.zeros(0, dtype=int)
+        raise _not_finite({f"x{idx}": int(by_column[idx]) for idx in np.flatnonzero(by_column)}, n_rows, len(values))
     return values
+
+
+def _not_finite(by_column: Mapping[str, int], n_rows: int, n: int) -> ValueError:
+    """Say where values are missing, infinite or too large, in how many rows, and what can be done."""
+    where = "the features"
+    if by_column:
+        worst = sorted(by_column, key=lambda name: -by_column[name])
+        shown = ", ".join(f"{name!r} ({by_column[name]:,})" for name in worst[:_MOST_NAMED])
+        more = f" and {len(worst) - _MOST_NAMED:,} more" if len(worst) > _MOST_NAMED else ""
+        where = f"column{'' if len(worst) == 1 else 's'} {shown}{more}"
+    return ValueError(
+        f"{where}: missing or infinite values in {n_rows:,} of {n:,} rows, and networks need finite numbers; leave the "
+        "columns out (--drop, drop=), or fill them in the data, or inside of a function that trains, fit(X, y, seed)"
+    )
 
 
 def _whole_numbers(x: Integer[Array, "N ..."]) -> Int[Tensor, "N ..."]:
@@ -545,6 +563,7 @@ def _channels_first(values: Shaped[Tensor, "N ..."]) -> Shaped[Tensor, "N ..."]:
 def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
     """Standardise numeric columns, and encode the others one-hot."""
     parts, width = [], 0
+    _refuse_holes(frame)
     for name, column in frame.items():
         numeric = pd.api.types.is_numeric_dtype(column)
         n_values = 1 if numeric else column.nunique(dropna=False)
@@ -558,10 +577,18 @@ def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
     return np.concatenate(parts, axis=1)
 
 
+def _refuse_holes(frame: pd.DataFrame) -> None:
+    """Refuse missing and infinite numbers, naming all columns that have any."""
+    numeric = {str(name): column for name, column in frame.items() if pd.api.types.is_numeric_dtype(column)}
+    holes = {name: ~np.isfinite(column.to_numpy(dtype=float, na_value=np.nan)) for name, column in numeric.items()}
+    by_column = {name: int(rows.sum()) for name, rows in holes.items() if rows.any()}
+    if by_column:
+        n_rows = int(np.any([holes[name] for name in by_column], axis=0).sum())
+        raise _not_finite(by_column, n_rows, len(frame))
+
+
 def _standardised(column: pd.Series) -> Float[Array, "N 1"]:
     values = column.to_numpy(dtype=float, na_value=np.nan)
-    if not np.isfinite(values).all():
-        raise ValueError(f"column {column.name!r} has missing or infinite values; networks need finite numbers")
     size = np.abs(values).max()
     scaled = values / size if size > 0 else values  # squares of huge numbers overflow
     spread = scaled.std()

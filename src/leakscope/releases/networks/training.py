@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from leakscope.core import stopwatch
 from leakscope.core.seeds import integer, stream
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.augmentation import Augmentation, augment
@@ -264,6 +265,7 @@ class _Epoch:
     counts: Bool[Array, "K n"]
     augmentation: Augmentation | None
     ends: Sequence[int]  # of the batches
+    number: int
 
     @classmethod
     def drawn(cls, members: Sequence[Array], seeds: Sequence[int], epoch: int, recipe: Recipe) -> _Epoch:
@@ -279,7 +281,7 @@ class _Epoch:
                 augmentation.draw(k, n_points, recipe, stream(seed, "augment", epoch))
         n_steps = n_batches(len(members[0]), recipe.batch)
         ends = [recipe.batch * step for step in range(1, n_steps)]
-        return cls(order, counts, augmentation, [*ends, shape[1]])
+        return cls(order, counts, augmentation, [*ends, shape[1]], epoch)
 
     def batches(self, data: TrainingData) -> Iterator[tuple[Any, Tensor, Tensor | None]]:
         """Yield inputs (K, b, ...), labels (K, b) and, where some do not count, weights in the mean (K, b).
@@ -314,6 +316,7 @@ def _train_epoch(learner: Learner, optimiser: Optimiser, data: TrainingData, epo
         optimiser.step(torch.autograd.grad(mean.sum(), learner.parameters, materialize_grads=True))
         last = step == len(epoch.ends) - 1
         total += mean.detach() * ((n_points - step * size) if last else size)
+        stopwatch.made(epoch.number * len(epoch.ends) + step + 1, data.recipe.epochs * len(epoch.ends))
     return (total / n_points).cpu().numpy().astype(float)
 
 

@@ -103,7 +103,7 @@ def _content(comparison: Comparison, prefix: str) -> dict[str, Any]:
     rows = all_rows(comparison)
     names = [name for name in heads if name != "release" or any(row.release for row in rows)]
     return {
-        "title": f"Comparison of {judged.first.name} and {judged.second.name}",
+        "title": comparison.title or f"Comparison of {judged.first.name} and {judged.second.name}",
         "headline": judged.sentence,
         "notes": judged.notes,
         "drawn": figure(comparison, f"{prefix}{digest[:6]}"),

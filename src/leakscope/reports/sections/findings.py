@@ -47,6 +47,7 @@ NAMES = {
     "largest_mu": "Largest μ that keeps the limit",
     "information": "Information about membership, nats",
     "posterior": "Posterior of membership",
+    "mean_posterior": "Mean posterior of a member",
     "leakage_score": "Leakage score",
     "noise_rms": "Noise in a coordinate, root mean square",
     "total_error": "Error in a coordinate, root mean square",

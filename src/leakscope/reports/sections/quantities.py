@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakscope.core.findings import Finding
 from leakscope.reports.numbers import Digits, digits, down, fractions, near, settled, up
 
-FRACTIONS = ("tpr", "tpr_these_models", "ppv", "posterior")  # quantities that are printed in percent
+FRACTIONS = ("tpr", "tpr_these_models", "ppv", "posterior", "mean_posterior")  # quantities that are printed in percent
 SCALES = {  # power of ten by which a quantity is shown, and its largest number of decimals
     "accuracy": (2, 1),
     "baseline_accuracy": (2, 1),
@@ -26,10 +26,16 @@ SCALES = {  # power of ten by which a quantity is shown, and its largest number 
 }
 
 
+GAINS = ("eta", "advantage")  # differences of probabilities
+NO_DIFFERENCE = 1e-6  # smaller ones are rounding errors, or nothing that anybody could see
+
+
 def shown(finding: Finding) -> Digits:
     """Write a finding's numbers in the unit of its quantity: cases of 100, percent, or none."""
     value = settled(finding.value or 0.0)
     low, high = (None if end is None else settled(end) for end in (finding.low, finding.high))
+    if finding.quantity in GAINS and 0 < value < NO_DIFFERENCE:  # no attacker does so much better than guessing
+        value = NO_DIFFERENCE if finding.bound_type == "upper" else 0.0
     if low == high == value:  # exact: no interval
         low = high = None
     if finding.quantity in FRACTIONS:

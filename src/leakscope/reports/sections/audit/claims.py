@@ -33,6 +33,13 @@ POINT = (
     "At {fpr} false alarms the claim allows any attacker {ceiling} of the members; "
     "{attack} finds {found} ({level}: {interval})."
 )
+LEADING = "Claimed{claimed}; {shown}; {verdict}."
+SHOWN = "the strongest attack shows at least {least} ({level}{condition})"
+SHOWS_NOTHING = "the attacks show no lower bound above 0"
+CONDITIONS = {  # without which a lower bound does not hold
+    "step_by_step": ", if each step is a Gaussian mechanism",
+    "independent_canaries": ", if the canaries are independent of each other",
+}
 ALLOWED = "These attacks show that any true {letter} is at least {least}{level}, which {allowed} allows."
 NEVER = "An audit can refute such a claim; it can never prove it."
 RULED_OUT = "What was seen rules out every noise with an ε below {least}{level}; the accountant says {allowed}."
@@ -67,12 +74,64 @@ def lines(results: Sequence[Result]) -> list[Line]:
     return [_line(result, verdict) for result in results for verdict in result.verdicts]
 
 
+def leading(results: Sequence[Result]) -> Markup:
+    """Say what is claimed, the largest lower bound that was measured, and whether they agree; of one release.
+
+    An audit has many lower bounds, of several attacks and at several levels. This is the one to read first.
+    """
+    verdicts = [verdict for result in results for verdict in result.verdicts if verdict.claim.adjacency is not None]
+    tested = [verdict for verdict in verdicts if verdict.word in ("refuted", "not_refuted")]
+    if len(results) != 1 or not tested:
+        return Markup("")
+    verdict = next((verdict for verdict in tested if verdict.word == "refuted"), tested[0])
+    claimed = verdict.claim
+    least, level_, condition = _strongest(results[0], verdict)
+    allowed = verdict.allowed if verdict.quantity == "curve" and verdict.allowed else claimed.value
+    told = SHOWS_NOTHING
+    if least > 0:
+        told = SHOWN.format(least=down(least, 2), level=percent(level_), condition=condition)
+    if verdict.word == "refuted":
+        ending = say("<b>the claim is refuted</b>")
+    elif any(each.word == "refuted" for each in results[0].verdicts):
+        ending = say("<b>another claim is refuted</b>")
+    elif least > allowed:
+        ending = say(
+            "that is more than claimed, but a claim is refuted only at {level}", level=percent(verdict.confidence or 0)
+        )
+    else:
+        ending = say("nothing contradicts the claim")
+    letter = GREEK[claimed.quantity]
+    value = say(" {letter}\u00a0=\u00a0{value}", letter=letter, value=parameter(claimed.value))
+    if claimed.delta:
+        value += say(" at δ\u00a0=\u00a0{delta}", delta=parameter(claimed.delta))
+    if verdict.quantity == "curve":
+        value += say(" by the accountant")
+    return say(LEADING, claimed=value, shown=told, verdict=ending)
+
+
+def _strongest(result: Result, verdict: Verdict) -> tuple[float, float, str]:
+    """Return the largest lower bound of the claimed quantity, its level, and what it rests on besides."""
+    bounds = [(verdict.measured or 0.0, verdict.confidence or 0.0, "")]
+    # elsewhere one record is replaced by another in the game, and one is added or removed in the claim
+    comparable = verdict.claim.adjacency == "replace_one" or result.facts.game in ("canaries", "scores")
+    for finding in result.findings:
+        is_lower = finding.quantity == verdict.claim.quantity and finding.bound_type == "lower"
+        same_delta = finding.operating_point.get("delta", 0.0) == verdict.claim.delta
+        if comparable and is_lower and same_delta and finding.value is not None:
+            ids = [term.id for term in finding.method]
+            condition = "".join(text for id, text in CONDITIONS.items() if id in ids)
+            bounds.append((finding.value, finding.confidence or 0.0, condition))
+    if verdict.word == "refuted" and bounds[0][0] > 0:  # the bound that the test rests on
+        return bounds[0]
+    return max(bounds)
+
+
 def counted(results: Sequence[Result]) -> Markup:
     """Say in a sentence how many claims are refuted; nothing without claims."""
     verdicts = [verdict.word for result in results for verdict in result.verdicts]
     n, n_refuted = len(verdicts), verdicts.count("refuted")
     n_tested = n_refuted + verdicts.count("not_refuted")
-    if not n_tested:
+    if not n_tested or leading(results):
         return Markup("")
     if n == 1:
         return say("<b>The claim is refuted.</b>") if n_refuted else say("The claim is not refuted.")

@@ -69,7 +69,7 @@ def document(report: Report) -> Document:
         about,
         words.question(as_planned),
         words.facts(releases),
-        words.lede(releases),
+        joined([claims.leading(releases), words.lede(releases)]),
         head,
         table,
         [part for part in parts if part is not None],
@@ -142,12 +142,12 @@ def _summary(results: Sequence[Result]) -> Section:
     """Show the accuracy of the best attack on each release."""
     releases = [_release(result, f"s{i}") for i, result in enumerate(results)]
     content = {
-        "lede": joined([words.lede(results), claims.counted(results)]),
+        "lede": joined([claims.leading(results), words.lede(results), claims.counted(results)]),
         "releases": releases,
         "note": notes.summary(results),
         "others": _other_attacks(results),
     }
-    text: list[Block] = [[words.lede(results)]]
+    text: list[Block] = [[joined([claims.leading(results), words.lede(results)])]]
     for result in results:
         text += _text_of(result, alone=len(results) == 1)
     return Section("summary", content, text)

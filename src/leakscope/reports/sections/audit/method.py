@@ -26,6 +26,17 @@ KNOWLEDGE = {
     "and their gradients.",
 }
 
+STEPS_BY = {  # which numbers of DP-SGD were told, and which were seen
+    "leakscope": "Set by leakscope, which trained the network: noise, clipping norm, sample rate and number of steps.",
+    "own_sum": "Set by leakscope: sample rate and number of steps. Declared by you: noise and clipping norm. Measured "
+    "against that: the noise of each parameter tensor, and what one record adds to a step.",
+    "own_loop": "Declared by you: noise, clipping norm and sample rate. Counted: the steps. Measured against what is "
+    "declared: the noise of each parameter tensor, what one record adds to a step, and, with Dirac canaries, the "
+    "batches.",
+    "elsewhere": "Declared by you: noise, clipping norm and sample rate. Counted: the steps. Measured against what is "
+    "declared, at the canaries alone: the noise and the batches.",
+}
+
 
 def game(result: Result) -> str:
     """Say what was played, in a few sentences."""
@@ -61,6 +72,8 @@ def release(result: Result) -> str:
     """Say what was released, fitted on what."""
     facts, data = result.facts, result.facts.data
     parts = [sentence(facts.description)] if facts.description else []
+    if facts.steps_by is not None:
+        parts.append(STEPS_BY[facts.steps_by])
     if data.name or data.digest:
         size = _size(result)
         parts.append(f"Data: {', '.join(part for part in (data.name, size) if part)}")

@@ -14,7 +14,7 @@ from leakscope.reports.sections.bound.ranking import MOST
 from leakscope.reports.sections.bound.result import BoundResult, curve_name
 from leakscope.reports.sections.curves import REGIONS, formula
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.quantities import shown
+from leakscope.reports.sections.quantities import NO_DIFFERENCE, shown
 from leakscope.reports.sections.words import baseline, capital, cited, joined, lettered, listed, say, sentence, several
 
 WHO = {"upper": "an attacker", "lower": "some attacker", "point": "the best attacker"}
@@ -175,6 +175,8 @@ def _empty(result: BoundResult, head: Finding) -> Markup:
         return say("A bound this low shows nothing.")
     if head.bound_type != "lower" and value <= result.prior_accuracy:
         return say("Nobody does better than guessing.")
+    if head.bound_type != "lower" and value < result.prior_accuracy + NO_DIFFERENCE:
+        return say("Nobody does better than guessing by more than one case in a million.")
     return Markup("")
 
 
