@@ -26,6 +26,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable, Scores
 from leakscope.plans.limits import Limit
 from leakscope.plans.policies import PolicyPlan, StructurePlan
+from leakscope.releases.kept_records import WORST_FIRST
 from leakscope.releases.structure import Structure
 from leakscope.reports import Report
 from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts, about_as, term_facts
@@ -34,6 +35,7 @@ Outcome = Literal["kept", "not_kept", "open"]
 Verdict = Literal["release", "ask", "do_not_release"]
 NO_SUCH_RATE = {"one_threshold", "strictest_threshold"}
 SOURCE = "sacroml2026"  # the checks of a fitted model
+MOST_NAMED = 5  # attributes
 PRIOR = 0.5  # at which a policy limits accuracy, whatever the prior of the report
 
 
@@ -200,7 +202,11 @@ def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
         spec = FindingSpec(quantity, "point", source=SOURCE, per_record=True, scope=Scope("every"))
         number = Interval(float(value), float(value), float(value), 1.0, method=(Term("exact"),))
         finding = observed.finding(spec, number)
-        yield replace(finding, low=None, high=None, confidence=None, status="certified")
+        is_search = quantity == "stores_records" and value == 0  # that nothing was found proves nothing
+        if is_search:
+            finding = replace(finding, method=(Term("searched"),), assumptions=(Term("records_out_of_reach"),))
+        status = "measured" if is_search else "certified"
+        yield replace(finding, low=None, high=None, confidence=None, status=status)
 
 
 def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> DecisionFacts:
@@ -377,19 +383,52 @@ def _structure_checks(limits: StructurePlan, structure: Structure | None) -> Ite
             yield _open(name, Term("structure_not_readable"), limit)
         else:
             yield CheckFacts(check=name, outcome="kept" if value >= limit else "not_kept", limit=limit, value=value)
-    most = {"one_label_groups": limits.class_disclosure, "stores_records": limits.stored_records}
-    for name, is_limited in most.items():
-        if not is_limited:
-            continue
-        value = counts.get(name)
-        if name == "one_label_groups" and structure is not None and structure.has_leaves is False:
-            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_leaves")))
-        elif name == "one_label_groups" and structure is not None and structure.has_classes is False:
-            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_classes")))
-        elif value is None:
-            yield _open(name, Term("structure_not_readable"), 0)
-        else:
-            yield CheckFacts(check=name, outcome="not_kept" if value > 0 else "kept", limit=0, value=value)
+    if limits.class_disclosure:
+        yield _one_label_check(structure)
+    if limits.stored_records:
+        yield _records_check(structure)
+
+
+def _one_label_check(structure: Structure | None) -> CheckFacts:
+    """Check that no group of records in the same leaves has a single label."""
+    name = "one_label_groups"
+    if structure is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    if structure.has_leaves is False:
+        return CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_leaves")))
+    if structure.has_classes is False:
+        return CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_classes")))
+    value = structure.one_label_groups
+    if value is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    return CheckFacts(check=name, outcome="not_kept" if value > 0 else "kept", limit=0, value=value)
+
+
+def _records_check(structure: Structure | None) -> CheckFacts:
+    """Check that the fitted model holds no records: by its class, and by what was found in it."""
+    name = "stores_records"
+    if structure is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    kept, class_name = structure.kept, structure.class_name or "a network"
+    if structure.stores_records:
+        reason = Term("class_keeps_records", name=class_name)
+        if kept.held:
+            worst = min(kept.held, key=lambda held: WORST_FIRST.index(held.kind))
+            values = {"n": worst.n, "where": worst.where or class_name, "places": len(kept.held)}
+            if worst.kind in ("values", "column"):
+                values["column"] = worst.column
+            reason = Term(f"holds_{worst.kind}", **values)
+        return CheckFacts(check=name, outcome="not_kept", limit=0, value=1, reason=_facts(reason))
+    if kept.unexplained:
+        names = ", ".join(kept.unexplained[:MOST_NAMED])
+        reason = Term("unexplained_attributes", name=class_name, n=len(kept.unexplained), names=names)
+        return _open(name, reason, 0)
+    if structure.stores_records is None:
+        return _open(name, Term("structure_not_readable" if kept.complete else "not_all_read"), 0)
+    reason = Term("no_records_found", name=class_name)
+    if kept.extra:
+        reason = Term("no_records_in_extra", name=class_name, names=", ".join(kept.extra[:MOST_NAMED]))
+    return CheckFacts(check=name, outcome="kept", limit=0, value=0, reason=_facts(reason))
 
 
 def _counts(structure: Structure) -> dict[str, int | None]:

@@ -45,7 +45,14 @@ def _coarse(games: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 def _without_counts(check: Mapping[str, Any]) -> Mapping[str, Any]:
     """Leave out counts of the fitted model, the smallest of which may be of a single record."""
-    return {**check, "value": None} if check["check"] in COUNTS else check
+    if check["check"] not in COUNTS:
+        return check
+    reason = check.get("reason")
+    if reason is not None and reason["id"].startswith("holds_"):  # with counts, and names of columns and attributes
+        reason = {"id": "holds_records", "values": {}}
+    elif reason is not None and reason["id"] in ("unexplained_attributes", "no_records_in_extra"):
+        reason = {**reason, "values": {**reason["values"], "names": "(not published)"}}
+    return {**check, "value": None, "reason": reason}
 
 
 # Where a report is about single records outside of its table, by path; ``*`` is every item of a list.

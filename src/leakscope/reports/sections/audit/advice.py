@@ -50,6 +50,9 @@ NEEDED = {  # what would decide a limit, by the reason why it is open
     "too_few_models": "More models would give every attack an interval.",
     "attack_was_not_run": "Run the attacks that the policy asks for.",
     "structure_not_readable": "The structure of the fitted model cannot be read: somebody who knows it must check it.",
+    "not_all_read": "The model holds too much to search all of it: somebody who knows it must check it.",
+    "unexplained_attributes": "Ask what the attributes are that the class of the model does not have, or have them "
+    "removed.",
 }
 MORE_GAMES = "Train more models, or attack more {units}: these are too few for a verdict."
 MORE_MODELS = "Train at least {needed} models to test single {units}: {models} cannot single one out."

@@ -190,7 +190,7 @@ def _measured(check: CheckFacts, result: Result) -> Markup:
     if check.value is None:
         return Markup("—")
     if check.check == "stores_records":
-        return Markup("yes" if check.value else "none")
+        return Markup("held" if check.value else "none found")
     if check.check in (*AT_LEAST, *NONE_ALLOWED):
         return Markup.escape(f"{round(check.value):,}".replace("-", "\u2212"))
     attack = result.attack_title(check.attack) if check.attack else ""
