@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 
 TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
+RESULTS = (  # files that hold printed results, or data in the format of another program
+    ".doc", ".docx", ".dta", ".htm", ".html", ".log", ".md", ".odt", ".ods", ".pdf", ".png", ".rda", ".rdata", ".rds",
+    ".rtf", ".sas7bdat", ".sav", ".spv", ".svg", ".tex", ".tsv", ".xls", ".xlsx",
+)  # fmt: skip
+FOR_RESULTS = "leakscope bound table, bound regression or calibrate, with --data FILE"
+MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
@@ -324,7 +330,21 @@ def _plan_or_model(file: Path | None, options: Mapping[str, Any]) -> tuple[Path 
         raise ValueError(f"{file} has the weights of a network: write --model module:function --weights {file}")
     if {"members", "others"} & options.keys():
         raise ValueError(f"{file}: a trained model ends in {endings}; rename the file by what wrote it")
+    if file.suffix.lower() in RESULTS or not _is_toml(file):
+        raise ValueError(
+            f"{file} is neither a plan nor a model, and leakscope does not check printed results: give the data that "
+            f"they were made from, as .csv or .parquet: {FOR_RESULTS}"
+        )
     return file, None
+
+
+def _is_toml(file: Path) -> bool:
+    """Tell whether a file is written in TOML."""
+    try:
+        import_module("leakscope.core.untrusted").toml_table(file)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def _data_in_place_of_a_plan(file: Path) -> str:
@@ -338,10 +358,27 @@ def _data_in_place_of_a_plan(file: Path) -> str:
         return f"{file} holds the probabilities of a trained model: write --probabilities {file}"
     if file.suffix == ".npz" and "member" in names:
         return f"{file} holds signals: write --signals {file}"
+    if file.suffix != ".npz" and _may_be_a_result(file):
+        return (
+            f"{file} is neither a plan nor a model. If it is a result, such as a table of counts or means, give the "
+            f"data that it was made from: {FOR_RESULTS}. If it has a row for each record: --data {file} --label COLUMN"
+        )
     return (
         f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
         f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
     )
+
+
+def _may_be_a_result(file: Path) -> bool:
+    """Tell whether a table may be printed: few rows, each with a name of its own, and all else numbers."""
+    try:
+        frame, _ = import_module("leakscope.data.files").read_table(file)
+    except (ValueError, OSError):
+        return False
+    if not 1 < len(frame) <= MOST_ROWS_OF_RESULT or frame.shape[1] < 2:
+        return False
+    names, rest = frame.iloc[:, 0], frame.iloc[:, 1:]
+    return bool(names.dtype.kind not in "biuf" and names.is_unique and all(t.kind in "biuf" for t in rest.dtypes))
 
 
 def _names_in(file: Path) -> set[str]:
