@@ -2,7 +2,7 @@
 
 A limit L is on the strongest attack, max_a q_a. It is kept if the upper end of every attack is at most L, and not kept
 if the lower end of one attack is above L; otherwise it is open. An attack that was run, and of which no interval is
-known, leaves it open.
+known, leaves it open. So does an attack that is wrong more often than a guess, beyond chance.
 
 All limits must be kept for a release, and by all attacks: an intersection-union test (Berger 1982), in which each
 interval needs the level of its model alone. One limit that is not kept is enough to refuse, so those intervals also
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope import metrics
-from leakscope.attacks import find
+from leakscope.attacks import ATTACKS, find
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
@@ -30,6 +30,7 @@ from leakscope.releases.kept_records import WORST_FIRST
 from leakscope.releases.structure import Structure
 from leakscope.reports import Report
 from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts, about_as, term_facts
+from leakscope.reports.below_chance import GIVEN, LARGEST_GIVEN
 
 Outcome = Literal["kept", "not_kept", "open"]
 Verdict = Literal["release", "ask", "do_not_release"]
@@ -209,7 +210,9 @@ def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
         yield replace(finding, low=None, high=None, confidence=None, status=status)
 
 
-def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> DecisionFacts:
+def decision(
+    policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends], below: Term | None = None
+) -> DecisionFacts:
     """Compare a model with a policy.
 
     Parameters
@@ -218,13 +221,15 @@ def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]
     observed : ObservedRelease
     ends : sequence of mapping
         Of `ends_of`, one for each attack that was run.
+    below : Term, optional
+        Why attacks that are wrong more often than a guess leave no verdict.
 
     Returns
     -------
     DecisionFacts
     """
     run = {_base_name(next(iter(of_attack.values())).attack) for of_attack in ends}
-    checks = [_required(name, run) for name in policy.attacks]
+    checks = [_required(name, run, observed.other_recipe) for name in policy.attacks]
     # the intervals of one model are over its records
     is_one_model = observed.game.n_targets == 1
     includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
@@ -238,6 +243,9 @@ def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]
         # what an attack reaches may come from the data, and says nothing about the model
         in_doubt = {"outcome": "open", "reason": _facts(doubt)}
         by_limit = [[of_limit[0].model_copy(update=in_doubt)] for of_limit in by_limit]
+    below = below or _all_below(policy, observed, ends)
+    if below is not None:
+        by_limit = [_unless_kept(of_limit, below) for of_limit in by_limit]
     checks += [check for of_limit in by_limit for check in of_limit]
     verdict = _verdict(checks)
     if policy.structure is not None:
@@ -357,8 +365,32 @@ def _shown(end: AttackEnds) -> dict[str, Any]:
     return {"attack": end.attack, "value": end.value, "low": end.low, "high": end.high}
 
 
-def _required(name: str, run: set[str]) -> CheckFacts:
-    """Check that an attack was run."""
+def _all_below(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> Term | None:
+    """Return why an AUC whose upper end is below 1/2 for all attacks leaves no verdict."""
+    areas = [of_attack[limit] for limit in policy.parsed_limits if limit.quantity == "auc" for of_attack in ends]
+    if not areas or observed.game.kind not in GIVEN:
+        return None
+    if any(end.high is None or end.high >= 0.5 or (end.value or 0.0) >= LARGEST_GIVEN for end in areas):
+        return None
+    worst = min(areas, key=lambda end: end.value or 0.0)
+    if len(areas) > 1:
+        return Term("exchanged", n=len(areas))
+    return Term("exchanged_or_sign", attack=worst.attack)
+
+
+def _unless_kept(checks: Sequence[CheckFacts], below: Term) -> list[CheckFacts]:
+    """Leave a limit open that is kept only because attacks are wrong more often than a guess."""
+    return [
+        check if check.outcome == "not_kept" else check.model_copy(update={"outcome": "open", "reason": _facts(below)})
+        for check in checks
+    ]
+
+
+def _required(name: str, run: set[str], other_recipe: Term | None) -> CheckFacts:
+    """Check that an attack was run, with references of the model's recipe if it needs them."""
+    attack = ATTACKS.get(name)
+    if name in run and other_recipe is not None and attack is not None and attack.needs_references:
+        return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(other_recipe))
     if name in run:
         return CheckFacts(check="attack", attack=name, outcome="kept")
     return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(Term("attack_was_not_run")))

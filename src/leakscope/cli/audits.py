@@ -42,7 +42,7 @@ from leakscope.cli.output import (
     width,
     write,
 )
-from leakscope.core.checks import printable
+from leakscope.core.checks import one_line, printable
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakscope.plans.plan import read, settings
 from leakscope.plans.policies import ready_text
@@ -243,6 +243,8 @@ def _report(
             from_store=_from_store(options),
             command=command_line(),
         )
+    if not report.about.command:
+        report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
     return report, table
 
 
@@ -588,7 +590,25 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
     # the report holds no path of this machine; --predict is an import path
     name = options["predict"] if flag == "predict" else Path(options[flag]).name
-    return auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
+    report = auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
+    notes = (*_trusted(options), *report.about.notes)
+    return replace(report, about=report.about.model_copy(update={"notes": notes}))
+
+
+def _trusted(options: Mapping[str, Any]) -> Iterator[str]:
+    """Say what was done on the user's word alone, for those who read the report later."""
+    file = options.get("model_file")
+    if file is None:
+        return
+    name = printable(Path(file).name)
+    if options.get("unpickle_trusted") and Path(file).suffix in import_module("leakscope.releases.model_files").PICKLES:
+        yield (
+            f"{name} was read as a pickle, which runs the code in it, on the statement that its author is trusted "
+            "(--unpickle-trusted)"
+        )
+    if options.get("trust"):
+        types = ", ".join(one_line(kind, 100) for kind in options["trust"])
+        yield f"{name} was read on the statement that these types are trusted (--trust): {types}"
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:

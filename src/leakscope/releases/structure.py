@@ -272,6 +272,44 @@ def _is(model: Any, names: Collection[str]) -> bool:
     return any(base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(model).__mro__)
 
 
+def answering_estimator(model: Any) -> tuple[Any, bool]:
+    """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
+
+    Parameters
+    ----------
+    model : object
+
+    Returns
+    -------
+    estimator
+        The last step of a pipeline, what a search or a threshold is about; the model itself if it answers.
+    bool
+        Whether that is part of a search, which chose its parameters.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.releases.structure import answering_estimator
+    >>> answering_estimator(make_pipeline(StandardScaler(), DecisionTreeClassifier()))
+    (DecisionTreeClassifier(), False)
+    """
+    model, is_searched = _owner(model), False
+    while True:
+        inner = None
+        if _is(model, ["Pipeline"]):
+            inner = model.steps[-1][1]
+        for class_name, name in INNER.items():
+            if _is(model, [class_name]):
+                template = getattr(model, "estimator", getattr(model, "regressor", None))  # where it is not fitted
+                inner = getattr(model, name, template)
+                is_searched = True
+        if inner is None or isinstance(inner, str):
+            return model, is_searched
+        model = inner
+
+
 def _answering(model: Any, x: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the estimators that answer inside of pipelines, searches and ensembles, with what they are asked about.
 
