@@ -78,6 +78,10 @@ FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, n
     "an audit of a model file": FLAGS_OF_FITS | {"layers"},
     "an audit without a trained model": {"classes", "members", "others", "accept_shift"} | OF_FILES,
 }
+INSTEAD = {  # of what is given for a trained model
+    "data": ": give its training data by --members, and other data by --others",
+    "dataset": ": give its training data by --members, and other data by --others",
+}
 FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
     "an audit with --signals": {"label", "drop", "separator", "decimal"},
     "an audit with --scores": {"label", "drop"},
@@ -216,7 +220,19 @@ def _audited(
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
+    _say_what_is_set_aside(report)
     _leave(report, audit_plan.fail_above)
+
+
+def _say_what_is_set_aside(report: Report) -> None:
+    """Say why fewer records are attacked than were given."""
+    for release in getattr(report.about, "releases", ()):
+        n_aside = getattr(release, "population", 0)
+        if n_aside:
+            units = import_module("leakscope.reports.phrases").plural(report.about.unit)
+            n_all = n_aside + release.target_points
+            say(f"{n_aside:,} of {n_all:,} {units} were set aside as a population, for RMIA, and are not attacked")
+            return
 
 
 def _report(
@@ -457,7 +473,8 @@ def _refuse_idle(names: set[str]) -> None:
     flags = ("signals", "scores", "probabilities", "predict", "weights", "model_file")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
-        raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
+        instead = INSTEAD.get(name, "") if {"members", "others"} - FLAGS_WITHOUT_EFFECT[kind] else ""
+        raise ValueError(f"{kind} takes no --{name.replace('_', '-')}{instead}")
     if "data" not in names:
         for name in sorted(names & FLAGS_OF_RECORDS.get(kind, set())):
             raise ValueError(f"{kind} takes no --{name} without --data FILE, the records that they are of")

@@ -115,10 +115,6 @@ PHRASES = {  # of the terms of findings
     ),
     # what numbers rest on: audits
     "searched": "by its class, and by a comparison of all that is in it with the training data",
-    "records_out_of_reach": (
-        "out of reach: records that are encrypted, rounded, or changed otherwise than by the model's own steps; what "
-        "weights memorise; the nodes of trees"
-    ),
     "random_members": "who was in was drawn at random from one source",
     "not_by_the_shift": f"the attack succeeds because of the model, although {REASONS['shift']}",
     "scores_of_one_model": "the scores of a model use no other attacked model",

@@ -66,6 +66,30 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
 }
 
 
+def is_for_owner(report: Report) -> bool:
+    """Tell whether an audit holds what only the owner of the data may see: it was not made for publication.
+
+    Parameters
+    ----------
+    report : Report
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from leakscope.reports.publication import is_for_owner
+    >>> is_for_owner(ls.bound("dp", epsilon=1.0))
+    False
+    """
+    if report.about.kind not in ("audit", "attribute"):
+        return False
+    has_numbers = any(finding.per_record and finding.value is not None for finding in report.findings)
+    return bool(report.record_table) or has_numbers
+
+
 def without_records(report: Report) -> Report:
     """Return a report that tells of no single record.
 
