@@ -9,6 +9,7 @@ import pytest
 from tests.cli.calling import caller, refused
 
 ENDINGS = ".skops, .onnx, .joblib, .pkl, .pickle"
+PRINTED = (".txt", ".xlsx", ".html", ".tex", ".docx", ".pdf", ".sav", ".dta", ".rds", ".DOCX", ".out", ".log")
 
 
 @pytest.fixture
@@ -25,6 +26,11 @@ def leakscope(tmp_path, monkeypatch, capfd):
     np.savez("people.npz", x=np.ones((2, 3)), y=np.ones(2))
     for name in ("model.bin", "weights.pt", "empty.csv", "broken.npz"):
         (tmp_path / name).write_bytes(b"")
+    counts = pd.crosstab(pd.Series(["a", "a", "b"], name="ward"), pd.Series(["x", "y", "x"], name="illness"))
+    counts.to_csv("counts.csv")
+    pd.DataFrame({"ward": ["a", "b"], "mean": [1.5, 2.25], "max": [3, 9]}).to_csv("means.csv", index=False)
+    for ending in PRINTED:
+        (tmp_path / f"result{ending}").write_text("        OLS Regression Results\nx 0.5 0.1\n", encoding="utf-8")
     (tmp_path / "images").mkdir()
     return caller(monkeypatch, capfd)
 
@@ -58,6 +64,9 @@ def leakscope(tmp_path, monkeypatch, capfd):
             "sklearn.tree:DecisionTreeClassifier is an import path: write --model sklearn.tree:DecisionTreeClassifier",
         ),
         ("gone.toml", "gone.toml: no such plan file"),
+        ("counts.csv", "counts.csv is neither a plan nor a model. If it is a result, such as a table of counts"),
+        ("means.csv", "means.csv is neither a plan nor a model. If it is a result, such as a table of counts"),
+        *((f"result{ending}", f"result{ending} is neither a plan nor a model, and leakscope") for ending in PRINTED),
     ],
 )
 def test_what_was_meant(leakscope, typed, line):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.releases.model_files import read_model
+from leakscope.releases.model_files import KNOWN_TYPES, _runs_code, read_model
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.arange(20) % 2
@@ -109,7 +109,8 @@ class FakeSkops:
         (["sklearn.utils._bunch.Bunch"], (), ""),  # of a vote
         (["mine.Model"], (), "--trust mine.Model"),
         (["mine.Model"], ("mine.Model",), ""),
-        (["posix.system", "mine.Model"], ("mine.Model",), "--trust posix.system"),
+        (["other.function", "mine.Model"], ("mine.Model",), "--trust other.function"),
+        (["datetime.date", "mine.Model"], ("datetime.date", "mine.Model"), ""),  # a class of Python's library
         (["b.B", "a.A"], (), "--trust a.A --trust b.B"),
     ],
 )
@@ -126,6 +127,38 @@ def test_types_in_a_file_of_skops(tmp_path, monkeypatch, types, trust, missing):
     else:
         assert read_model(path, trusted_types=trust) is MODEL
         assert fake.trusted == types
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("posix.system", "os.system", "nt.system", "subprocess.Popen", "_posixsubprocess.fork_exec", "builtins.eval"),
+        *("builtins.exec", "builtins.compile", "builtins.open", "builtins.__import__", "builtins.getattr"),
+        *("sys.settrace", "shutil.rmtree", "importlib.import_module", "pickle.loads", "_pickle.loads", "io.open"),
+        *("ctypes.CDLL", "socket.socket", "runpy.run_path", "code.interact", "pty.spawn", "webbrowser.open"),
+        *("http.client.HTTPConnection", "urllib.request.urlopen", "asyncio.subprocess.create_subprocess_shell"),
+        *("multiprocessing.context.Process", "operator.methodcaller", "joblib.numpy_pickle.load", "pathlib.Path"),
+        "copy.deepcopy",  # any function of Python's library
+        "leakscope.releases.model_files.os",  # a module by the name of another one
+        "leakscope.releases.model_files.import_module",  # defined in importlib
+        "tkinter.Tk",  # of Python's library, and not loaded
+    ],
+)
+def test_what_runs_code_is_refused_whatever_is_trusted(tmp_path, monkeypatch, name):
+    path, fake = tmp_path / "model.skops", FakeSkops([name, "mine.Model"])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: fake)
+    for trust in ((), (name, "mine.Model")):
+        with pytest.raises(ValueError, match="can run commands on this machine") as caught:
+            read_model(path, trusted_types=trust)
+        assert name in str(caught.value)
+        assert "--trust " + name not in str(caught.value)  # nothing to copy
+        assert fake.trusted is None
+
+
+def test_the_types_that_are_known_are_never_refused():
+    assert not [name for name in KNOWN_TYPES if _runs_code(name)]
 
 
 def test_a_file_of_skops_that_is_none(tmp_path, monkeypatch):

@@ -33,7 +33,8 @@ from leakscope.auditing.run import claims_of, play, setting
 from leakscope.auditing.setup import note_of_queries, population_share, queried, wanted
 from leakscope.core import games
 from leakscope.core.block_signals import BlockSignals
-from leakscope.core.checks import known_keywords
+from leakscope.core.checks import known_keywords, one_line
+from leakscope.core.findings import Term
 from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.columns import date_notes, identifier_notes, repeated_names, without_names
@@ -56,13 +57,15 @@ from leakscope.releases.factory import (
 from leakscope.releases.model_files import SUFFIXES as MODEL_FILES
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_dataset, is_network, only_from, own
-from leakscope.releases.structure import structure_of
+from leakscope.releases.structure import answering_estimator, structure_of
 from leakscope.reports import Report
 from leakscope.runtime.fits import Filled, n_chunks_of
 from leakscope.runtime.observe import Execution, Tally, fill, observe, store_notes, write_signals
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
+NO_RECIPE = frozenset({"random_state", "n_jobs", "verbose", "warm_start", "copy_X", "device", "nthread"})
+MOST_PARAMETERS = 4  # that are named where a recipe differs
 
 
 @known_keywords()
@@ -668,6 +671,8 @@ def audit_model(
             f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
             "compare with them are weaker than with references of its size"
         )
+    other_recipe, note_of_recipe = _compared_recipe(model, references)
+    notes += note_of_recipe
     structure = None
     if plan.policy is not None and plan.policy.structure is not None:
         structure = structure_of(model, inside)
@@ -680,6 +685,7 @@ def audit_model(
         sources=_sources(plan, points, game, n_jobs),
         n_shared=shared,
         structure=structure,
+        other_recipe=other_recipe,
         slices=slices,
     )
     report = assemble(plan, attack_rows, [observed], notes)
@@ -1040,6 +1046,38 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
         sentences.append(f"references: {recipe.description}")
     facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
     return facts | ({"files": files} if files else {})
+
+
+def _compared_recipe(model: Any, references: Any) -> tuple[Term | None, list[str]]:
+    """Compare a trained model with the recipe of its references: why they differ in class, and a note of what differs.
+
+    Nothing is said where the model, or the recipe, is no estimator.
+    """
+    if isinstance(references, Described):
+        references = getattr(references, "estimator", None)
+    if not all(callable(getattr(answering_estimator(part)[0], "get_params", None)) for part in (model, references)):
+        return None, []
+    (audited, is_searched), (recipe, searches) = answering_estimator(model), answering_estimator(references)
+    names = type(audited).__name__, type(recipe).__name__
+    if not isinstance(audited, type(recipe)) and not isinstance(recipe, type(audited)):
+        note = (
+            f"The references are of another class than the audited model: {names[1]}, not {names[0]}. Attacks that "
+            "compare with them are weaker than with references of its recipe"
+        )
+        return Term("references_of_another_class", model=names[0], references=names[1]), [note]
+    given, wanted = recipe.get_params(deep=False), audited.get_params(deep=False)
+    differing = [
+        f"{name}={one_line(repr(given[name]), 40)}, not {one_line(repr(wanted[name]), 40)}"
+        for name in wanted
+        if name in given and name not in NO_RECIPE and repr(given[name]) != repr(wanted[name])
+    ]
+    if is_searched or searches or not differing:
+        return None, []
+    named = "; ".join(differing[:MOST_PARAMETERS])
+    return None, [
+        f"The references have other parameters than the audited model: {named}. Attacks that compare with them are "
+        "weaker than with references of its recipe"
+    ]
 
 
 def _features_and_labels(X: Any, y: Any) -> tuple[Any, Any]:

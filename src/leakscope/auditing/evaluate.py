@@ -29,6 +29,7 @@ from leakscope.metrics.stored import StoredScores
 from leakscope.plans.limits import Limit
 from leakscope.reports import Curve, Verdict
 from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts, SliceFacts
+from leakscope.reports.below_chance import below_chance
 
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
@@ -267,6 +268,9 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
         tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=Term("shift"))
     elif observed.sources is not None and observed.sources.found:
         tested = replace(tested, reason=Term("if_shift_is_not_the_cause"))
+    below = below_chance(findings)
+    if below is not None and tested.word != "refuted":
+        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=below)
     try:
         ceiling = claim.ceiling(observed.signals.game)
     except NotApplicable:  # the claim says nothing of this game: everything is allowed

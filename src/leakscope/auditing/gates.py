@@ -8,6 +8,7 @@ from leakscope.core.reasons import words
 from leakscope.plans.limits import Limit
 from leakscope.reports import Report, phrases
 from leakscope.reports.about import decisions_of, releases_of
+from leakscope.reports.below_chance import below_chance
 
 
 def refuted(report: Report) -> list[str]:
@@ -97,6 +98,7 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         and finding.quantity == gate.quantity
         and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]
+    below = below_chance(finding for finding in report.findings if finding.release == release)
     refused = [finding for finding in findings if finding.refused]
     values = [
         (finding.value, finding.attack) for finding in findings if finding.value is not None and not finding.refused
@@ -109,6 +111,8 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
     if value > gate.limit:
         without_attack = "the training, step by step," if gate.quantity == "epsilon" else "the generalisation gap"
         yield f"{release}: {text} is exceeded: {attack or without_attack} reaches {value:.4g}"
+    elif below is not None:
+        yield f"{release}: {text} could not be measured: {words(below)}"
     elif refused:  # such a rate may be far from that of other models, either way
         spread = max(finding.detail["between_model_spread"] for finding in refused)
         names = ", ".join(finding.attack for finding in refused)

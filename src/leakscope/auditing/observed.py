@@ -156,6 +156,8 @@ class ObservedRelease(Observed):
         What the owner calls the records; those of the points of the signals unless given.
     slices : mapping of str to array of shape (N,)
         Columns by whose values the records are grouped.
+    other_recipe : Term or None
+        Why the references are not of the model's recipe, if they are not.
     n_looks : int
         At how many numbers of models the claims are tested, of which this is one.
     """
@@ -170,6 +172,7 @@ class ObservedRelease(Observed):
     structure: Structure | None = None
     names: Shaped[Array, " N"] | None = None
     slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+    other_recipe: Term | None = None
     n_looks: int = 1
 
     @property

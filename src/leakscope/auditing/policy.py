@@ -2,7 +2,7 @@
 
 A limit L is on the strongest attack, max_a q_a. It is kept if the upper end of every attack is at most L, and not kept
 if the lower end of one attack is above L; otherwise it is open. An attack that was run, and of which no interval is
-known, leaves it open.
+known, leaves it open. So does an attack that is wrong more often than a guess, beyond chance.
 
 All limits must be kept for a release, and by all attacks: an intersection-union test (Berger 1982), in which each
 interval needs the level of its model alone. One limit that is not kept is enough to refuse, so those intervals also
@@ -19,21 +19,24 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope import metrics
-from leakscope.attacks import find
+from leakscope.attacks import ATTACKS, find
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable, Scores
 from leakscope.plans.limits import Limit
 from leakscope.plans.policies import PolicyPlan, StructurePlan
+from leakscope.releases.kept_records import WORST_FIRST
 from leakscope.releases.structure import Structure
 from leakscope.reports import Report
 from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts, about_as, term_facts
+from leakscope.reports.below_chance import GIVEN, LARGEST_GIVEN
 
 Outcome = Literal["kept", "not_kept", "open"]
 Verdict = Literal["release", "ask", "do_not_release"]
 NO_SUCH_RATE = {"one_threshold", "strictest_threshold"}
 SOURCE = "sacroml2026"  # the checks of a fitted model
+MOST_NAMED = 5  # attributes
 PRIOR = 0.5  # at which a policy limits accuracy, whatever the prior of the report
 
 
@@ -200,10 +203,16 @@ def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
         spec = FindingSpec(quantity, "point", source=SOURCE, per_record=True, scope=Scope("every"))
         number = Interval(float(value), float(value), float(value), 1.0, method=(Term("exact"),))
         finding = observed.finding(spec, number)
-        yield replace(finding, low=None, high=None, confidence=None, status="certified")
+        is_search = quantity == "stores_records" and value == 0  # that nothing was found proves nothing
+        if is_search:
+            finding = replace(finding, method=(Term("searched"),))
+        status = "measured" if is_search else "certified"
+        yield replace(finding, low=None, high=None, confidence=None, status=status)
 
 
-def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> DecisionFacts:
+def decision(
+    policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends], below: Term | None = None
+) -> DecisionFacts:
     """Compare a model with a policy.
 
     Parameters
@@ -212,13 +221,15 @@ def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]
     observed : ObservedRelease
     ends : sequence of mapping
         Of `ends_of`, one for each attack that was run.
+    below : Term, optional
+        Why attacks that are wrong more often than a guess leave no verdict.
 
     Returns
     -------
     DecisionFacts
     """
     run = {_base_name(next(iter(of_attack.values())).attack) for of_attack in ends}
-    checks = [_required(name, run) for name in policy.attacks]
+    checks = [_required(name, run, observed.other_recipe) for name in policy.attacks]
     # the intervals of one model are over its records
     is_one_model = observed.game.n_targets == 1
     includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
@@ -232,6 +243,9 @@ def decision(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]
         # what an attack reaches may come from the data, and says nothing about the model
         in_doubt = {"outcome": "open", "reason": _facts(doubt)}
         by_limit = [[of_limit[0].model_copy(update=in_doubt)] for of_limit in by_limit]
+    below = below or _all_below(policy, observed, ends)
+    if below is not None:
+        by_limit = [_unless_kept(of_limit, below) for of_limit in by_limit]
     checks += [check for of_limit in by_limit for check in of_limit]
     verdict = _verdict(checks)
     if policy.structure is not None:
@@ -351,8 +365,32 @@ def _shown(end: AttackEnds) -> dict[str, Any]:
     return {"attack": end.attack, "value": end.value, "low": end.low, "high": end.high}
 
 
-def _required(name: str, run: set[str]) -> CheckFacts:
-    """Check that an attack was run."""
+def _all_below(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> Term | None:
+    """Return why an AUC whose upper end is below 1/2 for all attacks leaves no verdict."""
+    areas = [of_attack[limit] for limit in policy.parsed_limits if limit.quantity == "auc" for of_attack in ends]
+    if not areas or observed.game.kind not in GIVEN:
+        return None
+    if any(end.high is None or end.high >= 0.5 or (end.value or 0.0) >= LARGEST_GIVEN for end in areas):
+        return None
+    worst = min(areas, key=lambda end: end.value or 0.0)
+    if len(areas) > 1:
+        return Term("exchanged", n=len(areas))
+    return Term("exchanged_or_sign", attack=worst.attack)
+
+
+def _unless_kept(checks: Sequence[CheckFacts], below: Term) -> list[CheckFacts]:
+    """Leave a limit open that is kept only because attacks are wrong more often than a guess."""
+    return [
+        check if check.outcome == "not_kept" else check.model_copy(update={"outcome": "open", "reason": _facts(below)})
+        for check in checks
+    ]
+
+
+def _required(name: str, run: set[str], other_recipe: Term | None) -> CheckFacts:
+    """Check that an attack was run, with references of the model's recipe if it needs them."""
+    attack = ATTACKS.get(name)
+    if name in run and other_recipe is not None and attack is not None and attack.needs_references:
+        return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(other_recipe))
     if name in run:
         return CheckFacts(check="attack", attack=name, outcome="kept")
     return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(Term("attack_was_not_run")))
@@ -377,19 +415,52 @@ def _structure_checks(limits: StructurePlan, structure: Structure | None) -> Ite
             yield _open(name, Term("structure_not_readable"), limit)
         else:
             yield CheckFacts(check=name, outcome="kept" if value >= limit else "not_kept", limit=limit, value=value)
-    most = {"one_label_groups": limits.class_disclosure, "stores_records": limits.stored_records}
-    for name, is_limited in most.items():
-        if not is_limited:
-            continue
-        value = counts.get(name)
-        if name == "one_label_groups" and structure is not None and structure.has_leaves is False:
-            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_leaves")))
-        elif name == "one_label_groups" and structure is not None and structure.has_classes is False:
-            yield CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_classes")))
-        elif value is None:
-            yield _open(name, Term("structure_not_readable"), 0)
-        else:
-            yield CheckFacts(check=name, outcome="not_kept" if value > 0 else "kept", limit=0, value=value)
+    if limits.class_disclosure:
+        yield _one_label_check(structure)
+    if limits.stored_records:
+        yield _records_check(structure)
+
+
+def _one_label_check(structure: Structure | None) -> CheckFacts:
+    """Check that no group of records in the same leaves has a single label."""
+    name = "one_label_groups"
+    if structure is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    if structure.has_leaves is False:
+        return CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_leaves")))
+    if structure.has_classes is False:
+        return CheckFacts(check=name, outcome="kept", limit=0, reason=_facts(Term("no_classes")))
+    value = structure.one_label_groups
+    if value is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    return CheckFacts(check=name, outcome="not_kept" if value > 0 else "kept", limit=0, value=value)
+
+
+def _records_check(structure: Structure | None) -> CheckFacts:
+    """Check that the fitted model holds no records: by its class, and by what was found in it."""
+    name = "stores_records"
+    if structure is None:
+        return _open(name, Term("structure_not_readable"), 0)
+    kept, class_name = structure.kept, structure.class_name or "a network"
+    if structure.stores_records:
+        reason = Term("class_keeps_records", name=class_name)
+        if kept.held:
+            worst = min(kept.held, key=lambda held: WORST_FIRST.index(held.kind))
+            values = {"n": worst.n, "where": worst.where or class_name, "places": len(kept.held)}
+            if worst.kind in ("values", "column"):
+                values["column"] = worst.column
+            reason = Term(f"holds_{worst.kind}", **values)
+        return CheckFacts(check=name, outcome="not_kept", limit=0, value=1, reason=_facts(reason))
+    if kept.unexplained:
+        names = ", ".join(kept.unexplained[:MOST_NAMED])
+        reason = Term("unexplained_attributes", name=class_name, n=len(kept.unexplained), names=names)
+        return _open(name, reason, 0)
+    if structure.stores_records is None:
+        return _open(name, Term("structure_not_readable" if kept.complete else "not_all_read"), 0)
+    reason = Term("no_records_found", name=class_name)
+    if kept.extra:
+        reason = Term("no_records_in_extra", name=class_name, names=", ".join(kept.extra[:MOST_NAMED]))
+    return CheckFacts(check=name, outcome="kept", limit=0, value=0, reason=_facts(reason))
 
 
 def _counts(structure: Structure) -> dict[str, int | None]:

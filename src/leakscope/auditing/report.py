@@ -15,6 +15,7 @@ from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.reports import Observation, Report
 from leakscope.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
+from leakscope.reports.below_chance import below_chance
 from leakscope.reports.report import joined_tables, most_exposed_rows
 from leakscope.runtime.progress import progress
 
@@ -62,7 +63,8 @@ def assemble(
     decisions: list[DecisionFacts] = []
     if policy is not None:
         decisions = [
-            decision(policy, observed, judgement.ends) for observed, judgement in zip(releases, judgements, strict=True)
+            decision(policy, observed, judgement.ends, below_chance(judgement.findings))
+            for observed, judgement in zip(releases, judgements, strict=True)
         ]
     report = Report(
         _about(plan, attacks, judgements, decisions, notes, command),

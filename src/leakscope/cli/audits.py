@@ -42,7 +42,7 @@ from leakscope.cli.output import (
     width,
     write,
 )
-from leakscope.core.checks import printable
+from leakscope.core.checks import one_line, printable
 from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakscope.plans.plan import read, settings
 from leakscope.plans.policies import ready_text
@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 
 TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
+RESULTS = (  # files that hold printed results, or data in the format of another program
+    ".doc", ".docx", ".dta", ".htm", ".html", ".log", ".md", ".odt", ".ods", ".pdf", ".png", ".rda", ".rdata", ".rds",
+    ".rtf", ".sas7bdat", ".sav", ".spv", ".svg", ".tex", ".tsv", ".xls", ".xlsx",
+)  # fmt: skip
+FOR_RESULTS = "leakscope bound table, bound regression or calibrate, with --data FILE"
+MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
@@ -71,6 +77,10 @@ FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, n
     "an audit with --weights": FLAGS_OF_FITS | OF_FILES,
     "an audit of a model file": FLAGS_OF_FITS | {"layers"},
     "an audit without a trained model": {"classes", "members", "others", "accept_shift"} | OF_FILES,
+}
+INSTEAD = {  # of what is given for a trained model
+    "data": ": give its training data by --members, and other data by --others",
+    "dataset": ": give its training data by --members, and other data by --others",
 }
 FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
     "an audit with --signals": {"label", "drop", "separator", "decimal"},
@@ -210,7 +220,19 @@ def _audited(
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
+    _say_what_is_set_aside(report)
     _leave(report, audit_plan.fail_above)
+
+
+def _say_what_is_set_aside(report: Report) -> None:
+    """Say why fewer records are attacked than were given."""
+    for release in getattr(report.about, "releases", ()):
+        n_aside = getattr(release, "population", 0)
+        if n_aside:
+            units = import_module("leakscope.reports.phrases").plural(report.about.unit)
+            n_all = n_aside + release.target_points
+            say(f"{n_aside:,} of {n_all:,} {units} were set aside as a population, for RMIA, and are not attacked")
+            return
 
 
 def _report(
@@ -237,6 +259,8 @@ def _report(
             from_store=_from_store(options),
             command=command_line(),
         )
+    if not report.about.command:
+        report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
     return report, table
 
 
@@ -327,7 +351,21 @@ def _plan_or_model(file: Path | None, options: Mapping[str, Any]) -> tuple[Path 
         raise ValueError(f"{file} has the weights of a network: write --model module:function --weights {file}")
     if {"members", "others"} & options.keys():
         raise ValueError(f"{file}: a trained model ends in {endings}; rename the file by what wrote it")
+    if file.suffix.lower() in RESULTS or not _is_toml(file):
+        raise ValueError(
+            f"{file} is neither a plan nor a model, and leakscope does not check printed results: give the data that "
+            f"they were made from, as .csv or .parquet: {FOR_RESULTS}"
+        )
     return file, None
+
+
+def _is_toml(file: Path) -> bool:
+    """Tell whether a file is written in TOML."""
+    try:
+        import_module("leakscope.core.untrusted").toml_table(file)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def _data_in_place_of_a_plan(file: Path) -> str:
@@ -341,10 +379,27 @@ def _data_in_place_of_a_plan(file: Path) -> str:
         return f"{file} holds the probabilities of a trained model: write --probabilities {file}"
     if file.suffix == ".npz" and "member" in names:
         return f"{file} holds signals: write --signals {file}"
+    if file.suffix != ".npz" and _may_be_a_result(file):
+        return (
+            f"{file} is neither a plan nor a model. If it is a result, such as a table of counts or means, give the "
+            f"data that it was made from: {FOR_RESULTS}. If it has a row for each record: --data {file} --label COLUMN"
+        )
     return (
         f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
         f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
     )
+
+
+def _may_be_a_result(file: Path) -> bool:
+    """Tell whether a table may be printed: few rows, each with a name of its own, and all else numbers."""
+    try:
+        frame, _ = import_module("leakscope.data.files").read_table(file)
+    except (ValueError, OSError):
+        return False
+    if not 1 < len(frame) <= MOST_ROWS_OF_RESULT or frame.shape[1] < 2:
+        return False
+    names, rest = frame.iloc[:, 0], frame.iloc[:, 1:]
+    return bool(names.dtype.kind not in "biuf" and names.is_unique and all(t.kind in "biuf" for t in rest.dtypes))
 
 
 def _names_in(file: Path) -> set[str]:
@@ -421,7 +476,8 @@ def _refuse_idle(names: set[str]) -> None:
     flags = ("signals", "scores", "probabilities", "predict", "weights", "model_file")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
-        raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
+        instead = INSTEAD.get(name, "") if {"members", "others"} - FLAGS_WITHOUT_EFFECT[kind] else ""
+        raise ValueError(f"{kind} takes no --{name.replace('_', '-')}{instead}")
     if "data" not in names:
         for name in sorted(names & FLAGS_OF_RECORDS.get(kind, set())):
             raise ValueError(f"{kind} takes no --{name} without --data FILE, the records that they are of")
@@ -554,7 +610,25 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
     # the report holds no path of this machine; --predict is an import path
     name = options["predict"] if flag == "predict" else Path(options[flag]).name
-    return auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
+    report = auditing.audit_model(model, *pairs, references=references, name=name, **places, **words)
+    notes = (*_trusted(options), *report.about.notes)
+    return replace(report, about=report.about.model_copy(update={"notes": notes}))
+
+
+def _trusted(options: Mapping[str, Any]) -> Iterator[str]:
+    """Say what was done on the user's word alone, for those who read the report later."""
+    file = options.get("model_file")
+    if file is None:
+        return
+    name = printable(Path(file).name)
+    if options.get("unpickle_trusted") and Path(file).suffix in import_module("leakscope.releases.model_files").PICKLES:
+        yield (
+            f"{name} was read as a pickle, which runs the code in it, on the statement that its author is trusted "
+            "(--unpickle-trusted)"
+        )
+    if options.get("trust"):
+        types = ", ".join(one_line(kind, 100) for kind in options["trust"])
+        yield f"{name} was read on the statement that these types are trusted (--trust): {types}"
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:

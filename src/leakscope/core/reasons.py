@@ -140,6 +140,37 @@ REASONS: Mapping[str, str] = {
     "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",
     "attack_was_not_run": "the policy asks for this attack, and it was not run",
     "structure_not_readable": "this model does not tell, or no fitted model was given",
+    "exchanged": (
+        "AUC below 0.5 beyond chance, of {n} attacks: members and others are probably exchanged; there is no verdict "
+        "until this is cleared up"
+    ),
+    "wrong_sign": (
+        "AUC of {attack} below 0.5 beyond chance: its score probably has the wrong sign; there is no "
+        "verdict until this is cleared up"
+    ),
+    "exchanged_or_sign": (
+        "AUC below 0.5 beyond chance: members and others are probably exchanged, or the attack's score "
+        "has the wrong sign; there is no verdict until this is cleared up"
+    ),
+    "references_of_another_class": (
+        "the references are of another class, {references}, than the model, {model}: give the recipe of the model"
+    ),
+    "class_keeps_records": "{name} keeps training records",
+    "holds_rows": "{n:,} rows of the training data are in {where}",
+    "holds_names": "{n:,} names of records are in {where}",
+    "holds_values": "{n:,} values of {column} that one or two records have are in {where}",
+    "holds_column": "a value for each training record, in their order, is in {where}: {column}",
+    "holds_records": "the fitted model holds training records",
+    "unexplained_attributes": "{name} has no attributes such as these, and somebody must say what they are: {names}",
+    "not_all_read": "the file holds too many objects to search all of them",
+    "no_records_found": (
+        "checked: {name} keeps no training records by construction, and nothing in the model equals a row or a name of "
+        "a record"
+    ),
+    "no_records_in_extra": (
+        "checked: {name} keeps no training records by construction, and nothing in the model equals a row or a name of "
+        "a record; its class does not have these attributes: {names}"
+    ),
     "no_leaves": "the model has no leaves",
     "no_classes": "a regression has no classes",
     # reports

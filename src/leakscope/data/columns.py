@@ -354,10 +354,11 @@ def date_notes(points: Points) -> list[str]:
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.columns import date_notes
     >>> for note in date_notes(from_arrays(pd.DataFrame({"born": ["1980-03-31", "1975-11-02"], "age": [44, 49]}))):
-    ...     print(note.replace("; ", ";\n"))
+    ...     print(note.replace("; ", ";\n").replace("date, ", "date,\n"))
     born looks like dates but is read as text, with 2 values;
     one-hot encoded, each is a column of its own;
-    give a Parquet file, or read it in Python with parse_dates
+    leave it out with --drop, write it as a number in the file, such as the days since a date,
+    or give a Parquet file with dates
     """
     if not isinstance(points.x, pd.DataFrame):
         return []
@@ -373,7 +374,8 @@ def date_notes(points: Points) -> list[str]:
         if len(values) > 1 and all(isinstance(value, str) and re.fullmatch(_DATE, value) for value in values):
             notes.append(
                 f"{name} looks like dates but is read as text, with {len(values):,} values; one-hot encoded, each is "
-                "a column of its own; give a Parquet file, or read it in Python with parse_dates"
+                "a column of its own; leave it out with --drop, write it as a number in the file, such as the days "
+                "since a date, or give a Parquet file with dates"
             )
     return notes
 

@@ -8,11 +8,13 @@ operations, which onnxruntime computes.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,26 @@ KNOWN_TYPES = frozenset(
     }
 )
 
+# Modules whose functions and classes run commands or code, load libraries, or reach files, memory and networks: no
+# model consists of them. Those with an underscore before the name, and all modules below, are meant too.
+NEVER_TRUSTED = frozenset(
+    {
+        "antigravity", "asyncio", "atexit", "bdb", "builtins", "code", "codeop", "cProfile", "ctypes", "distutils",
+        "ensurepip", "faulthandler", "fileinput", "ftplib", "gc", "glob", "http", "idlelib", "imaplib", "imp",
+        "importlib", "inspect", "io", "linecache", "logging", "mailbox", "marshal", "mmap", "multiprocessing",
+        "nntplib", "nt", "ntpath", "operator", "os", "pathlib", "pdb", "pickle", "pickletools", "pip", "pkgutil",
+        "platform", "poplib", "posix", "posixpath", "posixshmem", "posixsubprocess", "profile", "pty", "pydoc",
+        "runpy", "sched", "selectors", "setuptools", "shelve", "shutil", "signal", "site", "smtplib", "socket",
+        "socketserver", "sqlite3", "ssl", "subprocess", "sys", "tarfile", "telnetlib", "tempfile", "test", "thread",
+        "threading", "timeit", "trace", "tracemalloc", "turtle", "types", "unittest", "urllib", "venv", "weakref",
+        "webbrowser", "winapi", "winreg", "wsgiref", "xmlrpc", "zipapp", "zipfile", "zipimport", "cffi",
+        "cloudpickle", "dill", "fsspec", "IPython", "jsonpickle", "numba", "pexpect", "psutil", "requests", "sh",
+        "joblib.memory", "joblib.numpy_pickle", "joblib.parallel", "joblib.externals", "numpy.ctypeslib",
+        "numpy.distutils", "numpy.f2py", "numpy.lib.npyio", "numpy.lib._npyio_impl", "numpy.testing",
+        "pandas.core.computation", "pandas.io", "torch.hub", "torch.serialization",
+    }
+)  # fmt: skip
+
 
 @in_one_line
 def read_model(
@@ -78,8 +100,8 @@ def read_model(
     Raises
     ------
     ValueError
-        In one line: if the file is a pickle that nobody trusts, holds types that nobody trusts, needs a library that
-        is not installed, cannot be read, or holds no model.
+        In one line: if the file is a pickle that nobody trusts, holds types that nobody trusts, or some that nobody
+        may trust, needs a library that is not installed, cannot be read, or holds no model.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:
@@ -177,11 +199,41 @@ def _skops(path: Path, trusted_types: Sequence[str]) -> Any:
         raise
     except Exception as error:  # skops raises many kinds for files of another format
         raise ValueError(f"{path}: cannot be read by skops: {first_line(error)}") from None
+    forbidden = sorted(name for name in holds - KNOWN_TYPES if _runs_code(name))
+    if forbidden:
+        raise ValueError(
+            f"{path} holds {some(forbidden)}, which can run commands on this machine or read its files: no model "
+            "needs it, and --trust does not allow it. Nothing of the file was run; return it to whoever sent it"
+        )
     unknown = holds - KNOWN_TYPES - set(trusted_types)
     if unknown:
         flags = " ".join(f"--trust {name}" for name in sorted(unknown))
         raise ValueError(f"{path} holds types that skops does not know; if you trust them: {flags}")
     return _read(path, lambda: skops.load(path, trusted=sorted(holds)))
+
+
+def _runs_code(name: str) -> bool:
+    """Tell whether a name in a file is of something that no model consists of, whatever the user trusts.
+
+    That is all of the modules in NEVER_TRUSTED, by the name in the file or by where it was defined, and of Python's
+    own library anything but a class.
+    """
+    module, _, attribute = name.rpartition(".")
+    if _is_never_trusted(module) or _is_never_trusted(name):
+        return True
+    loaded = sys.modules.get(module)
+    if loaded is None and module.partition(".")[0] in sys.stdlib_module_names:
+        return True  # of Python's library, models use what is loaded already
+    found = getattr(loaded, attribute, None)
+    if isinstance(found, ModuleType) or _is_never_trusted(str(getattr(found, "__module__", ""))):
+        return True
+    return module.partition(".")[0] in sys.stdlib_module_names and not isinstance(found, type)
+
+
+def _is_never_trusted(module: str) -> bool:
+    parts = module.split(".")
+    names = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} | {parts[0].lstrip("_")}
+    return not names.isdisjoint(NEVER_TRUSTED)
 
 
 def _unpickled(path: Path) -> Any:

@@ -2,14 +2,15 @@
 
 These are the checks that output checkers make of models today: residual degrees of freedom, the smallest leaf, groups
 of records that no leaf tells apart, groups with a single label, and models that hold records. That a model has no
-leaves, or holds no records, is said only if each of its parts is of a class that is known for it.
+leaves is said only if each of its parts is of a class that is known for it; that it holds no records, only if in
+addition nothing of the training data is found in it.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy.sparse import issparse
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import predicts_numbers
+from leakscope.releases.kept_records import Kept, search
 from leakscope.releases.specs import is_network
 
 Array = np.ndarray
@@ -167,6 +169,10 @@ class Structure:
         Whether any part holds training records; None if that is not known.
     has_classes : bool or None
         Whether it answers with classes; False for a regression, and None if that is not known.
+    kept : Kept
+        What a search of the whole model found of its training records.
+    class_name : str
+        Of the model; of a pipeline, its last step.
     """
 
     n_records: int
@@ -177,6 +183,8 @@ class Structure:
     one_label_groups: int | None = None
     stores_records: bool | None = None
     has_classes: bool | None = None
+    kept: Kept = field(default_factory=Kept)
+    class_name: str = ""
 
     @property
     def degrees_of_freedom(self) -> int | None:
@@ -212,17 +220,30 @@ def structure_of(model: Any, members: Points) -> Structure:
     n_records = len(members)
     if is_network(model):
         n_numbers = sum(int(tensor.numel()) for tensor in model.parameters())
-        return Structure(n_records, n_numbers, has_leaves=False, stores_records=False)
+        kept = search(model, members)
+        return Structure(
+            n_records,
+            n_numbers,
+            has_leaves=False,
+            stores_records=_holds(kept, by_class=False),
+            kept=kept,
+            class_name=type(model).__name__,
+        )
     model = _owner(model)
-    answering = list(_answering(model, as_given(members.x)))
+    given = as_given(members.x)
+    answering = list(_answering(model, given))
     leaves = [_leaves(part, x, n_records) for part, x in answering]
     parts = list(_all_parts(model))
+    handed_on = {id(x): x for _, x in answering if x is not given}
+    kept = search(model, members, list(handed_on.values()))
     structure = Structure(
         n_records,
         _n_parameters([part for part, _ in answering], leaves),
         True if any(of_part is not None for of_part in leaves) else _has_leaves(parts),
-        stores_records=_stores_records(parts),
+        stores_records=_holds(kept, by_class=_stores_records(parts)),
         has_classes=_has_classes(model),
+        kept=kept,
+        class_name=type(answering[0][0] if len(answering) == 1 else model).__name__,
     )
     read = [of_part for of_part in leaves if of_part is not None]
     of_answering = {id(inner) for part, _ in answering for inner in _all_parts(part)}
@@ -249,6 +270,44 @@ def _owner(model: Any) -> Any:
 def _is(model: Any, names: Collection[str]) -> bool:
     """Tell whether a model is of one of these classes of scikit-learn, or of a class that is made from one."""
     return any(base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(model).__mro__)
+
+
+def answering_estimator(model: Any) -> tuple[Any, bool]:
+    """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
+
+    Parameters
+    ----------
+    model : object
+
+    Returns
+    -------
+    estimator
+        The last step of a pipeline, what a search or a threshold is about; the model itself if it answers.
+    bool
+        Whether that is part of a search, which chose its parameters.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakscope.releases.structure import answering_estimator
+    >>> answering_estimator(make_pipeline(StandardScaler(), DecisionTreeClassifier()))
+    (DecisionTreeClassifier(), False)
+    """
+    model, is_searched = _owner(model), False
+    while True:
+        inner = None
+        if _is(model, ["Pipeline"]):
+            inner = model.steps[-1][1]
+        for class_name, name in INNER.items():
+            if _is(model, [class_name]):
+                template = getattr(model, "estimator", getattr(model, "regressor", None))  # where it is not fitted
+                inner = getattr(model, name, template)
+                is_searched = True
+        if inner is None or isinstance(inner, str):
+            return model, is_searched
+        model = inner
 
 
 def _answering(model: Any, x: Any) -> Iterator[tuple[Any, Any]]:
@@ -451,6 +510,13 @@ def _stores_records(parts: Sequence[Any]) -> bool | None:
             return True
     holds_none = all(_is_known(part, WITHOUT_RECORDS) or _is_boosting_of_others(part) for part in parts)
     return False if holds_none else None
+
+
+def _holds(kept: Kept, by_class: bool | None) -> bool | None:
+    """Combine what the classes keep with what was found; None if a part is not explained."""
+    if by_class or kept.held:
+        return True
+    return None if kept.unexplained or not kept.complete else by_class
 
 
 def _has_classes(model: Any) -> bool | None:

@@ -115,6 +115,7 @@ PHRASES = {  # of the terms of findings
         "sigma is taken from draws of all records: from halves of the data in use, as printed, it promises nothing"
     ),
     # what numbers rest on: audits
+    "searched": "by its class, and by a comparison of all that is in it with the training data",
     "random_members": "who was in was drawn at random from one source",
     "not_by_the_shift": f"the attack succeeds because of the model, although {REASONS['shift']}",
     "scores_of_one_model": "the scores of a model use no other attacked model",

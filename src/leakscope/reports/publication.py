@@ -45,7 +45,14 @@ def _coarse(games: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 def _without_counts(check: Mapping[str, Any]) -> Mapping[str, Any]:
     """Leave out counts of the fitted model, the smallest of which may be of a single record."""
-    return {**check, "value": None} if check["check"] in COUNTS else check
+    if check["check"] not in COUNTS:
+        return check
+    reason = check.get("reason")
+    if reason is not None and reason["id"].startswith("holds_"):  # with counts, and names of columns and attributes
+        reason = {"id": "holds_records", "values": {}}
+    elif reason is not None and reason["id"] in ("unexplained_attributes", "no_records_in_extra"):
+        reason = {**reason, "values": {**reason["values"], "names": "(not published)"}}
+    return {**check, "value": None, "reason": reason}
 
 
 # Where a report is about single records outside of its table, by path; ``*`` is every item of a list.
@@ -57,6 +64,30 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("decisions", "*", "checks", "*"): _without_counts,
     ("owner_notes",): _nothing,  # an estimator's error may quote a value
 }
+
+
+def is_for_owner(report: Report) -> bool:
+    """Tell whether an audit holds what only the owner of the data may see: it was not made for publication.
+
+    Parameters
+    ----------
+    report : Report
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import leakscope as ls
+    >>> from leakscope.reports.publication import is_for_owner
+    >>> is_for_owner(ls.bound("dp", epsilon=1.0))
+    False
+    """
+    if report.about.kind not in ("audit", "attribute"):
+        return False
+    has_numbers = any(finding.per_record and finding.value is not None for finding in report.findings)
+    return bool(report.record_table) or has_numbers
 
 
 def without_records(report: Report) -> Report:

@@ -159,7 +159,7 @@ def test_the_text_has_them_too():
             "\u22121,200",
         ),
         ({"check": "one_label_groups", "limit": 0, "value": 4}, "Groups with a single label", "none", "4"),
-        ({"check": "stores_records", "limit": 0, "value": 1}, "Training records in the model", "none", "yes"),
+        ({"check": "stores_records", "limit": 0, "value": 1}, "Training records in the model", "none", "held"),
         ({"check": "attack", "attack": "lira"}, "Attack lira", "must be run", "—"),
         ({"check": "claim"}, "Claims", "must hold", "—"),
     ],

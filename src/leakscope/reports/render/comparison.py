@@ -12,6 +12,7 @@ from markupsafe import Markup
 from leakscope.reports.about import releases_of
 from leakscope.reports.charts.comparison import dots_figure, figure
 from leakscope.reports.comparison import Comparison
+from leakscope.reports.publication import is_for_owner
 from leakscope.reports.render.html import THEMES, fragment, frame
 from leakscope.reports.render.text import WIDTH, clean, columns, flat, wrapped
 from leakscope.reports.sections.comparison import all_rows, begun, strongest, verdict
@@ -82,6 +83,7 @@ def page(comparison: Comparison) -> str:
         sections=[Markup(fragment("comparison", **content))],
         digest="",
         command="leakscope compare",
+        for_owner=any(is_for_owner(report) for report in (comparison.first, comparison.second)),
     )
 
 

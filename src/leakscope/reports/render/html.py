@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from leakscope.reports import Curve, Report
+from leakscope.reports import Curve, Report, publication
 from leakscope.reports.charts.canvas import PALETTE
 from leakscope.reports.charts.figures import curve_figure, draw
 from leakscope.reports.charts.previews import data_uri
@@ -51,7 +51,13 @@ def page(report: Report) -> str:
     document = document_of(report)
     common = _common(report, document)
     sections = [_section(section, common) for section in document.sections if section.content is not None]
-    return frame(**common, title=document.title, facts=document.facts, sections=sections)
+    return frame(
+        **common,
+        title=document.title,
+        facts=document.facts,
+        sections=sections,
+        for_owner=publication.is_for_owner(report),
+    )
 
 
 def notebook(report: Report) -> str:
@@ -137,14 +143,19 @@ def document_of(report: Report) -> Document:
     return import_module(f"leakscope.reports.sections.{report.about.kind}.document").document(report)
 
 
-def frame(**content: Any) -> str:
-    """Fill the frame of a page.
+def frame(*, for_owner: bool = False, **content: Any) -> str:
+    """Fill the frame of a page, which says on its top whether it is for the owner of the data.
 
     The content security policy forbids every script but the one that sorts the findings.
     """
     script = _asset("sort.js")
     return fragment(
-        "frame", style=Markup(_asset("style.css")), script=Markup(script), policy=_policy(script), **content
+        "frame",
+        style=Markup(_asset("style.css")),
+        script=Markup(script),
+        policy=_policy(script),
+        for_owner=for_owner,
+        **content,
     )
 
 

@@ -189,6 +189,10 @@ def _of_audit(report: Report, name: str) -> Standing:
         why = f"{result.title} has {result.n_games} guesses, too few for a percentage"
     elif sources.differ(result) and not sources.accepted(result):
         why = f"members and others of {result.title} do not come from one source"
+    else:
+        below = next((result for result in found if sources.below(result) is not None), None)
+        if below is not None:
+            why = f"attacks on {below.title} are wrong more often than a guess, so that there is no verdict on it"
     curves = {curve.name: curve for curve in result.curves if curve.role == "measured"}
     return Standing(
         result.title,

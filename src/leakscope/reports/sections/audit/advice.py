@@ -18,6 +18,10 @@ HARDLY = ("little", "little_untested", "no_leak", "ranking_only")
 UNDECIDED = ("too_few", "nothing_played")
 
 ONE_SOURCE = "First draw members and others from one source: until then the numbers are not about the model."
+CLEAR_UP = (
+    "Attacks on {who} are wrong more often than a guess: look whether members and others are exchanged, and which way "
+    "the scores point. Until then there is no verdict."
+)
 REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
 CHANGE = (
     "Keep {who} from anybody who may not see the data, or change {them}: a simpler model (shallower trees, larger "
@@ -50,6 +54,9 @@ NEEDED = {  # what would decide a limit, by the reason why it is open
     "too_few_models": "More models would give every attack an interval.",
     "attack_was_not_run": "Run the attacks that the policy asks for.",
     "structure_not_readable": "The structure of the fitted model cannot be read: somebody who knows it must check it.",
+    "not_all_read": "The model holds too much to search all of it: somebody who knows it must check it.",
+    "unexplained_attributes": "Ask what the attributes are that the class of the model does not have, or have them "
+    "removed.",
 }
 MORE_GAMES = "Train more models, or attack more {units}: these are too few for a verdict."
 MORE_MODELS = "Train at least {needed} models to test single {units}: {models} cannot single one out."
@@ -74,9 +81,8 @@ def advice(results: Sequence[Result]) -> list[Markup]:
     choices = [chosen(result) for result in results]
     headlines = {choice.headline for choice in choices}
     it = "the model" if len(results) == 1 else "these models"
-    sentences = []
-    if any(sources.differ(result) and not sources.accepted(result) for result in results):
-        sentences.append(say(ONE_SOURCE))
+    below = [result for result in results if sources.below(result) is not None]
+    sentences = _first(results, below)
     if any(verdict.word == "refuted" for result in results for verdict in result.verdicts):
         sentences.append(say(REFUTED))
     leaky = [result for result, choice in zip(results, choices, strict=True) if choice.headline in INFERRED]
@@ -96,8 +102,18 @@ def advice(results: Sequence[Result]) -> list[Markup]:
     sentences += of_policy
     if len(results) > 1 and len(headlines) > 1:
         sentences.append(say(CHOOSE))
-    if not sentences or (headlines <= set(HARDLY) and not of_policy):
+    if not sentences or (headlines <= set(HARDLY) and not of_policy and not below):
         sentences.append(say(NO_REASON, it=it))
+    return sentences
+
+
+def _first(results: Sequence[Result], below: Sequence[Result]) -> list[Markup]:
+    """Say what must be cleared up before any number is about the model."""
+    sentences = []
+    if any(sources.differ(result) and not sources.accepted(result) for result in results):
+        sentences.append(say(ONE_SOURCE))
+    if below:
+        sentences.append(say(CLEAR_UP, who=_who(below, results)))
     return sentences
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words as reason_words
-from leakscope.reports.about import CheckFacts, DecisionFacts
+from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts
 from leakscope.reports.numbers import THIN, count, percent
 from leakscope.reports.phrases import DECISIONS
 from leakscope.reports.sections.audit import models
@@ -42,6 +42,12 @@ REFUTED = "a claim is refuted"
 LEVEL = (
     "All verdicts of this page are right at the same time with confidence {level}: a limit is kept if the upper end of "
     "the interval of every attack keeps it, and not kept if a lower end exceeds it."
+)
+
+OUT_OF_REACH = (
+    "That a model holds no training records is a search in all that its file holds. Out of its reach are records that "
+    "are encrypted, rounded, or changed otherwise than by the steps of the model, what weights memorise, and the nodes "
+    "of trees."
 )
 
 
@@ -99,8 +105,15 @@ def facts(results: Sequence[Result]) -> dict[str, Any]:
         "policy": policy.get("title") or "",
         "made": ", ".join(part for part in made if part),
         "signs": list(policy.get("signs", ())),
-        "level": say(LEVEL, level=percent(float(policy.get("confidence", 0.95)))),
+        "level": joined([say(LEVEL, level=percent(float(policy.get("confidence", 0.95)))), _of_search(about)]),
     }
+
+
+def _of_search(about: AuditAbout) -> Markup:
+    """Say what a search for training records cannot find, where it found none."""
+    checks = [check for decision in about.decisions for check in decision.checks]
+    found_none = any(check.check == "stores_records" and check.value == 0 for check in checks)
+    return say(OUT_OF_REACH) if found_none else Markup("")
 
 
 def _policy(results: Sequence[Result]) -> Mapping[str, Any]:
@@ -190,7 +203,7 @@ def _measured(check: CheckFacts, result: Result) -> Markup:
     if check.value is None:
         return Markup("—")
     if check.check == "stores_records":
-        return Markup("yes" if check.value else "none")
+        return Markup("held" if check.value else "none found")
     if check.check in (*AT_LEAST, *NONE_ALLOWED):
         return Markup.escape(f"{round(check.value):,}".replace("-", "\u2212"))
     attack = result.attack_title(check.attack) if check.attack else ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from leakscope.core.findings import Finding
+from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words
+from leakscope.reports.below_chance import below_chance
 from leakscope.reports.numbers import digits, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit.result import Result
@@ -51,6 +52,23 @@ def warning(result: Result) -> Markup:
         return Markup("")
     rest = Markup(ACCEPTED) if accepted(result) else Markup(WITHHELD).format(title=result.title)
     return Markup(" ").join([_numbers(FOUND, result, finding), rest])
+
+
+def below(result: Result) -> Term | None:
+    """Return why attacks that are wrong more often than a guess leave no verdict; None if there are none."""
+    found = below_chance(result.findings)
+    if found is None or "attack" not in found.values:
+        return found
+    return Term(found.id, **{**found.values, "attack": result.attack_title(str(found.values["attack"]))})
+
+
+def warning_below(result: Result, *, alone: bool) -> Markup:
+    """Write the warning that attacks are wrong more often than a guess; else nothing."""
+    found = below(result)
+    if found is None:
+        return Markup("")
+    sentence = Markup("<b>{words}.</b>").format(words=words(found))
+    return sentence if alone else Markup("{title}: {sentence}").format(title=result.title, sentence=sentence)
 
 
 def note(result: Result) -> Markup:

@@ -131,7 +131,12 @@ def _trained(results: Sequence[Result]) -> str:
 def lede(results: Sequence[Result]) -> Markup:
     """Say what was found, a sentence a release."""
     warnings = [sources.warning(result) for result in results]
-    comparable = [result for result in results if not sources.differ(result) or sources.accepted(result)]
+    comparable = [
+        result
+        for result in results
+        if (not sources.differ(result) or sources.accepted(result)) and sources.below(result) is None
+    ]
+    warnings += [sources.warning_below(result, alone=len(results) == 1) for result in results]
     return joined([*warnings, *(_found(result, alone=len(results) == 1) for result in comparable)])
 
 
