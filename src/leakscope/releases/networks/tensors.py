@@ -22,6 +22,8 @@ Array = np.ndarray
 _CHANNELS = (1, 3)  # grey or colour
 _WIDEST = 10_000  # columns that a frame may become
 _WHITE = 255.0  # of a pixel in 8 bits
+_READ_TWICE = 64  # points of a data set that are compared with a second reading
+_COLLATED_TWICE = 16  # points that are given to a collate function twice
 PointType = Literal["tensor", "list", "tuple", "array", "as_they_are"]
 
 
@@ -257,11 +259,19 @@ def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> Co
     Raises
     ------
     ValueError
-        For a frame or images, which have no rows to give.
+        For a frame or images, which have no rows to give; or if the function makes other inputs of the same points when
+        it is called again.
     """
     if not isinstance(x, np.ndarray | Fields | Sequences | Texts):
         raise ValueError(f"collate takes rows of arrays, lists or texts, and x is a {type(x).__name__}")
-    return CollatedInputs(x, labels, collate)
+    inputs = CollatedInputs(x, labels, collate)
+    some = np.arange(min(len(x), _COLLATED_TWICE))
+    if len(some) and not _equal(inputs.batch(some), inputs.batch(some)):
+        raise ValueError(
+            "collate makes other inputs of the same points each time: random transforms hide what the model remembers "
+            "of its records. Give a collate function without them, and apply them in a training function of your own"
+        )
+    return inputs
 
 
 def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
@@ -281,7 +291,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     Raises
     ------
     ValueError
-        If it has no positions to read, or its points are not pairs.
+        If it has no positions to read, its points are not pairs, or they have other values when they are read again.
 
     Examples
     --------
@@ -313,6 +323,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
         labels.append(_as_array(point[1]))
     if not features:
         raise ValueError(f"{name} has no points")
+    _refuse_random_points(reader, name, features, labels)
     if isinstance(features[0], Mapping):
         return {key: _joined([row[key] for row in features]) for key in features[0]}, np.stack(labels)
     return _joined(features), np.stack(labels)
@@ -492,6 +503,35 @@ def _as_array(value: Any) -> Array:
         return np.asarray(value)
     value = value.detach().cpu()
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
+def _refuse_random_points(reader: Any, name: str, features: list[Any], labels: list[Array]) -> None:
+    """Read some points again, and refuse a data set that changes them at random: a member would not be recognised."""
+    some = np.unique(np.linspace(0, len(features) - 1, min(len(features), _READ_TWICE)).astype(int))
+    n_changed = 0
+    for index in some.tolist():
+        x, y = reader[index]
+        n_changed += not (_equal(features[index], x) and _equal(labels[index], y))
+    if n_changed:
+        raise ValueError(
+            f"{name} gives other values each time it is read ({n_changed} of {len(some)} points that were read twice): "
+            "random transforms hide what the model remembers of its records. Give a data set without them; a training "
+            "function, or train={'augment': ...}, may still apply them. To audit one reading all the same, give arrays"
+        )
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether two readings of a point, or of a batch, have the same values; what is no array counts as equal."""
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple) and any(isinstance(item, Tensor) for item in first):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    first, second = _as_array(first), _as_array(second)
+    if first.dtype == object:
+        return True
+    if first.shape != second.shape:
+        return False
+    return bool(np.array_equal(first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f"))
 
 
 def _type_of(value: Any) -> PointType:
