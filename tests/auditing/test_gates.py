@@ -90,6 +90,21 @@ def test_other_verdicts_do_not_stop_a_pipeline(word):
     assert exit_code(report(words=(word,))) == 0
 
 
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("cannot_hold", "cannot hold: the training as declared gives more"),
+        ("not_supported", "is not supported: the accountant shows more for the training as declared"),
+    ],
+)
+def test_a_claim_that_the_accountant_denies_stops_a_pipeline(word, says):
+    found = report(words=(word,))
+    assert refuted(found) == []  # nothing was measured
+    assert failures(found, []) == [f"forest: epsilon = 4, add/remove {says}"]
+    assert exit_code(found) == 3
+    assert exit_code(report(words=(word, "refuted"))) == 2
+
+
 def test_a_limit_is_read_as_a_limit():
     with pytest.raises(ValueError, match="--fail-above takes QUANTITY"):
         failures(report(), ["auk=1"])

@@ -111,7 +111,7 @@ def test_a_dataset_that_changes_its_points_at_random_is_refused(point):
     torch.manual_seed(0)
     rows = Rows(point, n=100)
     for dataset in (rows, DataLoader(rows, batch_size=8, shuffle=True), random_split(rows, [95, 5])[0]):
-        with pytest.raises(ValueError, match="gives other values each time it is read .* random transforms hide"):
+        with pytest.raises(ValueError, match=r"gives other values each time it is read .* random transforms hide"):
             from_dataset(dataset)
 
 

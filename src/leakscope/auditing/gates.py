@@ -9,6 +9,11 @@ from leakscope.plans.limits import Limit
 from leakscope.reports import Report, phrases
 from leakscope.reports.about import decisions_of, releases_of
 
+_FALSE = {  # claims that an accountant denies: nothing is measured, so they are not refuted
+    "cannot_hold": "cannot hold: the training as declared gives more",
+    "not_supported": "is not supported: the accountant shows more for the training as declared",
+}
+
 
 def refuted(report: Report) -> list[str]:
     """List the claims that a report refutes, in words."""
@@ -56,6 +61,11 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
         if decision.verdict != "release"
     ]
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
+    lines += [
+        f"{name}: {phrases.claim(verdict)} {_FALSE[verdict.word]}"
+        for name, verdict in verdicts
+        if verdict.word in _FALSE
+    ]
     lines += [
         f"{name}: {phrases.claim(verdict)} could not be tested: {shifted[name]}"
         for name, verdict in verdicts
