@@ -607,6 +607,8 @@ def _leave(report: Report, limits: Sequence[str]) -> None:
         say(f"refuted: {text}")
     for text in gates.failures(report, limits):
         say(f"limit: {text}")
+    for text in gates.remarks(report, limits):
+        say(f"limits: {text}")
     if code := gates.exit_code(report, limits):
         raise typer.Exit(code)
 

@@ -77,7 +77,7 @@ REASONS: Mapping[str, str] = {
     "declared_gives_more": (
         "the training as declared (noise, sampling rate, steps) gives epsilon = {given:.4g} at delta = {delta:g}, and "
         "at least {least:.4g}: correct code would not keep the claim. This is calculated from what was declared, "
-        "whatever the attacks find; claim at least {given:.4g}, or train with more noise, fewer steps or smaller batches"
+        "whatever the attacks find; claim at least {given:.4g}, or train with more noise or fewer steps"
     ),
     "accountant_gives_more": (
         "the accountant shows epsilon = {given:.4g} at delta = {delta:g} for the training as declared (noise, sampling "

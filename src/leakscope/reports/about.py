@@ -147,6 +147,7 @@ class ReleaseFacts(Facts):
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
     )
+    shared: Count = Field(0, description="How many of the others are among the members of a trained model, too.")
     units: Count | None = Field(
         None, description="How many units of privacy the records belong to; null where each is a unit of its own."
     )
