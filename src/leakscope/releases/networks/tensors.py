@@ -22,6 +22,7 @@ Array = np.ndarray
 _CHANNELS = (1, 3)  # grey or colour
 _WIDEST = 10_000  # columns that a frame may become
 _WHITE = 255.0  # of a pixel in 8 bits
+_NAMED = 3  # columns of a table in an error
 _READ_TWICE = 64  # points of a data set that are compared with a second reading
 _COLLATED_TWICE = 16  # points that are given to a collate function twice
 PointType = Literal["tensor", "list", "tuple", "array", "as_they_are"]
@@ -51,10 +52,13 @@ class Inputs:
         As stored: 8-bit pixels stay 8-bit until a batch is made.
     shape : tuple of int
         The shape of one point as the network reads it; channels first.
+    origin : str
+        How the columns of a table became these numbers, for errors.
     """
 
     source: Shaped[Tensor, "N ..."] | Pictures
     shape: tuple[int, ...]
+    origin: str = ""
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
@@ -72,7 +76,7 @@ class Inputs:
     @property
     def title(self) -> str:
         """What is read, in an error."""
-        return f"points of shape {self.shape}"
+        return f"points of shape {self.shape}{self.origin}"
 
     def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Shaped[Tensor, "B ..."]:
         """Return the inputs of some points.
@@ -432,7 +436,8 @@ def inputs_of(x: Any) -> Inputs:
         return Inputs(x, (1, *x.shape[1:]) if len(x.shape) == 3 else (x.shape[3], *x.shape[1:3]))
     if isinstance(x, pd.DataFrame):
         source = torch.from_numpy(_of_frame(x))
-    elif isinstance(x, np.ndarray):
+        return Inputs(source, tuple(source.shape[1:]), _encoded(x, source.shape[1]))
+    if isinstance(x, np.ndarray):
         source = _of_array(x)
     elif isinstance(x, Fields):
         raise ValueError("several arrays by name are read by networks that are not trained by DP-SGD; give one array")
@@ -596,6 +601,19 @@ def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
             )
         parts.append(_standardised(column) if numeric else _one_hot(column))
     return np.concatenate(parts, axis=1)
+
+
+def _encoded(frame: pd.DataFrame, width: int) -> str:
+    """Say which columns of a table become most of the columns that a network gets; empty if each becomes one."""
+    if width == frame.shape[1]:
+        return ""
+    others = frame.select_dtypes(exclude="number")
+    n_values = others.nunique(dropna=False).sort_values(ascending=False, kind="stable").head(_NAMED)
+    most = ", ".join(f"{name}: {n:,}" for name, n in n_values.items())
+    return (
+        f": the table's {frame.shape[1]:,} columns become {width:,}, for text has one for each of its values ({most}); "
+        "make the network for as many inputs, or --drop columns"
+    )
 
 
 def _standardised(column: pd.Series) -> Float[Array, "N 1"]:

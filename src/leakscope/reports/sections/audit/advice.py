@@ -21,9 +21,10 @@ UNDECIDED = ("too_few", "nothing_played")
 ONE_SOURCE = "First draw members and others from one source: until then the numbers are not about the model."
 REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
 CHANGE = (
-    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model (shallower trees, larger "
-    "leaves, stronger regularisation, fewer epochs) most often reveals less. That has no guarantee, so audit the new "
-    "model. Training with noise, by DP-SGD, has one."
+    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model most often reveals less "
+    "(shallower trees, larger leaves, stronger regularisation; of a network fewer epochs, augmentation, weight decay). "
+    "That has no guarantee, so audit the new model. Training with noise, by DP-SGD, has one: leakscope calibrate dpsgd "
+    "computes how much."
 )
 LOOK = (
     "Look at the {units} that are exposed: unusual and mislabelled ones come first. If they are left out, others may "
