@@ -95,7 +95,11 @@ CASES = [
         "audit --data lost_household.csv --label label --group household",
         "group is missing at 1 points, first at point 4",
     ),
-    Bad("audit --data no_x.npz", "no_x.npz: no array 'x' with the features; arrays: X, y"),
+    Bad(
+        "audit --data no_x.npz",
+        "no_x.npz: no array 'x' with the features; arrays: X, y. In Python: d = np.load('no_x.npz'); "
+        "np.savez('no_x.npz', x=d['X'], y=d['y'])",
+    ),
     Bad("audit --data no_y.npz", "no_y.npz: no array 'y'; arrays: x, labels"),
     # labels
     Bad(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.auditing.gates import exit_code, failures, refuted
+from leakscope.auditing.gates import exit_code, failures, refuted, remarks
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta
@@ -90,6 +90,21 @@ def test_other_verdicts_do_not_stop_a_pipeline(word):
     assert exit_code(report(words=(word,))) == 0
 
 
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("cannot_hold", "cannot hold: the training as declared gives more"),
+        ("not_supported", "is not supported: the accountant shows more for the training as declared"),
+    ],
+)
+def test_a_claim_that_the_accountant_denies_stops_a_pipeline(word, says):
+    found = report(words=(word,))
+    assert refuted(found) == []  # nothing was measured
+    assert failures(found, []) == [f"forest: epsilon = 4, add/remove {says}"]
+    assert exit_code(found) == 3
+    assert exit_code(report(words=(word, "refuted"))) == 2
+
+
 def test_a_limit_is_read_as_a_limit():
     with pytest.raises(ValueError, match="--fail-above takes QUANTITY"):
         failures(report(), ["auk=1"])
@@ -128,8 +143,9 @@ def estimate(value: float, attack: str = "lira") -> Finding:
 def test_a_rate_without_an_interval_keeps_no_limit_and_breaks_none(value):
     found = report(estimate(value), tpr(0.02, 0.01, "loss"))
     (said,) = failures(found, ["tpr@0.01=0.05"])
-    assert said.startswith("forest: tpr@0.01=0.05 could not be measured: too few models for an interval of lira")
-    assert "between-model spread 1.2" in said
+    assert said.startswith("forest: tpr@0.01=0.05 could not be measured: LiRA has no interval, for its scores shift")
+    assert "(spread 1.2)" in said
+    assert "It has one with 400 models, perhaps with fewer; or limit tpr_these_models" in said
     assert exit_code(found, ["tpr@0.01=0.05"]) == 3
 
 
@@ -145,3 +161,40 @@ def test_the_rate_for_these_models_has_a_limit_of_its_own():
     found = report(estimate(0.9), these)
     assert exit_code(found, ["tpr_these_models@0.01=0.05"]) == 0
     assert exit_code(found, ["tpr_these_models@0.01=0.02"]) == 3
+
+
+def test_the_message_says_whether_the_attack_without_an_interval_is_the_only_trouble():
+    with_interval = Finding("tpr", 0.02, 0.01, 0.04, operating_point={"fpr": 0.01}, release="forest", attack="loss")
+    says = "the intervals of all other attacks lie below the limit"
+    assert says in failures(report(estimate(0.01), with_interval), ["tpr@0.01=0.05"])[0]
+    assert says not in failures(report(estimate(0.01), with_interval), ["tpr@0.01=0.03"])[0]
+    assert says not in failures(report(estimate(0.01)), ["tpr@0.01=0.05"])[0]
+
+
+def of_one_model(*findings: Finding, shared: int = 0) -> Report:
+    """The report of a trained model."""
+    (release,) = made().about.releases
+    facts = release.model_dump() | {"name": "forest", "game": "one_model", "shared": shared}
+    return Report(changed(made().about, releases=[facts]), findings, [])
+
+
+def test_records_on_both_sides_are_no_measurement():
+    assert failures(of_one_model(auc(0.55, "loss"), shared=10), ["auc=0.6"]) == [
+        "forest: auc=0.6 could not be measured: 10 of the others are among the members too, so attacks look weaker "
+        "than they are; leave these records out of the others"
+    ]
+    assert failures(of_one_model(auc(0.55, "loss")), ["auc=0.6"]) == []
+    (exceeded,) = failures(of_one_model(auc(0.65, "loss"), shared=10), ["auc=0.6"])
+    assert "is exceeded" in exceeded
+    assert exit_code(of_one_model(auc(0.55, "loss"), shared=10), ["auc=0.6"]) == 3
+    assert exit_code(of_one_model(auc(0.55, "loss"), shared=10)) == 0  # without a limit
+
+
+def test_a_limit_says_which_attacks_it_does_not_know_of():
+    missing = [auc(None, name, reason=Term("no_reference", n=0)) for name in ("lira", "rmia")]
+    found = of_one_model(auc(0.55, "loss"), auc(0.52, "gap"), *missing)
+    (said,) = remarks(found, ["auc=0.6"])
+    assert said.startswith("forest: compared with what loss and gap reached; LiRA and rmia did not run")
+    assert "no reference models to compare with" in said
+    assert remarks(found, []) == []
+    assert remarks(of_one_model(auc(0.55, "loss"), auc(0.5, "lira")), ["auc=0.6"]) == []

@@ -126,3 +126,18 @@ def test_pillow_is_an_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ValueError, match=r"pip install 'leakscope\[images\]'"):
         data.load(str(folder))
+
+
+@pytest.mark.parametrize("in_memory", [10**9, 1])
+def test_a_training_loop_gets_images_as_an_array(folder, monkeypatch, in_memory):
+    monkeypatch.setattr(room, "IN_MEMORY", in_memory)
+    images, _, _ = read_folder(folder)
+    pixels = np.asarray(images)
+    assert (pixels.dtype, pixels.shape) == (np.uint8, (6, 4, 5))
+    np.testing.assert_array_equal(pixels[2], decoded(folder / "b" / "0.png"))
+    some = np.asarray(images.take(np.array([5, 0])), dtype=np.float32)
+    assert some.dtype == np.float32
+    np.testing.assert_array_equal(some, pixels[[5, 0]])
+    copied = np.array(images, copy=True)
+    copied[:] = 0
+    np.testing.assert_array_equal(np.asarray(images), pixels)

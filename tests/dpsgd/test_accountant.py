@@ -22,7 +22,7 @@ from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, optimize, stats
 
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian, from_dict
-from leakscope.dpsgd.accountant import dpsgd
+from leakscope.dpsgd.accountant import dpsgd, epsilon_at_least
 from tests.marks import nightly, nightly_but
 
 ADJACENCIES = ("add_remove", "replace_one")
@@ -492,3 +492,20 @@ def test_the_line_that_unknown_batches_get(as_users_run_it):
     with pytest.raises(ValueError) as caught:
         dpsgd(1.0, 0.1, 10, "add_remove", batches="fixd")  # pyright: ignore[reportArgumentType]
     assert str(caught.value) == "unknown batches 'fixd' (did you mean 'fixed'?); known: poisson, fixed"
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(2.0, 1.0, 4), (1.0, 1.0, 1), (3.0, 0.05, 200)])
+def test_the_lower_bound_of_epsilon_is_below_the_truth_and_close(noise, rate, steps):
+    upper = dpsgd(noise, rate, steps, "add_remove").epsilon(1e-5)
+    lower = epsilon_at_least(noise, rate, steps, 1e-5)
+    assert upper - 1.1e-4 * max(steps, 2) < lower <= upper
+    if rate == 1:  # the Gaussian mechanism, of which epsilon is exact
+        mu = np.sqrt(steps) / noise
+        delta = stats.norm.cdf(mu / 2 - lower / mu) - np.exp(lower) * stats.norm.cdf(-mu / 2 - lower / mu)
+        assert delta >= 1e-5
+
+
+def test_no_lower_bound_is_claimed_where_rounding_would_matter():
+    assert epsilon_at_least(1.0, 0.5, 10, 1e-12) == 0
+    assert epsilon_at_least(1.0, 0.5, 10**6, 1e-5) == 0
+    assert epsilon_at_least(0.01, 0.5, 10, 1e-5) == 0

@@ -196,3 +196,14 @@ def test_what_is_refused():
             Bag, X, Y, dpsgd={"noise_multiplier": 1, "clip": 1, "sample_rate": 0.1, "steps": 2}, n_models=2, n_jobs=1
         )
     assert "collate" not in str(refused.value)
+
+
+def test_a_collate_function_that_changes_its_points_at_random_is_refused():
+    """The audited model would be asked about other inputs than those that it was trained on."""
+
+    def noisy(pairs):
+        ids, labels = pad_lists(pairs)
+        return torch.where(torch.rand(ids.shape) < 0.2, 0, ids), labels
+
+    with pytest.raises(ValueError, match="collate makes other inputs of the same points each time: random transforms"):
+        ls.audit_model(NETWORK, MEMBERS, OTHERS, train={"collate": noisy}, **WORDS)

@@ -90,6 +90,44 @@ def test_datasets_that_cannot_be_read(dataset, message):
         from_dataset(dataset)
 
 
+def flipped(value):
+    return value.flip(-1) if torch.rand(()) < 0.5 else value
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        lambda index: (flipped(torch.arange(4) + index), 0),
+        lambda index: (torch.arange(4) + index + 0.01 * torch.randn(4), 0),  # noise alone
+        lambda index: (torch.arange(4) + index if index < 90 else torch.randn(4), 0),  # only a part of the points
+        lambda index: ({"ids": torch.arange(3), "mask": flipped(torch.arange(3))}, 0),
+        lambda index: (torch.arange(2 + int(torch.randint(9, ()))), 0),  # other lengths
+        lambda index: (torch.arange(4) + index, int(torch.randint(9, ()))),  # labels
+        lambda index: (np.asarray(flipped(torch.arange(4))), 0),
+    ],
+)
+def test_a_dataset_that_changes_its_points_at_random_is_refused(point):
+    """Random transforms halve the leak that is seen: the model does not see the record that it was trained on."""
+    torch.manual_seed(0)
+    rows = Rows(point, n=100)
+    for dataset in (rows, DataLoader(rows, batch_size=8, shuffle=True), random_split(rows, [95, 5])[0]):
+        with pytest.raises(ValueError, match=r"gives other values each time it is read .* random transforms hide"):
+            from_dataset(dataset)
+
+
+def test_the_same_values_in_another_order_are_no_random_transform():
+    rows = Rows(lambda index: (np.full(3, np.nan if index == 2 else index), index % 2), n=100)
+    x, _ = from_dataset(DataLoader(rows, batch_size=8, shuffle=True))
+    np.testing.assert_array_equal(x[:, 0], [np.nan if index == 2 else index for index in range(100)])
+
+
+def test_a_dataset_that_is_seeded_by_the_position_is_read():
+    def point(index):
+        return torch.randn(3, generator=torch.Generator().manual_seed(index)), 0
+
+    assert from_dataset(Rows(point))[0].shape == (6, 3)
+
+
 def test_datasets_are_recognised_without_importing_pytorch():
     dataset = TensorDataset(torch.from_numpy(X))
     assert is_dataset(dataset)

@@ -23,7 +23,9 @@ from leakscope.attacks import ATTACKS
 from leakscope.auditing.canaries import attacks_on, private_network
 from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, AccountantClaim, ClaimTest, StepNoise
 from leakscope.auditing.gates import exit_code
+from leakscope.auditing.run import denied
 from leakscope.core import games
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
 from leakscope.core.types import Scores
 from leakscope.data import from_arrays
@@ -319,6 +321,43 @@ class TestVerdicts:
         (curve,) = accountants(report)
         assert curve.tradeoff.epsilon(1e-5) == SHORT.ceiling("replace_one").epsilon(1e-5)
         assert "replace one" in curve.name
+
+
+class TestFalseClaims:
+    """Claims of less than the declared training gives: no attack may refute them, and they are false."""
+
+    @pytest.mark.parametrize(
+        ("epsilon", "delta", "adjacency", "reason"),
+        [
+            (0.8, 1e-5, "add_remove", "declared_gives_more"),
+            (0.8, 0.0, "add_remove", "declared_gives_more"),  # with delta = 0 even more is given
+            (1.075, 1e-5, "add_remove", "accountant_gives_more"),  # between the two calculations, 1.0745 and 1.0755
+            (1.0, 1e-5, "replace_one", "accountant_gives_more"),  # there is no lower bound of a swap
+            (1.8, 1e-5, "replace_one", ""),
+            (1.1, 1e-5, "add_remove", ""),
+        ],
+    )
+    def test_what_the_accountant_says(self, epsilon, delta, adjacency, reason):
+        claim = Claim("epsilon", epsilon, delta, adjacency)
+        term = denied(claim, AccountantClaim(SHORT, "add_remove", 1e-5))
+        assert (term.id if term else "") == reason
+        if term is not None:
+            assert term.values["given"] == pytest.approx(1.0755 if adjacency == "add_remove" else 1.7956, abs=1e-4)
+
+    def test_it_says_nothing_of_other_promises_or_of_fixed_batches_in_another_game(self):
+        assert denied(Claim("mu", 0.01, 0.0, "add_remove"), AccountantClaim(SHORT, "add_remove", 1e-5)) is None
+        fixed = AccountantClaim(replace(SHORT, batches="fixed"), "add_remove", 1e-5)
+        assert denied(Claim("epsilon", 0.8, 1e-5, "replace_one"), fixed) is None
+
+    @pytest.mark.slow
+    def test_the_verdict_says_so_first(self, digits):
+        claim = "epsilon=0.8,delta=1e-5,adjacency=add_remove"
+        words = {"n_models": 1, "n_jobs": 1, "game": "canaries", "canaries": "dirac", "n_canaries": 20, "claim": claim}
+        report = ls.audit(network, *digits, dpsgd=SHORT, attacks=["likelihood_ratio"], **words)
+        first = next(curve for curve in report.curves if curve.verdict is not None)
+        assert (first.role, first.verdict.word, exit_code(report)) == ("claimed", "cannot_hold", 3)
+        table = report.table()
+        assert table.index("Cannot hold: network") < table.index("Not refuted: network")  # of the accountant's epsilon
 
 
 class TestRuledOut:

@@ -264,7 +264,7 @@ def test_what_collate_must_do(as_users_run_it, ragged, member):
         (Recipe(), "the rows of x have different lengths; pad them, or give train="),
         (Recipe(collate=sort_and_pad), "collate must return the labels that it gets, in the order of the points"),
         (Recipe(collate=lambda batch: 3), r"collate must return a pair \(inputs, labels\), got a int"),
-        (Recipe(collate=lambda batch: 1 / 0), "collate fails on 2 points: division by zero"),
+        (Recipe(collate=lambda batch: 1 / 0), "collate fails on 16 points: division by zero"),
     ]
     for recipe, message in cases:
         with pytest.raises(ValueError, match=message):

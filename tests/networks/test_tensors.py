@@ -107,3 +107,17 @@ def test_labels():
 def test_labels_that_are_none(y, message):
     with pytest.raises(ValueError, match=message):
         labels_of(Points(np.zeros((4, 1)), y), "net")
+
+
+def test_a_table_says_which_columns_make_it_wide():
+    """A network that was made for the columns of the file cannot read the encoded ones."""
+    frame = pd.DataFrame(
+        {"age": [20.0, 30.0, 40.0], "start": ["1.2.20", "1.3.20", "1.4.20"], "town": ["a", "b", "a"], "n": [1, 2, 3]}
+    )
+    inputs = inputs_of(frame)
+    assert inputs.shape == (7,)
+    says = (
+        "the table's 4 columns become 7, for text has one for each of its values (start: 3, town: 2); make the network"
+    )
+    assert says in inputs.title
+    assert inputs_of(frame[["age", "n"]]).title == "points of shape (2,)"

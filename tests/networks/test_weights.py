@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from torch import nn
 
 import leakscope as ls
 from leakscope.releases.factory import trained_from
+from leakscope.releases.networks.weight_files import weights_of
 from leakscope.reports import Report
 from tests.cli.calling import caller, refused
 from tests.mutations import check
@@ -28,6 +31,9 @@ def make(width=4):
 
 def number():
     return 3
+
+def fit(X, y, seed):
+    return make()
 """
 SIDES = "--members in.npz --others out.npz --n-jobs 1"
 
@@ -156,10 +162,28 @@ def test_the_report_holds_no_folder(leakscope, tmp_path, references):
             f"--model {SPEC} --weights pickled.pt {SIDES}",
             "pickled.pt: no state dict; tensors alone are read",
         ),
+        (
+            f"--model {SPEC} --weights network.pt {SIDES}",
+            "network.pt: a network or other objects in a pickle, which runs code when it is read; it is not read: save",
+        ),
+        (
+            f"--model {SPEC} --weights script.pt {SIDES}",
+            "script.pt: an archive of TorchScript, which holds code; nothing of it is run. Save its weights by "
+            "torch.save(",
+        ),
+        (
+            f"--model mine:fit --weights net.pt {SIDES}",
+            "mine:fit trains a network, and weights need what makes one, as --model my_package:make_net",
+        ),
+        (
+            f"--model {SPEC} --weights net.pt {SIDES} --dry-run",
+            "an audit of a trained model takes no --dry-run: without references it trains nothing",
+        ),
         (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
         (
             f"--model {SPEC} --weights whole.pt {SIDES}",
-            "whole.pt: a state dict alone is read, this one is in net",
+            "whole.pt: a state dict alone is read, this one is in net: save it by torch.save(torch.load('whole.pt', "
+            "weights_only=True)['net'], 'net.pt')",
         ),
         (f"--model {SPEC} --weights net.pt {SIDES} --layers 3", "unknown layer '3'"),
         (
@@ -197,9 +221,72 @@ def test_what_is_refused(leakscope, words: str, line: str):
     torch.save(of_width(4).state_dict(), "net.pt")
     torch.save(torch.ones(3), "tensor.pt")
     torch.save({"epoch": 3, "net": of_width(4).state_dict()}, "whole.pt")
+    torch.save(of_width(4), "network.pt")
+    script_archive(Path("script.pt"))
     Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
     refused(leakscope(f"audit {words} --out a"), line)
     assert not Path("a").exists()
+
+
+def script_archive(path: Path) -> None:
+    """An archive with the files of TorchScript."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("data.pkl", "constants.pkl", "code/__torch__.py", "version"):
+            archive.writestr(f"script/{name}", b"3")
+
+
+def safetensors(state: dict[str, torch.Tensor], **changed: object) -> bytes:
+    """A file of safetensors, by its published format; perhaps with another header."""
+    names = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.int64: "I64", torch.bool: "BOOL"}
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    content = b""
+    for name, tensor in state.items():
+        raw = bytes(tensor.contiguous().reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else b""
+        offsets = [len(content), len(content) + len(raw)]
+        header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
+        content += raw
+    text = json.dumps(header | changed).encode()
+    return len(text).to_bytes(8, "little") + text + content
+
+
+def test_safetensors_are_read(leakscope):
+    network = of_width(4)
+    Path("net.safetensors").write_bytes(safetensors(network.state_dict()))
+    found = trained_from(SPEC, {}, "net.safetensors")
+    x = torch.arange(12.0).reshape(2, 6)
+    assert torch.equal(found(x), network(x))
+    state = {
+        "half": torch.tensor([1.5, -2.0]).bfloat16(),
+        "count": torch.tensor(7),
+        "flag": torch.tensor([True, False, True]),
+        "none": torch.empty(0, 3),
+        "double": torch.tensor([[1.0, 2.0]], dtype=torch.float64),
+    }
+    Path("all.safetensors").write_bytes(safetensors(state))
+    read = weights_of("all.safetensors")
+    assert read.keys() == state.keys()
+    for name, tensor in state.items():
+        assert read[name].dtype == tensor.dtype
+        assert torch.equal(read[name], tensor)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ((10**9).to_bytes(8, "little") + b"{}", "its header is longer than the file"),
+        ((4).to_bytes(8, "little") + b"{no}", "its header is no JSON"),
+        (safetensors({}, a=[]), "a has no type, shape and place"),
+        (safetensors({}, a={"dtype": "F8", "shape": [], "data_offsets": [0, 0]}), "a has numbers of type F8; read are"),
+        (safetensors({}, a={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}), "a does not have the bytes"),
+        (safetensors({}, a={"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}), "a does not have the bytes"),
+        (safetensors({}, a={"dtype": "F32", "shape": [10**12], "data_offsets": [0, 0]}), "a does not have the bytes"),
+    ],
+)
+def test_damaged_safetensors_give_one_line(tmp_path, content, says):
+    file = tmp_path / "net.safetensors"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        weights_of(file)
 
 
 def test_mutated_state_dicts_give_one_line():

@@ -286,14 +286,14 @@ def test_a_curve_above_a_ceiling_that_no_test_refutes_is_explained():
     (ceiling,) = result.ceilings
     rates = np.geomspace(10 / best.n_nonmember, 1.0, 200)
     enters = bool((np.asarray(best.tradeoff.tpr(rates)) > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any())
-    assert ("That may be chance: the test does not refute the claim." in said) == enters
+    assert ("by no more than chance explains: the test" in said) == enters
     low = replace(ceiling, tradeoff=Gaussian(0.01))
     below = replace(result, curves=[low if curve is ceiling else curve for curve in result.curves])
-    sentence = f"The curve of {result.attack_title(result.best)} enters it. That may be chance"
+    sentence = f"The curve of {result.attack_title(result.best)} lies partly in this region, by no more than chance"
     assert sentence in notes.curves_intro([below]).striptags()
     high = replace(ceiling, tradeoff=Gaussian(9.0))
     above = replace(result, curves=[high if curve is ceiling else curve for curve in result.curves])
-    assert "may be chance" not in notes.curves_intro([above]).striptags()
+    assert "chance explains" not in notes.curves_intro([above]).striptags()
 
 
 def test_a_claim_about_every_record_that_stands_although_one_is_above_it_says_why():

@@ -68,7 +68,12 @@ NO_RECIPE = frozenset({"random_state", "n_jobs", "verbose", "warm_start", "copy_
 MOST_PARAMETERS = 4  # that are named where a recipe differs
 
 
-@known_keywords()
+_GATES = {
+    "fail_above": "leakscope.auditing.gates.exit_code(report, ['tpr@0.01=0.05']), which is 3 if a limit is exceeded"
+}
+
+
+@known_keywords(_GATES)
 def audit(
     estimator: Any,
     X: Any,
@@ -485,7 +490,7 @@ def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPl
     return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally())))
 
 
-@known_keywords()
+@known_keywords(_GATES)
 def audit_model(
     model: Any,
     members: Any,
@@ -693,7 +698,7 @@ def audit_model(
     return replace(report, about=report.about.model_copy(update=facts))
 
 
-@known_keywords()
+@known_keywords(_GATES)
 def audit_signals(
     signals: Signals | BlockSignals | str | os.PathLike[str],
     *,
@@ -848,7 +853,7 @@ def _refuse_idle_attacks(report: Report, attacks: Sequence[Attack]) -> None:
             raise cannot_run(attack.name, reason)
 
 
-@known_keywords()
+@known_keywords(_GATES)
 def audit_scores(
     value: Float[Array, "*T J"],
     member: Bool[Array, "*T J"] | PlantedCanaries | str | os.PathLike[str],

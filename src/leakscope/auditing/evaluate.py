@@ -317,6 +317,7 @@ def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: Sl
         "files": {},
         "slices": slices,
         "sampled_from": sampled_from,
+        "shared": observed.n_shared if isinstance(observed, ObservedRelease) else 0,
         "units": _n_units(observed),
     }
     return ReleaseFacts(**{**facts, **observed.facts})

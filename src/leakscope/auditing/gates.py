@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 from leakscope.core.reasons import words
+from leakscope.metrics.rates import FEWEST_IN_TAIL
 from leakscope.plans.limits import Limit
 from leakscope.reports import Report, phrases
-from leakscope.reports.about import decisions_of, releases_of
+from leakscope.reports.about import AuditAbout, ReleaseFacts, decisions_of, releases_of
 from leakscope.reports.below_chance import below_chance
+from leakscope.reports.sections.findings import without_references
+from leakscope.reports.sections.words import listed
+
+_FALSE = {  # claims that an accountant denies: nothing is measured, so they are not refuted
+    "cannot_hold": "cannot hold: the training as declared gives more",
+    "not_supported": "is not supported: the accountant shows more for the training as declared",
+}
 
 
 def refuted(report: Report) -> list[str]:
@@ -50,13 +59,19 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
             if release in shifted:
                 lines.append(f"{release}: {text} could not be tested: {shifted[release]}")
             else:
-                lines += _exceeded(report, release, limit, text)
+                exceeded = list(_exceeded(report, release, limit, text))
+                lines += exceeded or _on_both_sides(report, release, text)
     lines += [
         f"{decision.release}: the policy says {phrases.DECISIONS[decision.verdict]}"
         for decision in decisions_of(report.about)
         if decision.verdict != "release"
     ]
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
+    lines += [
+        f"{name}: {phrases.claim(verdict)} {_FALSE[verdict.word]}"
+        for name, verdict in verdicts
+        if verdict.word in _FALSE
+    ]
     lines += [
         f"{name}: {phrases.claim(verdict)} could not be tested: {shifted[name]}"
         for name, verdict in verdicts
@@ -80,11 +95,58 @@ def unaccepted_shifts(report: Report) -> dict[str, str]:
     }
 
 
+def remarks(report: Report, limits: Sequence[str]) -> list[str]:
+    """Say of each release which attacks its limits do not know of, because there are no models to compare with.
+
+    The attacks with references are the strongest ones: a limit that is kept without them says less.
+
+    Parameters
+    ----------
+    report : Report
+    limits : sequence of str
+
+    Returns
+    -------
+    list of str
+        Empty without limits, and if every attack that was asked for had its references.
+    """
+    lines = []
+    for release in releases_of(report.about) if limits else ():
+        of_attacks = [finding for finding in report.findings if finding.release == release.name and finding.attack]
+        ran = dict.fromkeys(finding.attack for finding in of_attacks if finding.value is not None)
+        missing = without_references(of_attacks)
+        if missing:
+            lines.append(
+                f"{release.name}: compared with what {_titles(report, ran)} reached; {_titles(report, missing)} did "
+                "not run, for there are no reference models to compare with, and these attacks are mostly stronger: "
+                "give the recipe (--model, or references= in Python), or say which attacks are enough (--attack, or a "
+                "policy with attacks = [...])"
+            )
+    return lines
+
+
 def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
     """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or tested, else 0."""
     if refuted(report):
         return 2
     return 3 if failures(report, limits) else 0
+
+
+def _on_both_sides(report: Report, release: str, text: str) -> Iterator[str]:
+    """Say that a limit is not tested where others are members too: an attack on them is right by being wrong."""
+    for facts in releases_of(report.about):
+        if facts.name == release and isinstance(facts, ReleaseFacts) and facts.shared:
+            yield (
+                f"{release}: {text} could not be measured: {facts.shared:,} of the others are among the members too, "
+                "so attacks look weaker than they are; leave these records out of the others"
+            )
+
+
+def _titles(report: Report, names: Iterable[str]) -> str:
+    """Name attacks as the report does."""
+    known = report.about.attacks if isinstance(report.about, AuditAbout) else {}
+    titles = [known[name].title if name in known and known[name].title else name for name in names]
+    return listed(titles or ["no attack"])
 
 
 def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[str]:
@@ -115,8 +177,14 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         yield f"{release}: {text} could not be measured: {words(below)}"
     elif refused:  # such a rate may be far from that of other models, either way
         spread = max(finding.detail["between_model_spread"] for finding in refused)
-        names = ", ".join(finding.attack for finding in refused)
+        names = _titles(report, dict.fromkeys(finding.attack for finding in refused))
+        fpr = gate.fpr or 0.5
+        others = {finding.attack: finding.high for finding in findings if finding not in refused and finding.high}
+        below = max(others.values(), default=1.0) <= gate.limit
         yield (
-            f"{release}: {text} could not be measured: too few models for an interval of {names} (between-model spread "
-            f"{spread:.2g}); train more models, or limit tpr_these_models, which is about these models alone"
+            f"{release}: {text} could not be measured: {names} has no interval, for its scores shift from model to "
+            f"model (spread {spread:.2g}), and its rate over other models may be far from this one"
+            f"{'; the intervals of all other attacks lie below the limit' if below else ''}. "
+            f"It has one with {math.ceil(FEWEST_IN_TAIL / min(fpr, 1 - fpr)):,} models, perhaps with fewer; or limit "
+            "tpr_these_models, which is about these models alone"
         )

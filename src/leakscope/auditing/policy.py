@@ -311,7 +311,13 @@ def with_claims(report: Report) -> Report:
     refuted = {
         curve.release for curve in report.curves if curve.verdict is not None and curve.verdict.word == "refuted"
     }
+    denied = {
+        curve.release: curve.verdict.reason
+        for curve in report.curves
+        if curve.verdict is not None and curve.verdict.word in ("cannot_hold", "not_supported")
+    }
     decisions = tuple(_refused(given) if given.release in refuted else given for given in about.decisions)
+    decisions = tuple(_asked(given, denied[given.release]) if given.release in denied else given for given in decisions)
     return replace(report, about=about.model_copy(update={"decisions": decisions}))
 
 
@@ -321,6 +327,18 @@ def _refused(given: DecisionFacts) -> DecisionFacts:
         return given
     checks = (CheckFacts(check="claim", outcome="not_kept"), *given.checks)
     return DecisionFacts(release=given.release, verdict="do_not_release", checks=checks)
+
+
+def _asked(given: DecisionFacts, reason: Term | None) -> DecisionFacts:
+    """Add a claim that the accountant denies to a decision: what is false on paper is for a person to decide."""
+    if any(check.check == "claim" for check in given.checks):
+        return given
+    checks = (
+        CheckFacts(check="claim", outcome="open", reason=None if reason is None else _facts(reason)),
+        *given.checks,
+    )
+    verdict: Verdict = "ask" if given.verdict == "release" else given.verdict
+    return DecisionFacts(release=given.release, verdict=verdict, checks=checks)
 
 
 def _verdict(checks: Sequence[CheckFacts]) -> Verdict:

@@ -34,6 +34,7 @@ from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import date_notes, identifier_notes, repeated_names
+from leakscope.dpsgd.accountant import epsilon_at_least
 from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
@@ -138,7 +139,6 @@ def play(
     notes = [
         *of_finished,
         *loaded.notes,
-        *_notes_of_impossible_claims(settings, claims, promises),
         *_notes(loaded.points, settings, execution, plan.confidence),
         *note_of_queries(asked),
         *_notes_of_noise(observed_releases),
@@ -148,6 +148,7 @@ def play(
     report = replace(report, about=report.about.model_copy(update=facts))
     for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
         if accountant_claim is not None:
+            report = _with_false_claims(report, observed, accountant_claim)
             report = with_accountant(
                 report,
                 observed,
@@ -231,21 +232,40 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
     return AccountantClaim(dpsgd, adjacency, delta)
 
 
-def _notes_of_impossible_claims(
-    settings: Sequence[Setting], claims: Sequence[Sequence[Claim]], promises: Sequence[AccountantClaim | None]
-) -> Iterator[str]:
-    """Say which claims are smaller than what DP-SGD as declared gives: no audit may refute them, and they are false."""
-    for audited, own_claims, accountant in zip(settings, claims, promises, strict=True):
-        for claim in own_claims:
-            if accountant is None or claim.quantity != "epsilon" or claim.adjacency != accountant.adjacency:
-                continue
-            given = AccountantClaim(accountant.dpsgd, accountant.adjacency, claim.delta or DEFAULT_DELTA).epsilon
-            if claim.value < given:
-                yield (
-                    f"{audited.release.name}: the claim of epsilon = {claim.value:g} is less than the declared noise, "
-                    f"rate and steps give, which is {given:.4g} at delta = {claim.delta or DEFAULT_DELTA:g}: correct "
-                    "code would not keep it either, whether this audit refutes it or not"
-                )
+def _with_false_claims(report: Report, observed: ObservedRelease, promise: AccountantClaim) -> Report:
+    """Say of claims that DP-SGD as declared does not keep that they are false, whatever the attacks have found.
+
+    An accountant's calculation is no measurement: such a claim is not refuted, unless an attack refutes it too.
+    """
+    if _has_units(observed):
+        return report
+    curves = []
+    for curve in report.curves:
+        if curve.release == observed.name and curve.verdict is not None and curve.verdict.word != "refuted":
+            reason = denied(curve.verdict.claim, promise)
+            if reason is not None:
+                word = "cannot_hold" if reason.id == "declared_gives_more" else "not_supported"
+                curve = replace(curve, verdict=replace(curve.verdict, word=word, reason=reason))
+        curves.append(curve)
+    return replace(report, curves=tuple(curves))
+
+
+def denied(claim: Claim, promise: AccountantClaim) -> Term | None:
+    """Return why the accountant denies a claim of epsilon; None if it does not."""
+    dpsgd = promise.dpsgd
+    # the rate of fixed batches is that of the neighbours which the game has
+    if claim.quantity != "epsilon" or (dpsgd.batches == "fixed" and claim.adjacency != promise.adjacency):
+        return None
+    delta = claim.delta or DEFAULT_DELTA  # what is more than epsilon at this delta is more at 0
+    given = dpsgd.ceiling(claim.adjacency or promise.adjacency).epsilon(delta)
+    if claim.value >= given:
+        return None
+    least = 0.0
+    if claim.adjacency == "add_remove" and dpsgd.batches == "poisson":
+        least = epsilon_at_least(dpsgd.noise_multiplier, dpsgd.sample_rate, dpsgd.steps, delta)
+    if least > claim.value:
+        return Term("declared_gives_more", given=given, least=least, delta=delta)
+    return Term("accountant_gives_more", given=given, delta=delta)
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
@@ -387,7 +407,7 @@ def with_accountant(
     """
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit
-    if observed.group is not None and len(np.unique(observed.group)) < len(observed.group):
+    if _has_units(observed):
         spec = FindingSpec("epsilon", "upper", source=source, operating_point=at, scope=Scope("every"))
         unknown = observed.finding(spec, NotApplicable("units_of_several_records"))
         return replace(report, findings=(*report.findings, unknown))
@@ -413,6 +433,11 @@ def with_accountant(
     verdict = accountant_verdict(promise, claim_test, own_findings, noise, tests, steps)
     curve = Curve(promise.text, observed.name, "certified", promise.ceiling, verdict=verdict)
     return replace(report, findings=(*report.findings, *findings), curves=(*report.curves, curve))
+
+
+def _has_units(observed: ObservedRelease) -> bool:
+    """Whether the game is of units of several records, of which an accountant of single records says nothing."""
+    return observed.group is not None and len(np.unique(observed.group)) < len(observed.group)
 
 
 def _canaries_are_independent(setting: Setting) -> bool:

@@ -203,6 +203,12 @@ def _audited(
     options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
     plan, options["model_file"] = _plan_or_model(plan, options)
     options = {name: value for name, value in options.items() if value is not None}
+    if dry_run and {"weights", "predict", "model_file"} & options.keys():
+        raise ValueError(
+            "an audit of a trained model takes no --dry-run: without references it trains nothing, and takes seconds. "
+            "What references cost is measured without the trained model: --model, --train and --n-models as there, "
+            "--data members.npz and --dry-run"
+        )
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
     sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
@@ -684,6 +690,8 @@ def _leave(report: Report, limits: Sequence[str]) -> None:
         say(f"refuted: {text}")
     for text in gates.failures(report, limits):
         say(f"limit: {text}")
+    for text in gates.remarks(report, limits):
+        say(f"limits: {text}")
     if code := gates.exit_code(report, limits):
         raise typer.Exit(code)
 

@@ -74,6 +74,16 @@ REASONS: Mapping[str, str] = {
         "a replace-one claim says nothing of a record that is in or out by a coin of its own; "
         'play with sampling = "fixed"'
     ),
+    "declared_gives_more": (
+        "the training as declared (noise, sampling rate, steps) gives epsilon = {given:.4g} at delta = {delta:g}, and "
+        "at least {least:.4g}: correct code would not keep the claim. This is calculated from what was declared, "
+        "whatever the attacks find; claim at least {given:.4g}, or train with more noise or fewer steps"
+    ),
+    "accountant_gives_more": (
+        "the accountant shows epsilon = {given:.4g} at delta = {delta:g} for the training as declared (noise, sampling "
+        "rate, steps), and no less. This is calculated from what was declared, whatever the attacks find; claim at "
+        "least {given:.4g}, or train with more noise, fewer steps or smaller batches"
+    ),
     "units_of_several_records": "the accountant promises something of single records; a unit of this game has several",
     "too_little_noise": (
         "the steps hold noise of a multiplier of at most {most:.3g} ({level:g} %), and {claimed:g} is claimed: "

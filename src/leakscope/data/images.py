@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int, Shaped, UInt8, UInt64
+from numpy.typing import DTypeLike
 
 from leakscope.core.untrusted import Refused, free_memory, in_one_line, parsing
 
@@ -56,6 +57,12 @@ class Images:
     def shape(self) -> tuple[int, ...]:
         """(N, H, W), or (N, H, W, 3)."""
         return (len(self), *self.size, *((3,) if self.colour else ()))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """Decode all images: ``np.asarray(images)`` has 8-bit pixels, of shape (N, H, W) or (N, H, W, 3)."""
+        pixels = self.pixels(np.arange(len(self)))
+        pixels = pixels if dtype is None else pixels.astype(dtype, copy=False)
+        return pixels.copy() if copy and pixels is self.decoded else pixels
 
     def take(self, indices: Int[Array, " n"]) -> Images:
         """Return the images at these positions."""

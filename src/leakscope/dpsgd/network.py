@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -338,7 +339,8 @@ class _Training:
             return watch.follow(optimizer, normaliser, batch=numbers, parameters=parameters)
 
         try:
-            train(trained, x, y, follow, integer(self.seed, "train"))
+            with _without_opacus_warnings():
+                train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.release.name} cannot be trained: {first_line(error)}") from error
         _refuse_changed_frozen(module, trained, self.release.name)
@@ -376,7 +378,8 @@ class _Training:
             return followed(optimizer, normaliser, observe, parameters)
 
         passed, errors = _RowsPassed(module, tuple(x.shape[1:])), list[Exception]()
-        with suppress(Exception):  # the function is the user's: it may raise anything, or wrap what is raised here
+        # the function is the user's: it may raise anything, or wrap what is raised here
+        with suppress(Exception), _without_opacus_warnings():
             release.train(module, copies, labels, follow, seed)
         if errors:  # of the observer, not of the function
             raise errors[0]
@@ -544,3 +547,13 @@ def _rows(batch: ArrayLike | Tensor, n: int) -> Int[Array, " b"]:
             f"shape ({n},), got {rows.dtype} of shape {rows.shape}"
         )
     return rows
+
+
+@contextmanager
+def _without_opacus_warnings() -> Iterator[None]:
+    """Keep back what Opacus says in each training: that its noise is not cryptographic, and that hooks are called."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"opacus\b")
+        for message in ("Secure RNG turned off", "Full backward hook is firing", "Optimal order is the"):
+            warnings.filterwarnings("ignore", message=message)
+        yield

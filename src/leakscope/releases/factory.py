@@ -230,6 +230,12 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
         In one line, if the path leads to no network, or the file does not fit.
     """
     target = imported(spec)
+    if not is_network(target) and trains(target, settings):
+        raise ValueError(
+            f"{spec} trains a network, and weights need what makes one, as --model my_package:make_net, a function "
+            f"without arguments. References of your own training loop are trained in Python: ls.audit_model(network, "
+            f"members, others, references={spec.rpartition(':')[2]})"
+        )
     if not _makes_network(spec, target, settings):
         raise ValueError(f"{spec} makes no network, and weights are those of one")
     return _network_module().weighted(target, settings, weights)

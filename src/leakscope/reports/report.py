@@ -44,7 +44,7 @@ FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when i
     "plot": "charts.figures:plot",
 }
 Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
-Word = Literal["refuted", "not_refuted", "cannot_be_tested", "proved"]
+Word = Literal["refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported", "proved"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class Verdict:
     ----------
     claim : Claim
         What was promised; an accountant's epsilon is rounded up.
-    word : {"refuted", "not_refuted", "cannot_be_tested", "proved"}
+    word : {"refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported", "proved"}
+        By measurement, but for three: a claim cannot hold if the training as declared gives more by calculation, and is
+        not supported if the accountant cannot show that it gives as little.
     quantity, allowed, measured : str, float, float
         The quantity that the test bounds (epsilon, mu, eta), what the claim allows and the lower bound.
     confidence : float

@@ -134,3 +134,34 @@ class TestLeading:
         found = results(made(verdict=Verdict(Claim("eta", 0.1), "not_refuted", "eta", 0.1, 0.0, 0.999)))
         assert verdicts.leading(found) == ""
         assert verdicts.counted(found).striptags() == "The claim is not refuted."
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "name", "says", "counted"),
+    [
+        (
+            "cannot_hold",
+            Term("declared_gives_more", given=4.7659, least=4.7559, delta=1e-5),
+            "Cannot hold",
+            "The training as declared (noise, sampling rate, steps) gives epsilon = 4.766 at delta = 1e-05, and "
+            "at least 4.756",
+            "The claim cannot hold: the training as declared gives more.",
+        ),
+        (
+            "not_supported",
+            Term("accountant_gives_more", given=4.7659, delta=1e-5),
+            "Not supported",
+            "The accountant shows epsilon = 4.766 at delta = 1e-05",
+            "The claim is not supported by what the training declares.",
+        ),
+    ],
+)
+def test_a_claim_that_the_accountant_denies(word, reason, name, says, counted):
+    """It is not called "not refuted", though no attack refutes it."""
+    verdict = Verdict(CLAIM, word, "epsilon", 4.0, 0.5, 0.999, reason=reason)
+    shown = line(verdict)
+    assert shown.name == name
+    assert shown.reason.striptags().startswith(says)
+    assert "claim at least 4.766" in shown.reason
+    assert "allows" not in shown.reason
+    assert verdicts.counted(results(made(verdict=verdict))).striptags() == counted

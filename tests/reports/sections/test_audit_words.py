@@ -4,6 +4,7 @@ import pytest
 
 from leakscope.core.findings import Finding, Term
 from leakscope.reports.sections.audit import words
+from leakscope.reports.sections.audit.advice import advice
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.words import least_of_100, lettered, listed, say, several
 from tests.reports import samples
@@ -121,7 +122,7 @@ def test_titles_and_facts():
         "Membership audit",
         "100 records",
         "1 model trained 64 times on a random half",
-        "2 attacks",
+        "1 attack",
         "20 November 2026",
         "leakscope 0.1.0",
     ]
@@ -221,3 +222,32 @@ def test_planted_canaries_say_little_of_the_records():
         == "Whether a canary was planted in the data of Random forest is guessed right in 78 of 100 cases."
     )
     assert summary(planted).startswith("An attacker who guesses whether a random planted canary was used for training")
+
+
+def no_references(*attacks):
+    """A trained model without references: some attacks did not run."""
+    missing = [
+        Finding(quantity, None, release="forest", attack=attack, reason=Term("no_reference", n=0))
+        for attack in attacks
+        for quantity in ("accuracy", "auc")
+    ]
+    report = made((0.502, 0.4951, 0.5083), facts={"game": "one_model", "references": 0, "targets": 1, "models": 1})
+    return replace(report, findings=(*report.findings, *missing))
+
+
+def test_no_reason_to_change_is_not_said_where_the_strongest_attacks_did_not_run():
+    said = " ".join(line.striptags() for line in advice(results(no_references("lira", "rmia"))))
+    assert "no reason to change" not in said
+    assert "The strongest attacks did not run: LiRA and rmia compare with reference models" in said
+    assert "no reason to change" in " ".join(line.striptags() for line in advice(results(no_references())))
+
+
+def test_only_attacks_that_ran_are_counted():
+    assert "1 attack" in words.facts(results(no_references()))
+    assert "1 attack" in words.facts(results(no_references("rmia", "mast")))
+
+
+def test_advice_for_a_model_that_leaks_is_for_networks_too():
+    said = advice(results(made((0.91, 0.90, 0.92))))[0].striptags()
+    for part in ("fewer epochs, augmentation, weight decay", "leakscope calibrate dpsgd", "shallower trees"):
+        assert part in said

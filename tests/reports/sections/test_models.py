@@ -17,6 +17,7 @@ from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.abouts import changed
+from tests.reports.made import made, spread
 from tests.reports.page_reading import Page
 
 KEPT = {"outcome": "kept"}
@@ -78,6 +79,26 @@ def test_without_a_policy_those_that_reveal_least_come_first():
     assert list(table) == [EVIL, "Logistic regression", "Random forest"]
     assert [row["Verdict"] for row in table.values()] == ["no leak found", "reveals little", "reveals much"]
     assert "s-decision" not in page(report)
+
+
+def test_words_of_the_verdicts_are_explained_where_they_are_used():
+    report = samples.judged()
+    alone = replace(report, about=changed(report.about, decisions=[], plan={}))
+    says = "Reveals clearly, much or almost all: 60, 75 or 90 of 100 guesses are right, where 50 would be without"
+    assert says in models.note(results(alone)).striptags()
+    assert "Reveals clearly" not in models.note(results(report)).striptags()  # the verdicts are those of the policy
+
+
+def test_a_dash_of_records_that_could_not_be_tested_is_explained():
+    def few_models(name):
+        return made((0.56, 0.55, 0.57), won=spread(8, w8=100), facts={"name": name, "title": name})
+
+    said = models.note(results(few_models("tree"))).striptags()
+    assert "A dash under Exposed: there are too few models to test single records" in said
+    many = made((0.56, 0.55, 0.57), won=spread(64, w32=100))
+    assert "A dash" not in models.note(results(many)).striptags()
+    (row,) = cells(few_models("tree")).values()
+    assert (row["Exposed"], row["Verdict"]) == ("—", "reveals little, records untested")
 
 
 def test_a_row_has_quality_and_leakage():

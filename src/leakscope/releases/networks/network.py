@@ -5,22 +5,19 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-import warnings
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import nn
 
 from leakscope.core.checks import count
 from leakscope.core.seeds import integer
 from leakscope.core.types import Points
-from leakscope.core.untrusted import in_one_line, refuse_archive
+from leakscope.core.untrusted import in_one_line
 from leakscope.data.records import Fields
 from leakscope.releases.networks.architecture import Architecture, built, refuse_softmax
 from leakscope.releases.networks.devices import device_of, working
@@ -32,6 +29,7 @@ from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.networks.signals import signals_of
 from leakscope.releases.networks.tensors import collated_inputs, field_inputs
 from leakscope.releases.networks.training import TrainingData, trained
+from leakscope.releases.networks.weight_files import weights_of
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import NoCanonicalForm, canonical, description_or_none, printed, reason, versions
 from leakscope.releases.structure import Structure, structure_of
@@ -259,7 +257,7 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
     parameters : mapping
         Keywords of `make`.
     file : path
-        As ``torch.save(network.state_dict(), file)`` writes it.
+        As ``torch.save(network.state_dict(), file)`` writes it, or ``safetensors.torch.save_file``.
 
     Returns
     -------
@@ -281,38 +279,19 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
     6.0
     """
     module = built(make, parameters, 0)
-    state = _tensors(file)
-    if not isinstance(state, Mapping):
-        raise ValueError(
-            f"{file}: no state dict; tensors alone are read, nothing is unpickled: save it by "
-            "torch.save(network.state_dict(), FILE)"
-        )
+    state = weights_of(file)
     try:
         module.load_state_dict(dict(state))
     except Exception as error:  # RuntimeError for other shapes; others where a value is no tensor
         inner = [str(key) for key, value in state.items() if isinstance(value, Mapping)]
         if inner:
-            raise ValueError(f"{file}: a state dict alone is read, this one is in {' or '.join(inner)}") from None
+            raise ValueError(
+                f"{file}: a state dict alone is read, this one is in {' or '.join(inner)}: save it by "
+                f"torch.save(torch.load({str(file)!r}, weights_only=True)[{inner[0]!r}], 'net.pt')"
+            ) from None
         reasons = [line.strip() for line in str(error).splitlines()[1:]]
         raise ValueError(f"{file}: the weights of another network: {reasons[0] if reasons else error}") from None
     return module
-
-
-def _tensors(file: str | os.PathLike[str]) -> Any:
-    """Load a file of PyTorch without unpickling more than tensors; return None for a file of another format."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            refuse_archive(file, archive)
-    except FileNotFoundError:
-        raise ValueError(f"{file}: no such file") from None
-    except (zipfile.BadZipFile, NotImplementedError):  # zipfile raises the second for features it does not support
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files of another format
-            return torch.load(file, map_location="cpu", weights_only=True)
-    except Exception:  # torch raises many kinds for files of another format
-        return None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ _CHANNELS = (1, 3)  # grey or colour
 _MOST_NAMED = 5  # columns with missing values that an error names
 _WIDEST = 10_000  # columns that a frame may become
 _WHITE = 255.0  # of a pixel in 8 bits
+_NAMED = 3  # columns of a table in an error
+_READ_TWICE = 64  # points of a data set that are compared with a second reading
+_COLLATED_TWICE = 16  # points that are given to a collate function twice
 PointType = Literal["tensor", "list", "tuple", "array", "as_they_are"]
 
 
@@ -50,10 +53,13 @@ class Inputs:
         As stored: 8-bit pixels stay 8-bit until a batch is made.
     shape : tuple of int
         The shape of one point as the network reads it; channels first.
+    origin : str
+        How the columns of a table became these numbers, for errors.
     """
 
     source: Shaped[Tensor, "N ..."] | Pictures
     shape: tuple[int, ...]
+    origin: str = ""
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
@@ -71,7 +77,7 @@ class Inputs:
     @property
     def title(self) -> str:
         """What is read, in an error."""
-        return f"points of shape {self.shape}"
+        return f"points of shape {self.shape}{self.origin}"
 
     def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Shaped[Tensor, "B ..."]:
         """Return the inputs of some points.
@@ -258,11 +264,19 @@ def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> Co
     Raises
     ------
     ValueError
-        For a frame or images, which have no rows to give.
+        For a frame or images, which have no rows to give; or if the function makes other inputs of the same points when
+        it is called again.
     """
     if not isinstance(x, np.ndarray | Fields | Sequences | Texts):
         raise ValueError(f"collate takes rows of arrays, lists or texts, and x is a {type(x).__name__}")
-    return CollatedInputs(x, labels, collate)
+    inputs = CollatedInputs(x, labels, collate)
+    some = np.arange(min(len(x), _COLLATED_TWICE))
+    if len(some) and not _equal(inputs.batch(some), inputs.batch(some)):
+        raise ValueError(
+            "collate makes other inputs of the same points each time: random transforms hide what the model remembers "
+            "of its records. Give a collate function without them, and apply them in a training function of your own"
+        )
+    return inputs
 
 
 def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
@@ -282,7 +296,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     Raises
     ------
     ValueError
-        If it has no positions to read, or its points are not pairs.
+        If it has no positions to read, its points are not pairs, or they have other values when they are read again.
 
     Examples
     --------
@@ -314,6 +328,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
         labels.append(_as_array(point[1]))
     if not features:
         raise ValueError(f"{name} has no points")
+    _refuse_random_points(reader, name, features, labels)
     if isinstance(features[0], Mapping):
         return {key: _joined([row[key] for row in features]) for key in features[0]}, np.stack(labels)
     return _joined(features), np.stack(labels)
@@ -422,7 +437,8 @@ def inputs_of(x: Any) -> Inputs:
         return Inputs(x, (1, *x.shape[1:]) if len(x.shape) == 3 else (x.shape[3], *x.shape[1:3]))
     if isinstance(x, pd.DataFrame):
         source = torch.from_numpy(_of_frame(x))
-    elif isinstance(x, np.ndarray):
+        return Inputs(source, tuple(source.shape[1:]), _encoded(x, source.shape[1]))
+    if isinstance(x, np.ndarray):
         source = _of_array(x)
     elif isinstance(x, Fields):
         raise ValueError("several arrays by name are read by networks that are not trained by DP-SGD; give one array")
@@ -512,6 +528,35 @@ def _as_array(value: Any) -> Array:
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
+def _refuse_random_points(reader: Any, name: str, features: list[Any], labels: list[Array]) -> None:
+    """Read some points again, and refuse a data set that changes them at random: a member would not be recognised."""
+    some = np.unique(np.linspace(0, len(features) - 1, min(len(features), _READ_TWICE)).astype(int))
+    n_changed = 0
+    for index in some.tolist():
+        x, y = reader[index]
+        n_changed += not (_equal(features[index], x) and _equal(labels[index], y))
+    if n_changed:
+        raise ValueError(
+            f"{name} gives other values each time it is read ({n_changed} of {len(some)} points that were read twice): "
+            "random transforms hide what the model remembers of its records. Give a data set without them; a training "
+            "function, or train={'augment': ...}, may still apply them. To audit one reading all the same, give arrays"
+        )
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether two readings of a point, or of a batch, have the same values; what is no array counts as equal."""
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple) and any(isinstance(item, Tensor) for item in first):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    first, second = _as_array(first), _as_array(second)
+    if first.dtype == object:
+        return True
+    if first.shape != second.shape:
+        return False
+    return bool(np.array_equal(first, second, equal_nan=first.dtype.kind == second.dtype.kind == "f"))
+
+
 def _type_of(value: Any) -> PointType:
     """Name the type of a point's features or label."""
     if isinstance(value, Mapping):
@@ -585,6 +630,19 @@ def _refuse_holes(frame: pd.DataFrame) -> None:
     if by_column:
         n_rows = int(np.any([holes[name] for name in by_column], axis=0).sum())
         raise _not_finite(by_column, n_rows, len(frame))
+
+
+def _encoded(frame: pd.DataFrame, width: int) -> str:
+    """Say which columns of a table become most of the columns that a network gets; empty if each becomes one."""
+    if width == frame.shape[1]:
+        return ""
+    others = frame.select_dtypes(exclude="number")
+    n_values = others.nunique(dropna=False).sort_values(ascending=False, kind="stable").head(_NAMED)
+    most = ", ".join(f"{name}: {n:,}" for name, n in n_values.items())
+    return (
+        f": the table's {frame.shape[1]:,} columns become {width:,}, for text has one for each of its values ({most}); "
+        "make the network for as many inputs, or --drop columns"
+    )
 
 
 def _standardised(column: pd.Series) -> Float[Array, "N 1"]:

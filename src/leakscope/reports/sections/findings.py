@@ -153,6 +153,16 @@ def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> li
     return [f"not run: {listed(titles)}: {reason}" for reason, titles in by_reason.items()]
 
 
+def without_references(findings: Iterable[Finding]) -> list[str]:
+    """List the attacks that did not run because there are no, or too few, models to compare with."""
+    reasons = ("no_reference", "few_references", "no_reference_of_both", "no_reference_with", "no_reference_without")
+    return list(
+        dict.fromkeys(
+            finding.attack for finding in findings if finding.reason is not None and finding.reason.id in reasons
+        )
+    )
+
+
 def _attack_of(finding: Finding) -> str:
     """Return the attack that a row is grouped under; the first rows of a release are of no single one."""
     return "" if finding.quantity in FIRST else finding.attack

@@ -11,6 +11,7 @@ from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.words import chosen
+from leakscope.reports.sections.findings import without_references
 from leakscope.reports.sections.words import listed, say
 
 INFERRED = ("almost_perfect", "high", "clear")  # headlines of models that should change
@@ -24,9 +25,10 @@ CLEAR_UP = (
 )
 REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
 CHANGE = (
-    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model (shallower trees, larger "
-    "leaves, stronger regularisation, fewer epochs) most often reveals less. That has no guarantee, so audit the new "
-    "model. Training with noise, by DP-SGD, has one."
+    "Keep {who} from anybody who may not see the data, or change {them}: a simpler model most often reveals less "
+    "(shallower trees, larger leaves, stronger regularisation; of a network fewer epochs, augmentation, weight decay). "
+    "That has no guarantee, so audit the new model. Training with noise, by DP-SGD, has one: leakscope calibrate dpsgd "
+    "computes how much."
 )
 LOOK = (
     "Look at the {units} that are exposed: unusual and mislabelled ones come first. If they are left out, others may "
@@ -39,6 +41,10 @@ CANARIES = (
 NO_REASON = (
     "This audit gives no reason to change {it}. It does not prove that nothing leaks: a better attack may exist, and "
     "only noise with a certificate excludes every attack."
+)
+NOT_ALL_RAN = (
+    "The strongest attacks did not run: {attacks} compare with reference models, and there are too few. So this audit "
+    "is no reason to release {it}: give its recipe, by which references are trained, and audit again."
 )
 NOT_KEPT = (
     "Limits of the policy are not kept by {who}: the verdict names them. Change {them} and audit again, or do not "
@@ -103,7 +109,7 @@ def advice(results: Sequence[Result]) -> list[Markup]:
     if len(results) > 1 and len(headlines) > 1:
         sentences.append(say(CHOOSE))
     if not sentences or (headlines <= set(HARDLY) and not of_policy and not below):
-        sentences.append(say(NO_REASON, it=it))
+        sentences.append(_no_reason(results, it))
     return sentences
 
 
@@ -115,6 +121,19 @@ def _first(results: Sequence[Result], below: Sequence[Result]) -> list[Markup]:
     if below:
         sentences.append(say(CLEAR_UP, who=_who(below, results)))
     return sentences
+
+
+def _no_reason(results: Sequence[Result], it: str) -> Markup:
+    """Say that nothing speaks for a change, unless the attacks that compare with references are missing."""
+    missing = {
+        name: result.attack_title(name)
+        for result in results
+        for name in without_references(result.findings)
+        if result.facts.game == "one_model"
+    }
+    if missing:
+        return say(NOT_ALL_RAN, attacks=listed(missing.values()), it=it)
+    return say(NO_REASON, it=it)
 
 
 def _of_policy(results: Sequence[Result], leaky: Sequence[Result]) -> list[Markup]:

@@ -1,4 +1,4 @@
-"""Claims and what the audit says of them, in three words: refuted, not refuted, proved."""
+"""Claims and what the audit says of them, in a few words: refuted, not refuted, cannot hold, proved."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ NAMES = {
     "refuted": "Refuted",
     "not_refuted": "Not refuted",
     "cannot_be_tested": "Cannot be tested",
+    "cannot_hold": "Cannot hold",
+    "not_supported": "Not supported",
     "proved": "Proved",
 }
 ADJACENCY = {"add_remove": " for adding or removing one {unit}", "replace_one": " for replacing one {unit}"}
@@ -81,7 +83,8 @@ def leading(results: Sequence[Result]) -> Markup:
     """
     verdicts = [verdict for result in results for verdict in result.verdicts if verdict.claim.adjacency is not None]
     tested = [verdict for verdict in verdicts if verdict.word in ("refuted", "not_refuted")]
-    if len(results) != 1 or not tested:
+    is_denied = any(verdict.word in ("cannot_hold", "not_supported") for verdict in verdicts)
+    if len(results) != 1 or not tested or is_denied:
         return Markup("")
     verdict = next((verdict for verdict in tested if verdict.word == "refuted"), tested[0])
     claimed = verdict.claim
@@ -131,6 +134,12 @@ def counted(results: Sequence[Result]) -> Markup:
     verdicts = [verdict.word for result in results for verdict in result.verdicts]
     n, n_refuted = len(verdicts), verdicts.count("refuted")
     n_tested = n_refuted + verdicts.count("not_refuted")
+    n_false = verdicts.count("cannot_hold") + verdicts.count("not_supported")
+    if n_false and not n_refuted:
+        which = "The claim" if n == 1 or n_false == 1 else f"{n_false} of {n} claims"
+        if "not_supported" in verdicts:
+            return say("<b>{which} is not supported by what the training declares.</b>", which=which)
+        return say("<b>{which} cannot hold: the training as declared gives more.</b>", which=which)
     if not n_tested or leading(results):
         return Markup("")
     if n == 1:
@@ -174,7 +183,7 @@ def claim(result: Result, verdict: Verdict) -> Markup:
 
 def reason(result: Result, verdict: Verdict) -> Markup:
     """Give the reason for the verdict."""
-    if verdict.word in {"cannot_be_tested", "proved"}:
+    if verdict.word in {"cannot_be_tested", "cannot_hold", "not_supported", "proved"}:
         why = _why(verdict.reason) if verdict.reason else "A theorem bounds every attacker."
         return say("{reason}", reason=why)
     bound = _accuracy(result, verdict) if verdict.quantity == "eta" else _bound(verdict)

@@ -235,7 +235,7 @@ def _finding(check: CheckFacts) -> Finding:
 
 def _why(check: CheckFacts) -> str:
     """Say why the outcome is what it is, where the numbers do not."""
-    if check.check == "claim":
+    if check.check == "claim" and check.reason is None:
         return REFUTED
     if check.reason is not None:
         return reason_words(Term(check.reason.id, **check.reason.values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,10 +10,11 @@ from markupsafe import Markup
 
 from leakscope.core.findings import Finding
 from leakscope.core.parameter_names import short_names
-from leakscope.reports.numbers import THIN, count, percent
-from leakscope.reports.phrases import DECISIONS
+from leakscope.reports.numbers import THIN, count, near, percent
+from leakscope.reports.phrases import DECISIONS, plural
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.audit.result import Result
+from leakscope.reports.sections.audit.statements import ALMOST_PERFECT, CLEAR, HIGH
 from leakscope.reports.sections.findings import WITHOUT
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say
@@ -27,7 +28,7 @@ FOUND: Mapping[str, str] = {  # verdicts without a policy, by the headline of th
     "clear": "reveals clearly",
     "some_exposed": "exposes some",
     "little": "reveals little",
-    "little_untested": "reveals little",
+    "little_untested": "reveals little, records untested",
     "too_few": "too few to say",
     "refuted_only": "claim refuted",
     "ranking_only": "ranks members higher",
@@ -46,6 +47,14 @@ NOTE = (
     "The models that reveal least come first. Test quality is measured on records that were not in a model's training "
     "data, and the baseline is that of a model that looks at nothing; the gap is training minus test. "
     "Accuracy and TPR are those of the attack that reaches most. Intervals are at {level}."
+)
+NOTE_OF_WORDS = (
+    "Reveals clearly, much or almost all: {clear}, {high} or {almost} of 100 guesses are right, where {baseline} would "
+    "be without the model."
+)
+NOTE_OF_UNTESTED = (
+    "A dash under Exposed: there are too few models to test single {units}, so none can be shown to be exposed; "
+    "compare variants with equally many models."
 )
 NOTE_OF_ONE_CLASS = "{titles} always {predict} the same class."
 NOTE_OF_ONE_RIGHT = "{titles} {are} right about one class at most, and about no record of another."
@@ -128,7 +137,7 @@ def lede(results: Sequence[Result]) -> Markup:
 def note(results: Sequence[Result]) -> Markup:
     """Explain the columns, and name the models that always predict the same class."""
     level = words.level(results[0])
-    return joined([*_constant(results), say(NOTE, level=level)])
+    return joined([*_constant(results), say(NOTE, level=level), *_explained(results)])
 
 
 def _cells(result: Result) -> list[Cell]:
@@ -146,6 +155,21 @@ def _cells(result: Result) -> list[Cell]:
         Cell(_exposed(result)),
         Cell(_verdict(result), "u"),
     ]
+
+
+def _explained(results: Sequence[Result]) -> Iterator[Markup]:
+    """Explain the words and the dashes that are in the table."""
+    headlines = {words.chosen(result).headline for result in results}
+    has_verdicts = bool(results[0].about.decisions)
+    if not has_verdicts and headlines.intersection(("clear", "high", "almost_perfect")):
+        baseline = results[0].prior_accuracy
+        least = {
+            name: near(100 * (baseline + gained * (1 - baseline)), 0)
+            for name, gained in (("clear", CLEAR), ("high", HIGH), ("almost", ALMOST_PERFECT))
+        }
+        yield say(NOTE_OF_WORDS, baseline=near(100 * baseline, 0), **least)
+    if any(result.games is not None and result.first_exposed is None for result in results):
+        yield say(NOTE_OF_UNTESTED, units=plural(results[0].about.unit))
 
 
 def _largest_tpr(result: Result) -> Finding | None:

@@ -53,7 +53,10 @@ OTHERS = (
     "An attack says nothing new if another one is right more often and finds more of the members at each of the rates "
     "of false alarms. All findings have its numbers."
 )
-ENTERED = "The curve of {attack}{on} enters it. That may be chance: the test does not refute the claim."
+ENTERED = (
+    "The curve of {attack}{on} lies partly in this region, by no more than chance explains: the test, which takes the "
+    "number of guesses into account, does not refute the claim."
+)
 STRIPS = (
     "Each tick is one of the {models} models and its probability for the true label: "
     '<span class="at">above the line</span> when the {unit} was in its training data, <b>below</b> when it '

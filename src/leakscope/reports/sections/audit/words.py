@@ -97,12 +97,17 @@ def facts(results: Sequence[Result]) -> list[str]:
         "Membership audit",
         most if len(n_records) == 1 else f"up to {most}",
         _trained(results),
-        several(len(about.attacks), "attack"),
+        several(_n_attacks(results), "attack"),
         _author(about),
         about.date,
         f"leakscope {about.leakscope}",
     ]
     return [part for part in line if part]
+
+
+def _n_attacks(results: Sequence[Result]) -> int:
+    """Count the attacks that ran on some release; those that could not are listed with their reasons."""
+    return len({name for result in results for name in result.attacks_that_ran})
 
 
 def _author(about: AuditAbout) -> str:
