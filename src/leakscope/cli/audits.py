@@ -119,6 +119,12 @@ OF_THE_RUN = (
     option("others", str | None, "Of a trained model: a file of other data."),
     option("scores", str | None, "A table of attack scores: member, score[, model][, id]; --data has its records."),
     option(
+        "references_are",
+        str | None,
+        "Of --scores of several models, what each was compared with: targets (the other attacked models), separate "
+        "models, or none. [targets]",
+    ),
+    option(
         "probabilities",
         str | None,
         "A table of a trained model's answers: member, label, p_LABEL for each label[, id]; --data has its records.",
@@ -147,7 +153,7 @@ FLAGS_OF_A_MODEL = {"set_": "--set", "train": "--train", "dpsgd": "--dpsgd", "la
 GROUPS = {  # panels of the help, in its order
     "Data": (
         "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
-        "scores", "probabilities", "separator", "decimal",
+        "scores", "references_are", "probabilities", "separator", "decimal",
     ),
     "Model": (
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
@@ -371,6 +377,7 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
         words["slice"] = behind.slices
         names = points.names if names is None else names
     name, n_jobs = Path(options["scores"]).stem, options.get("n_jobs")
+    words["references_are"] = options.get("references_are", "targets")
     return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
 
 
@@ -417,6 +424,8 @@ def _refuse_idle(names: set[str]) -> None:
     # in the order of the table; without any of them models are fitted
     flags = ("signals", "scores", "probabilities", "predict", "weights", "model_file")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
+    if "references_are" in names and "scores" not in names:
+        raise ValueError("--references-are is of the scores of another program; give --scores FILE too")
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}")
     if "data" not in names:
