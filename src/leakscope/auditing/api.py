@@ -24,6 +24,7 @@ from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import Setting, all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
+from leakscope.auditing.given_games import notes_of_game, refuse_no_coins
 from leakscope.auditing.large import refuse_table
 from leakscope.auditing.observed import ObservedFiles, ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
@@ -793,10 +794,14 @@ def audit_signals(
     # where the game drew the members at random, they come from the source of the others by construction
     split_is_given = signals.game.kind in GIVEN_SPLITS
     sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
+    notes = []
+    if signals.game.kind == "signals":  # a game that the user describes, rather than one that leakscope drew
+        refuse_no_coins(signals.game)
+        notes = notes_of_game(signals.game, signals.points is not None and signals.points.group is not None)
     claims = claims_of(plan, name, signals.game)
     observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
-    notes = [*([] if design is None else [design.note]), *repeated_names(records)]
+    notes += [*([] if design is None else [design.note]), *repeated_names(records)]
     report = assemble(plan, attack_rows, [observed], notes)
     _refuse_idle_attacks(report, attack_rows)
     return report

@@ -64,7 +64,7 @@ NO_MODEL = {
     "others", *OF_FILES,
 }  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
+    "an audit with --signals": (FLAGS_OF_FITS - {"data", "sampling"}) | NO_MODEL | {"scores", "probabilities"},
     "an audit with --scores": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"attacks", "probabilities"},
     "an audit with --probabilities": (FLAGS_OF_FITS - {"data"}) | NO_MODEL,
     "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"} | OF_FILES,
@@ -132,8 +132,8 @@ OF_THE_RUN = (
     option(
         "signals",
         str | None,
-        "An .npz file with member (M, N) and signals (M, N); --data may name its N records. Or a folder of "
-        "leakscope.write_blocks, of any size.",
+        "An .npz file with member (M, N) and signals (M, N), M models of N records; --sampling poisson if members were "
+        "drawn by coins; --data may name the records. Or a folder of leakscope.write_blocks, of any size.",
     ),
     option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
@@ -388,13 +388,19 @@ def _audit_signals(plan: AuditPlan, options: Mapping[str, Any], table: Path | No
     if Path(options["signals"]).is_dir():
         if "data" in options:
             raise ValueError("--data is for signals in one file: of a folder of signals the records are not read")
+        if "sampling" in options:
+            raise ValueError(
+                "--sampling is for signals in one file: it is of epsilon and claims, which are not tested on a folder"
+            )
         words = {
             name: value for name, value in words.items() if name not in ("claim", "policy", "slice", "id") or value
         }
         return auditing.audit_signals(
             options["signals"], n_jobs=n_jobs, tmp=options.get("tmp"), all_records=table, **words
         )
-    signals = observing.read_signals(options["signals"])
+    # only what was asked for: the file may say it too
+    sampling = plan.sampling if "sampling" in plan.model_fields_set else None
+    signals = observing.read_signals(options["signals"], sampling)
     behind = _records(plan, options, "the signals", signals.game.member.shape[1])
     if behind is not None:
         signals = replace(signals, points=behind.points)
