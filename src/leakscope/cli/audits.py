@@ -133,7 +133,8 @@ OF_THE_RUN = (
         "signals",
         str | None,
         "An .npz file with member (M, N) and signals (M, N), M models of N records; --sampling poisson if members were "
-        "drawn by coins; --data may name the records. Or a folder of leakscope.write_blocks, of any size.",
+        "drawn by coins; --data may name the records. All arrays: docs/your-models.md, The .npz file. Or a folder of "
+        "leakscope.write_blocks, of any size.",
     ),
     option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals. [OUT/store]"),
     option("out", Path, "Folder of report.json, report.html and run.json, for you alone to read.", Path(OUT)),
