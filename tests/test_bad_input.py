@@ -282,7 +282,10 @@ CASES = [
     ),
     # signals from elsewhere
     Bad("audit --signals missing.npz", "missing.npz: no such file"),
-    Bad("audit --signals unknown.npz", "unknown signal 'los'; known: loss, log_odds, correct, log_prob"),
+    Bad(
+        "audit --signals unknown.npz",
+        "unknown.npz: unknown array 'los' (did you mean 'loss'?); known: member, is_target",
+    ),
     Bad("audit --signals shape.npz", "signal 'loss' has shape (8, 5); its axes are (M, N) with (M, N) = (8, 20)"),
     Bad("audit --signals nans.npz", "signal 'loss' has NaN or infinite values"),
     Bad("audit --signals large.npz", "signal 'loss' has NaN or infinite values"),

@@ -85,7 +85,7 @@ CALLS = {
         api.audit_scores,
         AuditPlan,
         OF_FILES | OF_FITS | {"model", "fail_above", "attacks"},
-        {"name", "points", "n_jobs"},
+        {"name", "points", "n_jobs", "references_are"},
     ),
     "calibrate": Call(
         protection.calibrate, CalibrationPlan, OF_FILES - {"dataset"} | {"statistic"}, EXECUTION
@@ -254,7 +254,8 @@ class Command(NamedTuple):
 
 ON_A_PAGE = {"out", "as_json"}
 AUDIT_OWN = {
-    "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores", "probabilities",
+    "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores",
+    "references_are", "probabilities",
     "members", "others", "signals", "show_records", "publish", "allow_modules",
     "pdf",
     "dry_run",

@@ -1,6 +1,7 @@
 """Attacks of a user's own: functions in the place of names, signals of any name, and the line that a mistake gets."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.attacks import ATTACKS, AttackFailed, from_function, in_moments, out_moments
+from leakscope.attacks import ATTACKS, UNKNOWN_INFLATION, Attack, AttackFailed, from_function, in_moments, out_moments
 from leakscope.core.types import Signals, WrongScores
 
 GAME = ls.games.half_split(200, 16)
@@ -74,8 +75,38 @@ def lambda_free(signals):
 def test_intervals_are_as_wide_as_those_of_any_attack_with_references():
     """A function may use references in any way, so that its intervals assume the worst that was measured."""
     with_references, without = from_function(negative_loss), from_function(negative_loss, needs_references=False)
-    assert with_references(SIGNALS).variance_inflation == max(row.variance_inflation for row in ATTACKS.values())
+    assert with_references(SIGNALS).variance_inflation == max(row.variance_inflation or 1.0 for row in ATTACKS.values())
     assert without(SIGNALS).variance_inflation == 1.0
+
+
+def against_the_other_targets(signals):
+    """Compare the loss with that of the other attacked models, whatever the game calls references."""
+    loss = signals.targets("loss")
+    return loss.mean(axis=0) - loss
+
+
+def against_references(signals):
+    """Compare the loss with its mean over the references without the record."""
+    return out_moments(signals, "loss").mean - signals.targets("loss")
+
+
+def test_a_function_that_compares_targets_gets_wide_intervals_in_every_game():
+    """With separate references it is tried whether a target's scores change without the other targets."""
+    separate = replace(SIGNALS, game=replace(GAME, n_targets=8))
+    assert from_function(against_the_other_targets)(separate).variance_inflation == UNKNOWN_INFLATION
+    assert from_function(against_references)(separate).variance_inflation == 1.0
+    assert from_function(against_references)(SIGNALS).variance_inflation == UNKNOWN_INFLATION
+    assert from_function(against_the_other_targets, variance_inflation=2.0)(SIGNALS).variance_inflation == 2.0
+    report = ls.audit_signals(separate, attacks=[against_the_other_targets], claim="epsilon=1,adjacency=replace_one")
+    (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
+    assert epsilon.reason is not None
+    assert epsilon.reason.id == "targets_not_independent"
+
+
+def test_an_attack_of_ones_own_takes_the_allowance_unless_it_says_another():
+    own = Attack("own", "Own", against_references, ("loss",), "", "", needs_references=True)
+    assert own(SIGNALS).variance_inflation == UNKNOWN_INFLATION
+    assert replace(own, variance_inflation=1.5)(SIGNALS).variance_inflation == 1.5
 
 
 @pytest.mark.usefixtures("as_users_run_it")

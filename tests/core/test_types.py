@@ -134,7 +134,8 @@ class TestSignals:
             (
                 "loss",
                 np.zeros((6, 4)),
-                "signal 'loss' has shape (6, 4); its axes are (M, N) with (M, N) = (4, 6)",
+                "signal 'loss' has shape (6, 4); its axes are (M, N) with (M, N) = (4, 6), 4 models and 6 points: "
+                "transpose the signal, or member",
             ),
             (
                 "log_prob",

@@ -68,10 +68,12 @@ class Attack:
         Whether it compares the target with other models.
     needs_population : bool
         Whether it compares with points that are in no model; where there are none, with the target points.
-    variance_inflation : float
+    variance_inflation : float, optional
         With leave one out: the variance of an average over the targets, relative to that over independent targets.
         Where the scores depend on the references, every pair of models meets twice, each as the other's reference, so
-        that chance counts twice: 2 for means, somewhat more where variances are estimated.
+        that chance counts twice: 2 for means, somewhat more where variances are estimated. Unless given, 1 without
+        references, and with them the largest that was measured of any attack, `UNKNOWN_INFLATION`; that also counts
+        where a function of your own compares targets with each other although the game has separate references.
     parameters : mapping
         Keywords of the function.
     by_name : bool
@@ -93,7 +95,7 @@ class Attack:
     summary: str
     needs_references: bool = False
     needs_population: bool = False
-    variance_inflation: float = 1.0
+    variance_inflation: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     by_name: bool = field(default=False, compare=False)
 
@@ -119,7 +121,7 @@ class Attack:
             except (NotApplicable, MemoryError):
                 raise
             except Exception as error:  # a function of the user's may raise anything; those of this table do not
-                if isinstance(self.function, str) and self.function.startswith(f"{_HERE}."):
+                if self._is_of_the_table:
                     raise
                 raise AttackFailed(_why_it_fails(self.name, part, error)) from error
             return checked(self.name, value, part.game.target_member.shape)
@@ -128,10 +130,38 @@ class Attack:
         if dependent is None:
             value = score(signals)
         else:
-            value = apart(signals.only(self.signals), dependent, score)
-        variance_inflation = self.variance_inflation if self.needs_references and signals.game.leave_one_out else 1.0
+            # a function of the user's own may read a signal that it does not name
+            value = apart(signals.only(self.signals) if self._is_of_the_table else signals, dependent, score)
         game = signals.game
+        variance_inflation = 1.0
+        if self.needs_references and (
+            game.leave_one_out or (dependent is None and self._compares_targets(signals, score, value))
+        ):
+            variance_inflation = UNKNOWN_INFLATION if self.variance_inflation is None else self.variance_inflation
         return Scores(self.name, value, game.target_member, self.source, variance_inflation, game.target_points)
+
+    @property
+    def _is_of_the_table(self) -> bool:
+        """Whether the function is one of leakscope's."""
+        return isinstance(self.function, str) and self.function.startswith(f"{_HERE}.")
+
+    def _compares_targets(self, signals: Signals, score: Score, value: np.ndarray) -> bool:
+        """Whether the first target's scores change when the other targets are taken away.
+
+        The attacks of the table compare with the references of the game alone; a function of the user's own gets the
+        signals of all models, and is tried.
+        """
+        from leakscope.attacks.balance import first_target
+
+        if self._is_of_the_table or self.variance_inflation is not None:
+            return False
+        if not 1 < signals.game.n_targets < signals.game.n_models:
+            return False
+        try:
+            alone = score(first_target(signals))
+        except ValueError:  # that it does not apply, fails or returns another shape with a single target
+            return True
+        return not np.allclose(alone[0], value[0], rtol=1e-3, atol=1e-6 * float(np.abs(value).max(initial=0.0)))
 
     def with_parameters(self, **parameters: float | str) -> Attack:
         """Set parameters of the attack; its name lists them.
@@ -178,6 +208,8 @@ class Attack:
 
 
 _HERE = "leakscope.attacks"
+# Of an attack of which nobody has measured it: the largest that was measured of any, that of mast_threshold.
+UNKNOWN_INFLATION = 4.5
 _ROWS = (
     Attack(
         "gap",
@@ -219,6 +251,7 @@ _ROWS = (
         "sablayrolles2019, eq. 29-30, corrected",
         "The loss against the soft minimum over models without the point.",
         needs_references=True,
+        variance_inflation=1.0,  # as measured on noise
     ),
     Attack(
         "mast_threshold",
@@ -228,7 +261,7 @@ _ROWS = (
         "sablayrolles2019, Section 6.3",
         "The loss against the value that best separates models with and without the point.",
         needs_references=True,
-        variance_inflation=4.5,  # as measured on noise: a best threshold jumps where a mean moves
+        variance_inflation=UNKNOWN_INFLATION,  # as measured on noise: a best threshold jumps where a mean moves
     ),
     Attack(
         "lira",
@@ -248,6 +281,7 @@ _ROWS = (
         "carlini2022, eq. 4",
         "How unlikely so good a prediction is for models without the point.",
         needs_references=True,
+        variance_inflation=1.0,  # as measured on noise
     ),
     Attack(
         "rmia",
@@ -258,6 +292,7 @@ _ROWS = (
         "The fraction of the population whose likelihood ratio is smaller than that of the point.",
         needs_references=True,
         needs_population=True,
+        variance_inflation=1.0,  # as measured on noise
     ),
     Attack(
         "rmia_offline",
@@ -305,6 +340,7 @@ _ROWS = (
         "The prediction against those at unseen points that another model finds equally hard.",
         needs_references=True,
         needs_population=True,
+        variance_inflation=1.0,  # as measured on noise
     ),
     Attack(
         "label_only",
@@ -389,7 +425,9 @@ def from_function(
     needs_population : bool
         Whether it compares with points that are in no model, which the audit then sets aside.
     variance_inflation : float, optional
-        As in `Attack`. Unless given, the largest that was measured of any attack with references, which is safe.
+        As in `Attack`. Unless given, the largest that was measured of any attack with references, which is safe: it
+        counts where all models are attacked, each with the others as its references, and where a game has separate
+        references but the score of one target changes when the other targets are taken away, which is tried.
 
     Returns
     -------
@@ -421,8 +459,6 @@ def from_function(
         )
     if own_name in ATTACKS:
         raise ValueError(f"{own_name!r} is an attack of leakscope; give your own another name")
-    if variance_inflation is None:
-        variance_inflation = max(row.variance_inflation for row in _ROWS) if needs_references else 1.0
     return Attack(
         own_name,
         title or own_name,

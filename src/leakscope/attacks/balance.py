@@ -194,6 +194,21 @@ def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[
     return np.concatenate(scores)
 
 
+def first_target(signals: Signals) -> Signals:
+    """Build a game of the first target and the references, without the other targets.
+
+    Parameters
+    ----------
+    signals : Signals
+
+    Returns
+    -------
+    Signals
+    """
+    n_models = signals.game.n_models
+    return _one_target(signals, Design(np.zeros((n_models, n_models), dtype=bool)), 0)
+
+
 def _one_target(signals: Signals, dependent: Design, target: int) -> Signals:
     """Build a game of one target, row 0, with the references that are left, which may differ from point to point."""
     game = signals.game

@@ -24,6 +24,8 @@ class Given:
     title : str
     source : str
     summary : str
+    variance_inflation : float
+        As in `leakscope.core.types.Scores`: above 1 where the attacked models were each other's references.
     """
 
     name: str
@@ -31,9 +33,12 @@ class Given:
     title: str = "given scores"
     source: str = "given by the user"
     summary: str = "scores that were computed elsewhere"
+    variance_inflation: float = 1.0
 
     def __call__(self, signals: Signals) -> Scores:
         """Return the scores of the targets of this game."""
         game = signals.game
         value = self.value[: game.n_targets]
-        return Scores(self.name, value, game.target_member, self.source, points=game.target_points)
+        # of one model the points are counted, which its references do not make dependent
+        inflation = self.variance_inflation if len(value) > 1 else 1.0
+        return Scores(self.name, value, game.target_member, self.source, inflation, game.target_points)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope import data as data_room
-from leakscope.attacks import Attack, Score, find
+from leakscope.attacks import UNKNOWN_INFLATION, Attack, Score, find
 from leakscope.attacks.attribute import strategies
 from leakscope.attacks.balance import design_of
 from leakscope.attacks.by_block import require_by_block
@@ -24,6 +24,7 @@ from leakscope.auditing.attribute.run import infer, named
 from leakscope.auditing.baseline import SourceTest, same_source
 from leakscope.auditing.canaries import Setting, all_planned, attacks_on, private_network
 from leakscope.auditing.evaluate import GIVEN_SPLITS
+from leakscope.auditing.given_games import notes_of_game, refuse_no_coins
 from leakscope.auditing.large import refuse_table
 from leakscope.auditing.observed import ObservedFiles, ObservedRelease
 from leakscope.auditing.policy import refuse_unknown_attacks
@@ -33,7 +34,7 @@ from leakscope.auditing.run import claims_of, play, setting
 from leakscope.auditing.setup import note_of_queries, population_share, queried, wanted
 from leakscope.core import games
 from leakscope.core.block_signals import BlockSignals
-from leakscope.core.checks import known_keywords, one_line
+from leakscope.core.checks import known_keywords, one_line, one_of
 from leakscope.core.findings import Term
 from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
@@ -804,10 +805,14 @@ def audit_signals(
     # where the game drew the members at random, they come from the source of the others by construction
     split_is_given = signals.game.kind in GIVEN_SPLITS
     sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
+    notes = []
+    if signals.game.kind == "signals":  # a game that the user describes, rather than one that leakscope drew
+        refuse_no_coins(signals.game)
+        notes = notes_of_game(signals.game, signals.points is not None and signals.points.group is not None)
     claims = claims_of(plan, name, signals.game)
     observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
-    notes = [*([] if design is None else [design.note]), *repeated_names(records)]
+    notes += [*([] if design is None else [design.note]), *repeated_names(records)]
     report = assemble(plan, attack_rows, [observed], notes)
     _refuse_idle_attacks(report, attack_rows)
     return report
@@ -858,6 +863,7 @@ def audit_scores(
     value: Float[Array, "*T J"],
     member: Bool[Array, "*T J"] | PlantedCanaries | str | os.PathLike[str],
     *,
+    references_are: Literal["targets", "separate", "none"] = "targets",
     points: Any = None,
     id: Any = None,
     slice: Slices = (),
@@ -883,6 +889,11 @@ def audit_scores(
     member : bool array of the same shape, or canaries
         The truth. For canaries that `leakscope.canaries` has planted: what it returned, or its file; the scores are
         then of one model, in the order of the canaries, and each of them was in by a fair coin.
+    references_are : {"targets", "separate", "none"}
+        Of several models: what the attack compared each of them with. Where these were the other attacked models, as in
+        the usual LiRA and RMIA, chance counts twice, and intervals are wider: the variance is multiplied by 4.5, the
+        largest that was measured of any attack; epsilon and claims are tested on the scores of the first model. It
+        makes no difference for one model, for models of their own (separate), and without references (none).
     points : array or frame of J rows, or pair (X, y), optional
         The records that the scores are of. With them it is tested whether members and others come from one source.
     id : column of the points, or array of shape (J,), optional
@@ -933,6 +944,14 @@ def audit_scores(
         raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
     if member.dtype != bool and not np.isin(member, (0, 1)).all():
         raise ValueError("member must hold truth values, or 0 and 1")
+    one_of("references_are", references_are, ("targets", "separate", "none"))
+    compares_targets = references_are == "targets" and len(value) > 1
+    if compares_targets and value.shape[1] == 1:
+        raise ValueError(
+            f"scores of one record by {len(value):,} models that are each other's references would tell who was in by "
+            "themselves: if the attack compared none of these models with another, say references_are='separate' or "
+            "references_are='none'"
+        )
     plan = _plan(
         n_models=max(len(value), 2),
         claim=_claims(claim),
@@ -961,7 +980,15 @@ def audit_scores(
     refuse_without_groups(slices)
     claims = claims_of(plan, name, game)
     observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
-    return assemble(plan, (Given(name, value),), [observed], repeated_names(records))
+    notes = [*repeated_names(records)]
+    if compares_targets:
+        notes.append(
+            f"The intervals allow for an attack that compared the {len(value):,} attacked models with each other: the "
+            f"variance between models is multiplied by {UNKNOWN_INFLATION:g}. If the scores compare with models of "
+            "their own, or with none, say so (references_are), and the intervals are narrower"
+        )
+    given = Given(name, value, variance_inflation=UNKNOWN_INFLATION if compares_targets else 1.0)
+    return assemble(plan, (given,), [observed], notes)
 
 
 def _records(points: Any, n_points: int, id: Any) -> Points:

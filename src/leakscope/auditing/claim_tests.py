@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from scipy.special import gammainc, gammaincinv
 
 from leakscope.attacks.balance import design_of
+from leakscope.attacks.given import Given
 from leakscope.auditing.noise_tests import NoiseTest
 from leakscope.core.claims import AccountantEpsilon, Claim
 from leakscope.core.findings import Finding, Term
@@ -51,6 +52,8 @@ class ClaimTest:
     n_looks : int
         How often one looks, each time with more models: the level of all tests is divided by it, so that a true claim
         is refuted at any look with probability ``LEVEL`` at most (union bound).
+    compares_targets : bool
+        The scores come from elsewhere and compare the attacked models with each other: those of one model are used.
     """
 
     method: str
@@ -58,6 +61,7 @@ class ClaimTest:
     accuracy: Mapping[str, float]
     reason: Term | None = None
     n_looks: int = 1
+    compares_targets: bool = False
 
     @property
     def level(self) -> float:
@@ -80,7 +84,9 @@ class ClaimTest:
     ) -> ClaimTest:
         """Let every attack play against targets that are no references."""
         game = signals.game.split()
-        dependent = design_of(signals) is not None
+        # scores from elsewhere that compare the attacked models with each other stay so, however they are divided
+        share = any(isinstance(attack, Given) and attack.variance_inflation > 1 for attack in attacks)
+        dependent = share or design_of(signals) is not None
         if dependent:  # one target: with several, the memberships of one reveal those of another
             is_target_point = signals.game.is_target_point
             if is_target_point.ndim == 2:  # each model has target points of its own: take those of the first
@@ -88,7 +94,7 @@ class ClaimTest:
             game = replace(signals.game, n_targets=1, is_target_point=is_target_point)
         split_signals = replace(signals, game=game)
         if game.n_target_points == 1:
-            method = "many_runs"
+            method: counting.Method = "many_runs"
         else:
             method = "coins" if game.sampling == "poisson" else "pairs"
         if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
@@ -98,9 +104,9 @@ class ClaimTest:
         scores, unplayed = _applied(
             {attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(split_signals))
         )
-        evidence, uncounted = _applied(scores, lambda score: counting.evidence(score, method, independent=True))
+        evidence, uncounted = _applied(scores, lambda score: _independent_evidence(score, method))
         accuracy, unwon = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
-        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0], n_looks)
+        return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0], n_looks, share)
 
     @classmethod
     def of_independent_canaries(cls, signals: Signals, attacks: Sequence[Attack]) -> ClaimTest:
@@ -432,6 +438,13 @@ def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[
     word = "refuted" if measured > claim.value else "not_refuted"
     attack, operating_point = _operating_point(claim.ceiling(game), findings)
     return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - claim_test.level, attack, operating_point)
+
+
+def _independent_evidence(scores: Scores, method: counting.Method) -> counting.Evidence:
+    """Reduce scores to evidence; those of a function that compares the targets with each other are none."""
+    if scores.variance_inflation > 1:
+        raise NotApplicable("targets_not_independent")
+    return counting.evidence(scores, method, independent=True)
 
 
 def _applied(items: Mapping[str, G], function: Callable[[G], M]) -> tuple[dict[str, M], list[Term]]:

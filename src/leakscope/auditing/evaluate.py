@@ -223,7 +223,8 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
         assumptions = [Term("not_by_the_shift")]
     if observed.sources is not None and observed.sources.stops:
         number = NotApplicable("shift")
-    if observed.signals.game.kind == "scores" and observed.signals.game.n_targets > 1:
+    game = observed.signals.game
+    if game.kind == "scores" and game.n_targets > 1 and not claim_test.compares_targets:
         assumptions.append(Term("scores_of_one_model"))
     source = epsilon.METHODS[claim_test.method].source
     spec = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))

@@ -127,7 +127,7 @@ def _full_disk_in_one_line(folder: Path) -> Iterator[None]:
 def _scores(attack: Attack, signals: BlockSignals, folder: Path, open_files: ExitStack) -> StoredScores:
     """Play an attack; its scores are removed with what is open."""
     file = open_files.enter_context(score(attack, signals, folder))
-    inflation = attack.variance_inflation if attack.needs_references and signals.game.leave_one_out else 1.0
+    inflation = (attack.variance_inflation or 1.0) if attack.needs_references and signals.game.leave_one_out else 1.0
     n_points, n_targets = file.shape
     return StoredScores(attack.name, file.blocks, n_targets, n_points, folder, attack.source, inflation)
 

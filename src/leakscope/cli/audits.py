@@ -70,7 +70,7 @@ NO_MODEL = {
     "others", *OF_FILES,
 }  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
-    "an audit with --signals": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"scores", "probabilities"},
+    "an audit with --signals": (FLAGS_OF_FITS - {"data", "sampling"}) | NO_MODEL | {"scores", "probabilities"},
     "an audit with --scores": (FLAGS_OF_FITS - {"data"}) | NO_MODEL | {"attacks", "probabilities"},
     "an audit with --probabilities": (FLAGS_OF_FITS - {"data"}) | NO_MODEL,
     "an audit with --predict": FLAGS_OF_FITS | {"weights", "layers"} | OF_FILES,
@@ -129,6 +129,12 @@ OF_THE_RUN = (
     option("others", str | None, "Of a trained model: a file of other data."),
     option("scores", str | None, "A table of attack scores: member, score[, model][, id]; --data has its records."),
     option(
+        "references_are",
+        str | None,
+        "Of --scores of several models, what each was compared with: targets (the other attacked models), separate "
+        "models, or none. [targets]",
+    ),
+    option(
         "probabilities",
         str | None,
         "A table of a trained model's answers: member, label, p_LABEL for each label[, id]; --data has its records.",
@@ -136,7 +142,8 @@ OF_THE_RUN = (
     option(
         "signals",
         str | None,
-        "An .npz file with member (M, N) and signals (M, N); --data may name its N records. Or a folder of "
+        "An .npz file with member (M, N) and signals (M, N), M models of N records; --sampling poisson if members were "
+        "drawn by coins; --data may name the records. All arrays: docs/your-models.md, The .npz file. Or a folder of "
         "leakscope.write_blocks, of any size.",
     ),
     option("store", str | None, "Folder or URL (s3://BUCKET/FOLDER) of finished models' signals. [OUT/store]"),
@@ -157,7 +164,7 @@ FLAGS_OF_A_MODEL = {"set_": "--set", "train": "--train", "dpsgd": "--dpsgd", "la
 GROUPS = {  # panels of the help, in its order
     "Data": (
         "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
-        "scores", "probabilities", "separator", "decimal",
+        "scores", "references_are", "probabilities", "separator", "decimal",
     ),
     "Model": (
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
@@ -435,6 +442,7 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
         words["slice"] = behind.slices
         names = points.names if names is None else names
     name, n_jobs = Path(options["scores"]).stem, options.get("n_jobs")
+    words["references_are"] = options.get("references_are", "targets")
     return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
 
 
@@ -445,13 +453,19 @@ def _audit_signals(plan: AuditPlan, options: Mapping[str, Any], table: Path | No
     if Path(options["signals"]).is_dir():
         if "data" in options:
             raise ValueError("--data is for signals in one file: of a folder of signals the records are not read")
+        if "sampling" in options:
+            raise ValueError(
+                "--sampling is for signals in one file: it is of epsilon and claims, which are not tested on a folder"
+            )
         words = {
             name: value for name, value in words.items() if name not in ("claim", "policy", "slice", "id") or value
         }
         return auditing.audit_signals(
             options["signals"], n_jobs=n_jobs, tmp=options.get("tmp"), all_records=table, **words
         )
-    signals = observing.read_signals(options["signals"])
+    # only what was asked for: the file may say it too
+    sampling = plan.sampling if "sampling" in plan.model_fields_set else None
+    signals = observing.read_signals(options["signals"], sampling)
     behind = _records(plan, options, "the signals", signals.game.member.shape[1])
     if behind is not None:
         signals = replace(signals, points=behind.points)
@@ -481,6 +495,8 @@ def _refuse_idle(names: set[str]) -> None:
     # in the order of the table; without any of them models are fitted
     flags = ("signals", "scores", "probabilities", "predict", "weights", "model_file")
     kind = next((kind for kind, flag in zip(kinds, flags, strict=True) if flag in names), of_fits)
+    if "references_are" in names and "scores" not in names:
+        raise ValueError("--references-are is of the scores of another program; give --scores FILE too")
     for name in sorted(names & FLAGS_WITHOUT_EFFECT[kind]):
         instead = INSTEAD.get(name, "") if {"members", "others"} - FLAGS_WITHOUT_EFFECT[kind] else ""
         raise ValueError(f"{kind} takes no --{name.replace('_', '-')}{instead}")

@@ -116,7 +116,9 @@ def per_datum(
         T, the models that are attacked: the unit of an epsilon test.
     references : int
         Number of further models with their own coins. With 0 each model is attacked by the others (leave one
-        out), and no epsilon can be tested.
+        out); epsilon is then tested with the first half of the models as targets and the second half as references, and
+        other numbers by attacks whose scores may use the others without telling who was in: loss, for example, but not
+        LiRA.
     seed : int
         Of the draws.
     others : {"pool", "fresh"}

@@ -364,12 +364,14 @@ class Signals:
             if array.shape[:2] != game_shape:
                 raise ValueError(
                     f"signal {name!r} has shape {array.shape}; its first two axes must be (M, N) = {game_shape}"
+                    f"{_if_swapped(array.shape, game_shape)}"
                 )
             return
         axes = SIGNALS[name].axes
         if array.ndim != len(axes) or array.shape[:2] != game_shape:
             raise ValueError(
                 f"signal {name!r} has shape {array.shape}; its axes are ({', '.join(axes)}) with (M, N) = {game_shape}"
+                f"{_if_swapped(array.shape, game_shape)}"
             )
 
     def _check_values(self) -> None:
@@ -436,6 +438,13 @@ class Signals:
         """Slices of the target points, so that work on (T, J) arrays stays small."""
         for start in range(0, self.game.n_target_points, size):
             yield slice(start, min(start + size, self.game.n_target_points))
+
+
+def _if_swapped(shape: tuple[int, ...], game_shape: tuple[int, ...]) -> str:
+    """Say what to do where models and points are the wrong way round."""
+    if shape[:2] != game_shape[::-1] or shape[:2] == game_shape:
+        return ""
+    return f", {game_shape[0]:,} models and {game_shape[1]:,} points: transpose the signal, or member"
 
 
 def _as_slice(indices: Array) -> Array | slice:

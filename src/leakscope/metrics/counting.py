@@ -64,6 +64,8 @@ class Guesses:
         Those that were right.
     choices : int
         Values that a coin decides between: more than 2 for a die.
+    runs : int, optional
+        Models that the coins are of, where their few points are ranked together; T unless given.
     """
 
     unit: str
@@ -71,11 +73,12 @@ class Guesses:
     n_guesses: Int[Array, " K"]
     n_correct: Int[Array, "T K"]
     choices: int = 2
+    runs: int | None = None
 
     @property
     def method(self) -> tuple[Term, ...]:
         """One run of many coins, or several."""
-        n_runs = len(self.n_correct)
+        n_runs = self.runs or len(self.n_correct)
         return (Term("one_run") if n_runs == 1 else Term("several_runs", runs=n_runs), Term(self.unit))
 
     def p_value(self, epsilon: float, delta: float) -> float:
@@ -182,7 +185,11 @@ def coins(scores: Scores) -> Guesses:
         n_low = n_guesses // 2
         n_correct[row] = n_members_above[n_guesses], n_members_above[n_guesses - n_low] + n_others_below[n_low]
     return Guesses(
-        "coins_of_records", n_points, np.concatenate([n_guesses, n_guesses]), n_correct.reshape(n_models, -1)
+        "coins_of_records",
+        n_points,
+        np.concatenate([n_guesses, n_guesses]),
+        n_correct.reshape(n_models, -1),
+        runs=len(scores.value),
     )
 
 

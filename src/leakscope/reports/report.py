@@ -486,9 +486,51 @@ class Report:
         """
         return self._as("table", width=width)
 
-    def plot(self, ax: Axes | None = None, release: str | None = None) -> Axes:
-        """Attacks and ceilings on one log-log axis (of an attribute: correct guesses), on ``ax`` or on a new figure."""
-        return self._as("plot", ax=ax, release=release)
+    def plot(
+        self,
+        ax: Axes | None = None,
+        release: str | None = None,
+        *,
+        attacks: Sequence[str] | None = None,
+        legend: bool = True,
+    ) -> Axes:
+        """Attacks and ceilings on one log-log axis (of an attribute: correct guesses), on ``ax`` or on a new figure.
+
+        Without ``ax`` it is the chart of the page. On axes of your own it is a figure for a paper: lines with labels
+        and dashes, which are told apart in grey, in the style of Matplotlib that is in force, with nothing outside of
+        the axes but ticks and their names (make the figure with ``layout="constrained"``, so that they have room).
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        release : str, optional
+            The first one unless given.
+        attacks : sequence of str, optional
+            Which attacks are drawn; all unless given.
+        legend : bool
+            On axes of your own.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        KeyError
+            For a release or an attack that is not in the report.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import leakscope as ls
+        >>> from matplotlib.figure import Figure
+        >>> member = np.arange(400) < 200
+        >>> report = ls.audit_scores(np.random.default_rng(0).normal(1.0 * member), member, name="mine")
+        >>> ax = report.plot(Figure(figsize=(3.4, 2.6), layout="constrained").subplots())
+        >>> [line.get_label() for line in ax.lines]
+        ['given scores', 'guessing']
+        """
+        return self._as("plot", ax=ax, release=release, attacks=attacks, legend=legend)
 
     def to_json(
         self, path: str | os.PathLike[str] | None = None, *, records: bool = True, publish: bool = False

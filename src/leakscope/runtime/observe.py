@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakscope.core import seeds
-from leakscope.core.checks import count, known_keywords
+from leakscope.core.checks import count, known_keywords, printable
 from leakscope.core.signals import SIGNALS
 from leakscope.core.signals_by_model import ModelWriter
 from leakscope.core.system import writable_by_anybody
@@ -328,12 +329,22 @@ def outputs(
     return values
 
 
+KEYS = ("member", "is_target_point", "n_targets", "sampling", "labels")  # of a file of signals, besides the signals
+
+
 @in_one_line
-def read_signals(path: str | os.PathLike[str]) -> Signals:
+def read_signals(path: str | os.PathLike[str], sampling: Literal["fixed", "poisson"] | None = None) -> Signals:
     """Signals from an ``.npz`` file with ``member`` (M, N) and arrays named like signals.
 
     Optional arrays: ``is_target_point`` (N,), all points that are in some model and out of another unless given,
-    ``n_targets``, all models unless given, and with ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
+    ``n_targets``, all models unless given, ``sampling``, the word fixed (unless given) or poisson, and with
+    ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
+
+    Parameters
+    ----------
+    path : path
+    sampling : {"fixed", "poisson"}, optional
+        How members were drawn, where the file does not say it.
 
     Raises
     ------
@@ -350,6 +361,7 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     n_targets = count(f"{path}: n_targets", arrays.pop("n_targets", np.array(len(member))).tolist())
     mixed = np.asarray((member != member[0]).any(axis=0)) if len(member) > 1 else np.ones(member.shape[1])
     is_target_point = _truths(path, "is_target_point", arrays.pop("is_target_point", mixed))
+    sampling = _sampling(path, arrays.pop("sampling", None), sampling)
     labels = arrays.pop("labels", None)
     if not is_target_point.any():
         raise ValueError(f"{path}: there is no target point, or each one is in all models or in none: nothing to guess")
@@ -358,13 +370,37 @@ def read_signals(path: str | os.PathLike[str]) -> Signals:
     for name, array in arrays.items():
         # only an attack of the user's could read an unknown signal, and a file has none; logits are refused later
         if name not in {*SIGNALS, "logits"}:
-            raise ValueError(f"unknown signal {name!r}; known: {', '.join(SIGNALS)}")
+            near = get_close_matches(name, [*KEYS, *SIGNALS], 1)
+            steps = [signal for signal in SIGNALS if signal.startswith("step_")]
+            known = [*KEYS, *(signal for signal in SIGNALS if signal not in steps)]  # the line has 300 characters
+            raise ValueError(
+                f"{path}: unknown array {name!r}{f' (did you mean {near[0]!r}?)' if near else ''}; known: "
+                f"{', '.join(known)}, step_*"
+            )
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{path}: {name} must hold numbers, got {array.dtype}")
-    game = Game("signals", member, is_target_point, n_targets)
+    game = Game("signals", member, is_target_point, n_targets, sampling=sampling)
+    if labels is not None and labels.shape == (len(member),) != (member.shape[1],):
+        raise ValueError(
+            f"{path}: member has {len(member):,} models (its first axis) and {member.shape[1]:,} records (its second), "
+            f"and there are {len(labels):,} labels, which are of records: transpose member and the signals"
+        )
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
         signals = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
     return Signals(replace(game, prior=float(game.target_member.mean())), None, signals, labels)
+
+
+def _sampling(path: str, of_file: Array | None, asked: str | None) -> Literal["fixed", "poisson"]:
+    """Say how members were drawn, by the file or by who reads it."""
+    words = ("fixed", "poisson")
+    if of_file is not None:
+        word = str(of_file) if of_file.dtype.kind == "U" and of_file.ndim == 0 else None
+        if word not in words:
+            raise ValueError(f"{path}: sampling must be the word fixed or poisson, got {printable(str(of_file))[:40]}")
+        if asked not in (None, word):
+            raise ValueError(f"{path} says sampling={word}, and {asked} was asked for; leave one of them out")
+        asked = word
+    return "poisson" if asked == "poisson" else "fixed"
 
 
 def _truths(path: str, name: str, values: Array) -> Array:

@@ -37,7 +37,7 @@ def forbidden(axes: Any) -> np.ndarray:
 
 def test_a_ceiling_is_drawn_in_its_colour_with_values_rounded_up():
     report = made_bounds.dp()
-    axes = report.plot(ax=plots.ROC.axes())
+    axes = plots.roc(report, ax=plots.ROC.axes())
     (line,) = curves(axes, CLAIM)
     np.testing.assert_allclose(line.get_ydata(), 1 - EpsilonDelta(1.0, 1e-5).fnr(line.get_xdata()))
     assert line.get_linestyle() == "--"
@@ -108,7 +108,7 @@ def test_one_release_of_a_bound_alone():
     assert [line.label for line in chart(report, "median").lines] == ["guessing", "median record (asymptotic)"]
     assert len(chart(report).lines) == 3
     with pytest.raises(KeyError, match=r"no release 'x'; this report has: worst, median"):
-        report.plot(ax=plots.ROC.axes(), release="x")
+        plots.roc(report, ax=plots.ROC.axes(), release="x")
 
 
 def test_long_names_are_cut():
@@ -139,7 +139,7 @@ def test_a_protected_release_shows_ceiling_attack_and_no_noise():
     assert list(lines) == ["guessing", "ceiling", "unprotected", "best"]
     assert lines["unprotected"].label == "without noise (asymptotic)"
     assert lines["ceiling"].label == "certified ceiling"
-    axes = report.plot(ax=plots.ROC.axes())
+    axes = plots.roc(report, ax=plots.ROC.axes())
     (certified,), (attack,), (unprotected,) = curves(axes, CLAIM), curves(axes, ATTACK), curves(axes, MUTE)[:1]
     x = certified.get_xdata()
     np.testing.assert_allclose(certified.get_ydata(), Gaussian(made_protected.mu_of(0.05)).tpr(x))

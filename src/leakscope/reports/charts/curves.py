@@ -47,6 +47,8 @@ class Line:
         Ceilings of one release hold together.
     at_most : bool
         The rates of a ceiling are rounded up where they are written.
+    name : str
+        Of the attack, as one asks for it; empty for what is none.
     """
 
     label: str
@@ -59,6 +61,7 @@ class Line:
     stated: Mapping[float, float] = field(default_factory=dict)
     release: str = ""
     at_most: bool = False
+    name: str = ""
 
     def tpr_at(self, fpr: float) -> float:
         """Members found at a rate, as the findings say it where they do."""

@@ -17,8 +17,9 @@ from leakscope.reports.charts.dots import Row, dots, dots_size
 from leakscope.reports.charts.guesses import guesses, guesses_of, guesses_size
 from leakscope.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, marked, spread
 from leakscope.reports.charts.lines import Chart, chart, curve_chart
+from leakscope.reports.charts.plain import plain
 from leakscope.reports.charts.quality import QUALITY, quality_point, tradeoff
-from leakscope.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes, roc
+from leakscope.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
 from leakscope.reports.charts.slices import Bar, slices, slices_size
 from leakscope.reports.numbers import count, digits, near, percent, percent_at_most, settled
 from leakscope.reports.phrases import RELEASES, WITHOUT, place, plural, row_word, title
@@ -45,11 +46,38 @@ MOST_ATTACKS = 4  # on a protected release
 Drawn = Result | BoundResult | ProtectedResult
 
 
-def plot(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
+def plot(
+    report: Report,
+    ax: Axes | None = None,
+    release: str | None = None,
+    attacks: Sequence[str] | None = None,
+    legend: bool = True,
+) -> Axes:
     """Draw attacks and ceilings on one log-log axis, or of an attribute the correct guesses of each strategy."""
     if report.about.kind == "attribute":
+        if attacks is not None:
+            raise ValueError("attacks are chosen for a ROC; of an attribute all strategies are drawn")
         return guesses(report, ax, release)
-    return roc(report, ax, release)
+    drawn = chosen(chart(report, release), attacks)
+    return on_axes(drawn) if ax is None else plain(drawn, ax, legend)
+
+
+def chosen(drawn: Chart, attacks: Sequence[str] | None) -> Chart:
+    """Keep the lines of some attacks, and all ceilings.
+
+    Raises
+    ------
+    KeyError
+        For an attack of which there is no line.
+    """
+    if attacks is None:
+        return drawn
+    names = [attacks] if isinstance(attacks, str) else list(attacks)
+    known = [line.name for line in drawn.lines if line.name]
+    for name in names:
+        if name not in known:
+            raise KeyError(f"no curve of the attack {name!r}; this chart has: {', '.join(known) or 'none'}")
+    return replace(drawn, lines=[line for line in drawn.lines if not line.name or line.name in names])
 
 
 def draw(report: Report, figure: Figure | None) -> Markup:

@@ -218,6 +218,7 @@ def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, f
         (curve.band_fpr, curve.low, curve.high),
         _DASH_DOT if curve.name == "loss" else "solid",
         stated or {},
+        name=curve.name,
     )
 
 

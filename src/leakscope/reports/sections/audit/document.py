@@ -252,7 +252,7 @@ def _text_of(result: Result, alone: bool) -> list[Block]:
     names = [*(_cut(result.attack_title(name)) for name in result.attacks_that_ran), "baseline"]
     attacks = Columns("attack", names, list(_columns(result)))
     accuracies = (finding for finding in result.findings if finding.quantity == "accuracy" and finding.attack)
-    below = joined([words.exposure(result), words.bounds(result), sources.note(result)])
+    below = joined([words.exposure(result), words.bounds(result), words.epsilon(result), sources.note(result)])
     return [[*([] if alone else [Heading(result.title)]), attacks], not_run(result, accuracies), [below]]
 
 

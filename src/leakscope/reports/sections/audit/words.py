@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from leakscope.core.findings import Finding
 from leakscope.reports.about import AuditAbout
-from leakscope.reports.numbers import count, percent
+from leakscope.reports.numbers import count, down, parameter, percent
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
@@ -57,6 +57,8 @@ BOUNDS = {
     "point": "the best possible attacker is right in {right} of 100 cases{level}{by}.",
 }
 BY = {"delgrosso2021, Theorem 2": "by the gap between training and test error alone"}
+EPSILON = "Any true ε is at least {least} at δ\u00a0=\u00a0{delta} ({level}, by {attack}){claims}."
+OF_CLAIMS = "; the bound of a claim is smaller, because claims are tested at 99.9\u00a0%"
 NOT_SHOWN = {
     "not_shown": "No {unit} is shown to be exposed beyond chance; ",
     "not_shown_though_inferred": (
@@ -211,7 +213,7 @@ def summary(result: Result) -> Markup:
     if result.too_few:
         right = f"{round((accuracy.value or 0) * result.n_games)}"
         interval = _interval(result, accuracy, " of 100")
-        return say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval)
+        return joined([say(COUNTED, unit=unit, right=right, games=result.n_games, interval=interval), epsilon(result)])
     average = say(
         SUMMARY,
         unit=unit,
@@ -219,7 +221,7 @@ def summary(result: Result) -> Markup:
         interval=_interval(result, accuracy),
         baseline=baseline(result.prior_accuracy),
     )
-    return joined([average, exposure(result), bounds(result), sources.note(result)])
+    return joined([average, exposure(result), bounds(result), epsilon(result), sources.note(result)])
 
 
 def bounds(result: Result) -> Markup:
@@ -239,6 +241,21 @@ def bounds(result: Result) -> Markup:
         )
     )
     return joined(_bound(result, finding) for finding in telling)
+
+
+def epsilon(result: Result) -> Markup:
+    """State the lower bound of epsilon in the games that are played for it: about one record, or planted canaries."""
+    finding = result.find("epsilon")
+    if result.facts.game not in ("per_datum", "canaries") or finding is None or not finding.low or not finding.attack:
+        return Markup("")
+    return say(
+        EPSILON,
+        least=down(finding.low, 2),
+        delta=parameter(finding.operating_point["delta"]),
+        level=level(result, finding),
+        attack=result.attack_title(finding.attack),
+        claims=OF_CLAIMS if any(verdict.claim.adjacency for verdict in result.verdicts) else "",
+    )
 
 
 def _bound(result: Result, finding: Finding) -> Markup:
