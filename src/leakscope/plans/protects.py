@@ -204,8 +204,11 @@ class CalibrationPlan(StatisticPlan):
     def _check_fields_of(self, design: Design) -> None:
         """Refuse fields that do nothing in a design."""
         for name, designs in OF_DESIGN.items():
+            if design in designs or getattr(self, name, None) == _default_of(type(self), name):
+                continue
             is_compared = self.compare and name == "fits"  # those of design half, which is shown with it
-            if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
+            no_games = name == "games" and self.games == 0  # as every design that has none
+            if not (is_compared or no_games):
                 instead = f"; {NO_GROUP[design]}" if name == "group" and design in NO_GROUP else ""
                 raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}{instead}")
 

@@ -117,8 +117,9 @@ def table_for_publication(
         None for other statistics, for a failure, for numbers of 2^53 and more, and for tables of more than 20,000 cells
         and margins.
     """
-    if not isinstance(plan, ProtectionPlan) or not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
+    if not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
         return None
+    is_release = isinstance(plan, ProtectionPlan)  # a calibration has no choices of publication
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _table_of_means(statistic.algorithm, values, deviations, is_gaussian)
     if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
@@ -126,16 +127,15 @@ def table_for_publication(
         return _table_of_means(statistic.features.means, means, errors, is_gaussian)
     if plan.statistic != "table" or not isinstance(statistic, Linear) or not isinstance(statistic.features, Cells):
         return None
-    counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels)
+    counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels if is_release else {})
     if np.prod([size + 1 for size in counts.values.shape]) > _MOST_CELLS:
         return None
     # How many records a person has is secret, and so is their number without one person.
     n_records = None if plan.group is not None else n_in_use
     # With differential privacy records of other levels are in no cell.
     total = None if plan.chosen == "dp" else n_records
-    return published_table(
-        counts, total=total, n_records=n_records, non_negative=plan.non_negative, is_gaussian=is_gaussian
-    )
+    non_negative = is_release and plan.non_negative
+    return published_table(counts, total=total, n_records=n_records, non_negative=non_negative, is_gaussian=is_gaussian)
 
 
 def published_table(

@@ -19,6 +19,7 @@ from leakscope.core.findings import BoundType
 THIN = "\u202f"  # narrow no-break space, before a percent sign
 MINUS = "\u2212"
 Number = float | Decimal
+HALF_OF_95_PERCENT = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(2)}  # of noise, in its std
 FINEST = 8  # decimals of a percentage
 _SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
 _POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
