@@ -13,7 +13,7 @@ from leakscope.reports.sections.words import say
 MOST_COLUMNS = 6  # numbers that are shown next to each other
 MOST_ROWS = 40  # numbers that a text shows below each other
 HEADS = {"design": "Design", "promise": "Promise", "number": "Statistic"}
-ONE_ERROR = "One standard error"
+ONE_ERROR = "Standard error"
 METHODS: Mapping[str, str] = {  # of others, on the same design
     "": "",
     "discrete_gaussian": ", discrete noise",
