@@ -12,6 +12,7 @@ import pytest
 
 from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.plans.protects import NO_CHOICE
+from leakscope.plans.several import read_several
 from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
 
@@ -184,6 +185,64 @@ class TestPlanned:
         left = leakscope(command("calibrate", words))
         assert "A mean is left out where the noise of its count" in " ".join(left.out.split())
         assert np.isnan(pd.read_csv("there/noise.csv").set_index("name").noise_std["mean of wage, b"])
+
+
+class TestCountsBelow0:
+    """Small counts: the noise takes some of them below 0."""
+
+    COUNTS = "--by town,sex --levels town=a,b,c,d,e,f,g,h --levels sex=f,m --eta 0.01 --insecure-seed 3"
+
+    @pytest.fixture
+    def towns(self, leakscope) -> Callable[[str, str], Left]:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"town": rng.choice(list("abcdefgh"), 300), "sex": ["f", "m"] * 150})
+        frame.assign(wage=rng.uniform(0, 80, 300)).to_csv("data/people.csv", index=False)
+        return lambda words, statistic: leakscope(command("protect", words, statistic).replace("--eta 0.05", "", 1))
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "table --promise anyone",
+            "table --promise file --games 0",
+            "table --design per-instance --noise-scale 40",
+            "table --promise drawn --games 0 --ledger l",
+            "mean --promise file --games 0",
+            "mean --promise anyone --ranges wage=0:80",
+        ],
+    )
+    def test_are_said_and_avoided_under_every_promise(self, towns, words) -> None:
+        """Whatever the promise; the same release is published again, and the numbers that are no counts stay."""
+        statistic, _, words = words.partition(" ")
+        words = f"{words} {self.COUNTS}" if statistic == "table" else f"{words} {self.COUNTS} --budget 0.02"
+        raw = towns(f"{words} --out raw", statistic)
+        assert raw.code == 0, raw.err
+        (line,) = [line for line in raw.err.splitlines() if "below 0" in line]
+        assert "--non-negative publishes the nearest counts >= 0, at no cost of the promise (the same command" in line
+        assert "Counts below 0 come from the noise" in " ".join(raw.out.split())
+        mended = towns(f"{words} --non-negative --out mended", statistic)
+        assert mended.code == 0, mended.err
+        assert "below 0" not in mended.err + mended.out
+        before, after = pd.read_csv("raw/release.csv"), pd.read_csv("mended/release.csv")
+        counts = before.quantity == "count"
+        assert (before[counts].value < 0).any()
+        assert (after[counts].value >= 0).all()
+        assert (after[counts].low >= 0).all()
+        pd.testing.assert_frame_equal(before[~counts], after[~counts])
+
+    def test_a_line_says_where_it_is_for(self, towns) -> None:
+        refused(
+            towns("--eta 0.05 --by wage --set edges=[0,40,80] --promise anyone --non-negative", "histogram"),
+            "protect: non_negative is for counts: statistic table, or mean with by, under any promise; got statistic "
+            "histogram; a histogram is published as it was released\n",
+        )
+
+    def test_above_the_tables_of_a_plan_it_is_for_those_with_counts(self) -> None:
+        tables = [
+            {"statistic": "mean", "drop": ["town"]},
+            {"statistic": "table", "by": ["town"], "levels": {"town": ["a", "b"]}},
+        ]
+        words = {"data": "a.csv", "promise": "file", "eta": 0.05, "non_negative": True, "statistic": tables}
+        assert [plan.non_negative for plan in read_several(words, "plan").statistics] == [False, True]
 
 
 @every_design

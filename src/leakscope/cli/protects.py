@@ -208,7 +208,25 @@ def _protect(
             files.remove_empty()
     emit(protected.certificate, None, as_json)
     say(f"wrote {files.folder}: {PUBLISHED} for publication, {OWNER}/ for you alone")
+    _say_below_0(protected.certificate, has_ledger=ledger is not None)
     _say_signals(signals, words["eta"])
+
+
+def _say_below_0(report: Report, *, has_ledger: bool) -> None:
+    """Say how counts below 0 are avoided, where there are some."""
+    about = import_module("leakscope.reports.about")
+    own = about.about_as(about.ProtectedAbout, report.about)
+    n_below_0 = import_module("leakscope.reports.sections.protected.table").n_below_0
+    tables = [own.table, *(statistic.table for statistic in own.statistics)]
+    n_below = sum(n_below_0(table) for table in tables if table is not None)
+    if n_below:
+        again = (
+            "the same command with it and another --out makes this release again" if has_ledger else "choose it before"
+        )
+        say(
+            f"{n_below:,} of the published counts {'is' if n_below == 1 else 'are'} below 0, from the noise: "
+            f"--non-negative publishes the nearest counts >= 0, at no cost of the promise ({again})"
+        )
 
 
 def _shared_plan(words: Mapping[str, Any]) -> ProtectionPlan:

@@ -10,6 +10,7 @@ from typing import Any
 
 from leakscope.core.checks import nearest
 from leakscope.core.untrusted import in_one_line, toml_table
+from leakscope.plans.bounds import GROUPED
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
 
@@ -163,8 +164,15 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
         if common:
             raise ValueError(f"{of_one}: {common[0]} is the same for all statistics: give it above their tables")
         _check_keys(table, OF_A_STATISTIC, of_one)
-        plans.append(read(WeightedPlan, {**shared, **table}, of_one))
+        plans.append(read(WeightedPlan, {**_shared_with(table, shared), **table}, of_one))
     return SeveralPlan(_named(plans, where))
+
+
+def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what is said of counts, for all statistics that have some, where a statistic has none."""
+    statistic, by = table.get("statistic", shared.get("statistic")), table.get("by", shared.get("by"))
+    has_counts = statistic == "table" or (statistic == GROUPED and bool(by))
+    return {name: value for name, value in shared.items() if has_counts or name != "non_negative"}
 
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
