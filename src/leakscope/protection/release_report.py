@@ -18,6 +18,7 @@ from leakscope.core.lengths import p_norm
 from leakscope.noise.norms import Mahalanobis
 from leakscope.plans.protects import ProtectionPlan, WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
+from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules
@@ -149,7 +150,9 @@ def _about(
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
     plan, points = request.plan, request.data.points
-    all_notes = [*request.notes, *_notes(prepared, value), *notes]
+    statistics = _statistics(prepared, value, is_public)
+    tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
+    all_notes = [*request.notes, *_notes(prepared, value), *counted_twice(tables), *notes]
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -165,7 +168,7 @@ def _about(
         certificate=_certificate(prepared, entry, value is not None),
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None and not is_public else (),
-        statistics=_statistics(prepared, value, is_public),
+        statistics=statistics,
         table=None if prepared.parts else _table(prepared, value),
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
