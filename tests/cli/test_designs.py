@@ -141,6 +141,22 @@ class TestChoice:
         assert files() == ["data/people.csv"]
 
 
+def test_columns_are_left_out_with_commas_or_one_by_one(leakscope) -> None:
+    asked = "--promise file --games 0"
+    frame = pd.read_csv("data/people.csv").assign(a=1.0, b=2.0)
+    frame.to_csv("data/people.csv", index=False)
+    first, second = (leakscope(command("calibrate", f"{drop} {asked}")) for drop in ("--drop a,b", "--drop a --drop b"))
+    assert first.code == 0
+    assert first.out == second.out
+
+
+def test_a_ratio_for_anyone_says_what_to_do_instead(leakscope) -> None:
+    asked = command("calibrate", "--promise anyone --set denominator=hours --ranges wage=0:80,hours=0:60", "ratio")
+    left = leakscope(asked)
+    assert left.code == 1
+    assert "release the totals as statistic sum with the ranges of both columns, and divide them" in left.err
+
+
 class TestPlanned:
     """The noise of each number before anything is released."""
 

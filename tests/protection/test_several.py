@@ -397,6 +397,14 @@ class TestSamplingErrorOfReleasedNumbers:
         assert errors["mean of age"] == pytest.approx(np.sqrt(variance / (MANY - 1)))
 
 
+def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
+    made = release(ledger, MEAN)
+    alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", games=0, ledger=ledger.with_name("other"))
+    assert made.statistics == {}
+    assert made.noise is not None and alone.noise is not None
+    assert made.noise.scale == alone.noise.scale
+
+
 @pytest.mark.parametrize("promise", ["file", "anyone"])
 def test_groups_that_two_statistics_count_are_named_with_the_count_to_quote(ledger: Path, promise: str) -> None:
     """Means of groups have their counts, which the margins of a table have, too; a total of all is no such group."""

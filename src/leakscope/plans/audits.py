@@ -13,6 +13,7 @@ from leakscope.core.checks import non_negative, probability
 from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
+    ColumnNames,
     Decimal,
     FilePath,
     FilePlan,
@@ -105,7 +106,7 @@ class AuditPlan(FilePlan):
     group: str | None = Field(
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
-    drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
+    drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
     separator: Separator = None
     decimal: Decimal = None
     id: str | None = Field(

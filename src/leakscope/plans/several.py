@@ -99,7 +99,18 @@ def read_plan(kind: type[CalibrationPlan], content: Mapping[str, Any], where: st
     ValueError
         The first thing that is wrong, as one line.
     """
+    content = _of_one(content)
     return read_several(content, where) if is_several(content) else read(kind, content, where)
+
+
+def _of_one(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write a list of one statistic as a plan of one: a name and a weight among others say nothing there."""
+    statistics = content.get("statistic")
+    if not isinstance(statistics, list | tuple) or len(statistics) != 1:
+        return content
+    table = statistics[0]
+    own = table if isinstance(table, Mapping) else {"statistic": table}
+    return {**content, "statistic": "mean", **{name: own[name] for name in own if name not in _OF_TABLES_ALONE}}
 
 
 @in_one_line
@@ -122,7 +133,7 @@ def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"{path}: no such plan file")
-    return toml_table(file)
+    return dict(_of_one(toml_table(file)))
 
 
 def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
@@ -156,7 +167,7 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     _check_keys(shared, tuple(ProtectionPlan.model_fields), where)
     tables = [_as_table(table, where) for table in content["statistic"]]
     if len(tables) < 2:
-        raise ValueError(f"{where}: a list of statistics has two or more, got {len(tables)}; of one, write its name")
+        raise ValueError(f"{where}: several statistics are two or more, got {len(tables)}")
     plans = []
     for place, table in enumerate(tables, start=1):
         of_one = f"{where}: statistic {place}"
