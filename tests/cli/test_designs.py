@@ -12,9 +12,12 @@ import pytest
 
 from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.plans.protects import NO_CHOICE
+from leakscope.plans.several import read_several
+from leakscope.reports import Report
 from tests.cli.calling import Left, caller, refused
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
+real_page = Report.to_html  # which other tests of this file do without
 FILES = {
     "release.json": 0o644, "release.html": 0o644, "release.csv": 0o644, "owner/private.json": 0o600,
     "owner/private.html": 0o600,
@@ -78,7 +81,47 @@ class TestChoice:
         assert "Recommended: --promise file. No bound is known here on what one record changes" in text
         assert "Nothing was declared" not in text
 
-    @pytest.mark.parametrize("more", ["--json", "--out there", "--signals s.npz"])
+    def test_every_number_of_a_comparison_is_shown(self, leakscope) -> None:
+        """More numbers than fit beside each other are rows, each with its standard error in its own unit."""
+        rng = np.random.default_rng(1)
+        frame = pd.DataFrame({f"c{place}": rng.normal(scale=place + 1, size=80) for place in range(8)})
+        frame.to_csv("data/people.csv", index=False)
+        lines = leakscope(command("calibrate", "--fits 40")).out.splitlines()
+        rows = {line.split("  ")[0]: line.split() for line in lines if line.startswith("mean of ")}
+        assert list(rows) == [f"mean of c{place}" for place in range(8)]
+        errors = [float(cells[-1]) for cells in rows.values()]
+        assert errors == pytest.approx(frame.sem().to_list(), rel=0.05)
+
+    def test_the_comparison_and_its_recommendation_on_a_page(self, leakscope, monkeypatch) -> None:
+        monkeypatch.setattr("leakscope.reports.report.Report.to_html", real_page)
+        left = leakscope(command("calibrate", "--fits 40 --ranges wage=0:80,hours=0:60 --out there"))
+        assert left.code == 0
+        assert left.err.startswith("leakscope: wrote there: report.json, report.html, noise.csv, designs.csv;")
+        page = Path("there/report.html").read_text()
+        assert "What each design would have cost" in page
+        assert "What would be published, and its noise" in page
+        noise = pd.read_csv("there/noise.csv").set_index("name")
+        about = json.loads(Path("there/report.json").read_text())["about"]
+        assert about["certificate"]["design"] == "dp"
+        assert noise.noise_std.to_list() == pytest.approx(about["certificate"]["noise"]["rms"], rel=1e-5)
+        costs = pd.read_csv("there/designs.csv").set_index("name")
+        mean_of_wage = costs.loc["mean of wage"]
+        assert mean_of_wage["dp (anyone)"] == pytest.approx(noise.noise_std["mean of wage"], rel=1e-3)
+        people = pd.read_csv("data/people.csv")
+        assert mean_of_wage.standard_error == pytest.approx(people.wage.sem(), rel=1e-5)
+
+    def test_without_one_the_owner_reads_the_same_lines_as_with_one(self, leakscope) -> None:
+        ranges = "--ranges wage=0:50,hours=0:60"
+        without = leakscope(command("calibrate", f"{ranges} --fits 40"))
+        chosen = leakscope(command("calibrate", f"{ranges} --promise anyone"))
+        assert without.err == chosen.err
+        assert "values of wage lie outside of 0 to 50" in without.err
+        with Path("data/people.csv").open("a") as file:
+            file.write("12,many\n")
+        told = leakscope(command("calibrate", "--fits 40")).err
+        assert told == "leakscope: for you alone: columns that hold no numbers are left out: hours\n"
+
+    @pytest.mark.parametrize("more", ["--json", "--signals s.npz"])
     def test_but_writes_no_report_of_them(self, leakscope, more) -> None:
         refused(leakscope(command("calibrate", more)), NO_CHOICE)
         assert files() == ["data/people.csv"]
@@ -96,6 +139,126 @@ class TestChoice:
         assert left.out.startswith("Total error of each design")
         assert left.err == f"leakscope: error: {NO_CHOICE}\n"
         assert files() == ["data/people.csv"]
+
+
+def test_columns_are_left_out_with_commas_or_one_by_one(leakscope) -> None:
+    asked = "--promise file --games 0"
+    frame = pd.read_csv("data/people.csv").assign(a=1.0, b=2.0)
+    frame.to_csv("data/people.csv", index=False)
+    first, second = (leakscope(command("calibrate", f"{drop} {asked}")) for drop in ("--drop a,b", "--drop a --drop b"))
+    assert first.code == 0
+    assert first.out == second.out
+
+
+def test_a_ratio_for_anyone_says_what_to_do_instead(leakscope) -> None:
+    asked = command("calibrate", "--promise anyone --set denominator=hours --ranges wage=0:80,hours=0:60", "ratio")
+    left = leakscope(asked)
+    assert left.code == 1
+    assert "release the totals as statistic sum with the ranges of both columns, and divide them" in left.err
+
+
+class TestPlanned:
+    """The noise of each number before anything is released."""
+
+    def test_each_number_in_its_own_unit(self, leakscope) -> None:
+        left = leakscope(command("calibrate", "--promise file --games 0"))
+        lines = [line.split() for line in left.out.splitlines() if line.startswith("mean of ")]
+        assert [cells[2] for cells in lines] == ["wage", "hours"]
+        released = command("protect", "--promise file --games 0 --out there")
+        assert leakscope(released).code == 0
+        table = pd.read_csv("there/release.csv")
+        assert [float(cells[3]) for cells in lines] == pytest.approx(table.noise_std.to_list(), rel=0.05)
+        halves = (table.high - table.low) / 2
+        assert [float(cells[5]) for cells in lines] == pytest.approx(halves.to_list(), rel=0.05)
+        errors = pd.read_csv("data/people.csv").sem().to_list()
+        assert [float(cells[6]) for cells in lines] == pytest.approx(errors, rel=0.05)
+
+    @pytest.mark.parametrize("promise", ["file", "anyone", "drawn"])
+    def test_counts_with_their_margins(self, leakscope, promise) -> None:
+        towns = pd.DataFrame({"town": ["a"] * 30 + ["b"] * 27 + ["c"] * 3, "sex": ["f", "m"] * 30})
+        towns.to_csv("data/people.csv", index=False)
+        words = f"--by town,sex --levels town=a,b,c --levels sex=f,m --promise {promise} --games 0"
+        assert leakscope(command("calibrate", f"{words} --out trial", "table")).code == 0
+        assert leakscope(command("protect", f"{words} --out there", "table")).code == 0
+        planned = pd.read_csv("trial/noise.csv").set_index("name")
+        released = pd.read_csv("there/release.csv")
+        named = released.town + " / " + released.sex
+        assert planned.loc[named].noise_std.to_list() == pytest.approx(released.noise_std.to_list(), rel=1e-5)
+        assert len(planned) == 12
+
+    def test_many_numbers_are_named_in_a_file(self, leakscope) -> None:
+        rng = np.random.default_rng(1)
+        pd.DataFrame(rng.normal(size=(60, 9))).add_prefix("c").to_csv("data/people.csv", index=False)
+        left = leakscope(command("calibrate", "--promise file --games 0 --out there", "covariance"))
+        assert "\nand 5 more\n" in left.out
+        assert "noise.csv in the folder of --out has all" in " ".join(left.out.split())
+        assert len(pd.read_csv("there/noise.csv")) == 45
+
+    def test_a_mean_of_too_few_has_none(self, leakscope) -> None:
+        frame = pd.DataFrame({"town": ["a"] * 500 + ["b"] * 8, "wage": np.arange(508) % 80})
+        frame.to_csv("data/people.csv", index=False)
+        words = "--by town --levels town=a,b --ranges wage=0:80 --promise anyone --out there"
+        left = leakscope(command("calibrate", words))
+        assert "A mean is left out where the noise of its count" in " ".join(left.out.split())
+        assert np.isnan(pd.read_csv("there/noise.csv").set_index("name").noise_std["mean of wage, b"])
+
+
+class TestCountsBelow0:
+    """Small counts: the noise takes some of them below 0."""
+
+    COUNTS = "--by town,sex --levels town=a,b,c,d,e,f,g,h --levels sex=f,m --eta 0.01 --insecure-seed 3"
+
+    @pytest.fixture
+    def towns(self, leakscope) -> Callable[[str, str], Left]:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"town": rng.choice(list("abcdefgh"), 300), "sex": ["f", "m"] * 150})
+        frame.assign(wage=rng.uniform(0, 80, 300)).to_csv("data/people.csv", index=False)
+        return lambda words, statistic: leakscope(command("protect", words, statistic).replace("--eta 0.05", "", 1))
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "table --promise anyone",
+            "table --promise file --games 0",
+            "table --design per-instance --noise-scale 40",
+            "table --promise drawn --games 0 --ledger l",
+            "mean --promise file --games 0",
+            "mean --promise anyone --ranges wage=0:80",
+        ],
+    )
+    def test_are_said_and_avoided_under_every_promise(self, towns, words) -> None:
+        """Whatever the promise; the same release is published again, and the numbers that are no counts stay."""
+        statistic, _, words = words.partition(" ")
+        words = f"{words} {self.COUNTS}" if statistic == "table" else f"{words} {self.COUNTS} --budget 0.02"
+        raw = towns(f"{words} --out raw", statistic)
+        assert raw.code == 0, raw.err
+        (line,) = [line for line in raw.err.splitlines() if "below 0" in line]
+        assert "--non-negative publishes the nearest counts >= 0, at no cost of the promise (the same command" in line
+        assert "Counts below 0 come from the noise" in " ".join(raw.out.split())
+        mended = towns(f"{words} --non-negative --out mended", statistic)
+        assert mended.code == 0, mended.err
+        assert "below 0" not in mended.err + mended.out
+        before, after = pd.read_csv("raw/release.csv"), pd.read_csv("mended/release.csv")
+        counts = before.quantity == "count"
+        assert (before[counts].value < 0).any()
+        assert (after[counts].value >= 0).all()
+        assert (after[counts].low >= 0).all()
+        pd.testing.assert_frame_equal(before[~counts], after[~counts])
+
+    def test_a_line_says_where_it_is_for(self, towns) -> None:
+        refused(
+            towns("--eta 0.05 --by wage --set edges=[0,40,80] --promise anyone --non-negative", "histogram"),
+            "protect: non_negative is for counts: statistic table, or mean with by, under any promise; got statistic "
+            "histogram; a histogram is published as it was released\n",
+        )
+
+    def test_above_the_tables_of_a_plan_it_is_for_those_with_counts(self) -> None:
+        tables = [
+            {"statistic": "mean", "drop": ["town"]},
+            {"statistic": "table", "by": ["town"], "levels": {"town": ["a", "b"]}},
+        ]
+        words = {"data": "a.csv", "promise": "file", "eta": 0.05, "non_negative": True, "statistic": tables}
+        assert [plan.non_negative for plan in read_several(words, "plan").statistics] == [False, True]
 
 
 @every_design

@@ -174,8 +174,13 @@ class TestCalibrate:
         left = leakscope(f"{CALIBRATE} --out there --json")
         assert left.code == 0
         assert left.out == Path("there/report.json").read_text(encoding="utf-8") == compared().to_json()
-        assert sorted(path.name for path in Path("there").iterdir()) == ["report.html", "report.json", "run.json"]
-        assert left.err == "leakscope: wrote there/report.json and there/report.html\n"
+        assert sorted(path.name for path in Path("there").iterdir()) == [
+            "noise.csv",
+            "report.html",
+            "report.json",
+            "run.json",
+        ]
+        assert left.err == "leakscope: wrote there/report.json, there/report.html and there/noise.csv\n"
 
     def test_own_modules_are_found(self, leakscope, protecting) -> None:
         leakscope(CALIBRATE)

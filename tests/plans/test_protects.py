@@ -120,7 +120,10 @@ def test_what_can_be_asked(words) -> None:
             {"statistic": "mean", "by": "town"},
             "a table is published with the levels that you declare: levels of town are missing",
         ),
-        ({"non_negative": True}, "non_negative is for tables of counts, got statistic mean"),
+        (
+            {"non_negative": True},
+            "non_negative is for counts: statistic table, or mean with by, under any promise; got statistic mean",
+        ),
         ({"merge": {"town": ["a:b"]}}, "merge is for tables of counts, got statistic mean"),
         (TABLE | {"merge": {"twon": ["a:b"]}}, "unknown column of merge 'twon' (did you mean 'town'?); known: town"),
         (

@@ -56,8 +56,7 @@ class TestReading:
 
 
 LINES = {
-    "one": (["mean"], {}, "a list of statistics has two or more, got 1; of one, write its name"),
-    "none": ([], {}, "a list of statistics has two or more, got 0; of one, write its name"),
+    "none": ([], {}, "several statistics are two or more, got 0"),
     "no table": (["mean", 3], {}, "a statistic of a list is a name or a table, got int"),
     "misspelt": (
         ["mean", {"statistic": "sum", "wieght": 2}],
@@ -115,3 +114,16 @@ def test_files_that_are_no_plans(tmp_path) -> None:
     with pytest.raises(ValueError, match=r"broken\.toml.*TOML") as caught:
         from_toml(broken)
     assert "\n" not in str(caught.value)
+
+
+def test_a_list_of_one_is_a_plan_of_one(tmp_path) -> None:
+    """As a [[statistic]] table alone: the same plan as its keys above."""
+    file = tmp_path / "one.toml"
+    above = 'data = "a.csv"\npromise = "file"\neta = 0.05\n'
+    of_one = 'statistic = "mean"\ndrop = "town, age"\n'
+    file.write_text(f'{above}[[statistic]]\n{of_one}name = "wage"\nweight = 2\n')
+    plan = read_plan(ProtectionPlan, from_toml(file), "one.toml")
+    file.write_text(f"{above}{of_one}")
+    assert plan == read_plan(ProtectionPlan, from_toml(file), "one.toml")
+    assert isinstance(plan, ProtectionPlan)
+    assert plan.drop == ("town", "age")

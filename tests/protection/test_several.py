@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -394,3 +395,39 @@ class TestSamplingErrorOfReleasedNumbers:
         errors = {row.name: row.sampling_std for row in made.certificate.about.values}
         variance = values["second_moment of age age"] - (values["mean of age"] - 45.0) ** 2
         assert errors["mean of age"] == pytest.approx(np.sqrt(variance / (MANY - 1)))
+
+
+def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
+    made = release(ledger, MEAN)
+    alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", games=0, ledger=ledger.with_name("other"))
+    assert made.statistics == {}
+    assert made.noise is not None and alone.noise is not None
+    assert made.noise.scale == alone.noise.scale
+
+
+@pytest.mark.parametrize("promise", ["file", "anyone"])
+def test_groups_that_two_statistics_count_are_named_with_the_count_to_quote(ledger: Path, promise: str) -> None:
+    """Means of groups have their counts, which the margins of a table have, too; a total of all is no such group."""
+    people = PEOPLE.assign(old=np.where(PEOPLE.age > 50, "yes", "no"))
+    levels = {"town": ["Bonn", "Ulm"], "old": ["yes", "no"]}
+    means = {
+        "statistic": "mean",
+        "by": ["town"],
+        "drop": ["age", "old"],
+        "levels": {"town": levels["town"]},
+        "name": "wages",
+    }
+    crossed = {"statistic": "table", "by": ["town", "old"], "levels": levels, "name": "crossed"}
+    if promise == "anyone":
+        means["ranges"] = ["wage=0:80"]
+    made = release(ledger, means, crossed, x=people, eta=0.2, promise=promise)
+    (note,) = [note for note in made.certificate.about.notes if "counted twice" in note]
+    assert note.startswith("2 groups are counted twice, each time with noise of its own, by ")
+    table = pd.read_csv(io.StringIO(made.to_csv())).set_index(["statistic", "name"])
+    pairs = [(table.loc["wages", f"count, {town}"], table.loc["crossed", f"{town} / Total"]) for town in levels["town"]]
+    has_less_noise = [first.noise_std <= second.noise_std for first, second in pairs]
+    better = "wages" if sum(has_less_noise) >= 1 else "crossed"
+    assert f"which is that of {better}" in note
+    of_bonn = {f"{pair.value:.0f} ± " for pair in pairs[0]}
+    assert all(shown.replace("-", "\N{MINUS SIGN}") in note for shown in of_bonn)
+    assert "twice" not in release(ledger.with_name("other"), MEAN, TABLE).to_json()

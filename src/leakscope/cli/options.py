@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
-from leakscope.plans.plan import OneText, Plan, named_lists, settings
+from leakscope.plans.plan import OneText, Plan, columns, named_lists, settings
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -40,6 +40,7 @@ class OrderedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+OF_COLUMNS = ("drop", "slice")  # flags of names, with commas between them or repeated, as --by is
 HELP = {"help_option_names": ["-h", "--help"]}  # of every command
 AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
 
@@ -238,6 +239,8 @@ def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
             value_type = get_args(plan.model_fields[name].annotation)[1]
             read = named_lists if get_origin(value_type) is tuple else settings
             words[name] = _joined((read(text, flag) for text in words[name]), flag)
+        elif name in OF_COLUMNS:
+            words[name] = list(columns(words[name]))
     return words
 
 

@@ -8,11 +8,12 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from leakscope.core import temporary
@@ -94,7 +95,13 @@ def command_line() -> str:
 
 
 def write(
-    report: Report, out: Path, records: bool, started: float, publish: bool = False, table: Path | None = None
+    report: Report,
+    out: Path,
+    records: bool,
+    started: float,
+    publish: bool = False,
+    table: Path | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
 
@@ -113,6 +120,8 @@ def write(
         Report and page without records, and with the permissions of any other file.
     table : Path, optional
         Of the games against all records, where the audit wrote it already. A table of an earlier audit is removed.
+    others : mapping of str to str
+        Further files by their names, for the owner alone.
     """
     shown = report if records and not publish else report.without_records()
     private = report.on_data and not publish
@@ -133,6 +142,8 @@ def write(
         shown.to_json(new / "report.json", publish=publish)
         shown.to_html(new / "report.html", publish=publish)
         room.write(new / "run.json", json.dumps(run, indent=1) + "\n", private=True)
+        for name, text in others.items():
+            room.write(new / name, text, private=True)
         if records and not publish:
             _write_table(report, new / table_name())
         for name in TABLE_NAMES:
@@ -165,7 +176,7 @@ def _write_table(report: Report, path: Path) -> None:
     import_module("leakscope.reports").write(path, content, private=True)
 
 
-def emit(report: Report, out: Path | None, as_json: bool) -> None:
+def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] = ()) -> None:
     """Print the report on standard output, and where it was written.
 
     The reader of standard output may close it early (``| head -1``), and it may be full or closed: an error there is
@@ -182,7 +193,8 @@ def emit(report: Report, out: Path | None, as_json: bool) -> None:
             raise OSError(f"standard output cannot be written: {error.strerror or error}") from error
         say(f"standard output cannot be written: {error.strerror or error}")
     if out is not None:
-        say(f"wrote {out / 'report.json'} and {out / 'report.html'}")
+        written = [str(out / name) for name in ("report.json", "report.html", *others)]
+        say(f"wrote {', '.join(written[:-1])} and {written[-1]}")
 
 
 def to_nowhere(stream: IO[str]) -> None:

@@ -7,11 +7,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -27,6 +27,10 @@ from leakscope.plans.plan import read
 from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, is_several, read_plan
 
+if TYPE_CHECKING:
+    from leakscope.reports import Report
+
+NOISE_CSV, DESIGNS_CSV = "noise.csv", "designs.csv"
 STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
 PLAN = option(
     "plan",
@@ -134,18 +138,37 @@ def _calibrate(
     if out is not None:
         refuse_file(out)
     protection = import_module("leakscope.protection")
+    places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp}
     if _is_open(words):
-        if out is not None or signals is not None or as_json or plan is not None:
+        if signals is not None or as_json or is_several(words):
             raise ValueError(NO_CHOICE)
-        print(protection.design_table_of_file(store=store or STORE, n_jobs=n_jobs, tmp=tmp, **words))
+        table = protection.design_table_of_file(tell_owner=_tell_owner, **places, **words)
+        print(table)
+        if out is not None:
+            # the page is of the recommended design, with the comparison; the owner was told the lines above
+            asked = {**words, "design": table.recommended, "compare": True}
+            report = protection.calibrate_file(command=command_line(), **places, **asked).certificate
+            names = ("report.json", "report.html", *_write_calibration(report, out, started))
+            say(f"wrote {out}: {', '.join(names)}; the comparison, and the noise of what is recommended")
         return
     with _simulated(signals) as simulated:
-        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, "tell_owner": _tell_owner, **simulated}
+        places |= {"tell_owner": _tell_owner, **simulated}
         report = protection.calibrate_file(command=command_line(), **places, **words).certificate
-        if out is not None:
-            write(report, out, True, started)
-    emit(report, out, as_json)
+        others = () if out is None else _write_calibration(report, out, started)
+    emit(report, out, as_json, others)
     _say_signals(signals, words["eta"])
+
+
+def _write_calibration(report: Report, out: Path, started: float) -> Sequence[str]:
+    """Write the report of a calibration, and its tables as CSV, whose names are returned."""
+    tables = import_module("leakscope.reports.render.csv_table")
+    others = {NOISE_CSV: tables.planned_csv(report)}
+    if report.about.designs is not None:
+        others[DESIGNS_CSV] = tables.designs_csv(report)
+    write(report, out, True, started, others=others)
+    if DESIGNS_CSV not in others:
+        (out / DESIGNS_CSV).unlink(missing_ok=True)  # of an earlier calibration
+    return tuple(others)
 
 
 def _protect(
@@ -185,7 +208,25 @@ def _protect(
             files.remove_empty()
     emit(protected.certificate, None, as_json)
     say(f"wrote {files.folder}: {PUBLISHED} for publication, {OWNER}/ for you alone")
+    _say_below_0(protected.certificate, has_ledger=ledger is not None)
     _say_signals(signals, words["eta"])
+
+
+def _say_below_0(report: Report, *, has_ledger: bool) -> None:
+    """Say how counts below 0 are avoided, where there are some."""
+    about = import_module("leakscope.reports.about")
+    own = about.about_as(about.ProtectedAbout, report.about)
+    n_below_0 = import_module("leakscope.reports.sections.protected.table").n_below_0
+    tables = [own.table, *(statistic.table for statistic in own.statistics)]
+    n_below = sum(n_below_0(table) for table in tables if table is not None)
+    if n_below:
+        again = (
+            "the same command with it and another --out makes this release again" if has_ledger else "choose it before"
+        )
+        say(
+            f"{n_below:,} of the published counts {'is' if n_below == 1 else 'are'} below 0, from the noise: "
+            f"--non-negative publishes the nearest counts >= 0, at no cost of the promise ({again})"
+        )
 
 
 def _shared_plan(words: Mapping[str, Any]) -> ProtectionPlan:
@@ -296,7 +337,7 @@ app.callback(
                 [
                     PLAN,
                     *options_of(CalibrationPlan),
-                    option("out", Path | None, "Folder of report.json and report.html. [none]"),
+                    option("out", Path | None, f"Folder of report.json, report.html and {NOISE_CSV}. [none]"),
                     *OF_THE_FITS,
                     AS_JSON,
                 ],

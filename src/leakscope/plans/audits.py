@@ -14,6 +14,7 @@ from leakscope.core.unit_words import UnitWord
 from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
+    ColumnNames,
     Decimal,
     FilePath,
     FilePlan,
@@ -108,7 +109,7 @@ class AuditPlan(FilePlan):
     group: str | None = Field(
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
-    drop: tuple[str, ...] = Field(default=(), description="columns of the file that are no features")
+    drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
     separator: Separator = None
     decimal: Decimal = None
     id: str | None = Field(

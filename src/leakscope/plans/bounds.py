@@ -14,7 +14,18 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from leakscope.core.checks import one_of, positive
 from leakscope.plans.limits import PROVED, Limit
-from leakscope.plans.plan import Decimal, FilePath, FilePlan, OneText, PagePlan, Plan, Separator, a_fraction, columns
+from leakscope.plans.plan import (
+    ColumnNames,
+    Decimal,
+    FilePath,
+    FilePlan,
+    OneText,
+    PagePlan,
+    Plan,
+    Separator,
+    a_fraction,
+    columns,
+)
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 
 Adjacency = Annotated[
@@ -32,7 +43,7 @@ Prior = Annotated[
 Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon, delta)-DP")]
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
-Drop = Annotated[tuple[str, ...], Field(description="columns of the file that are not used")]
+Drop = Annotated[ColumnNames, Field(description="columns of the file that are not used")]
 Id = Annotated[
     str | None,
     Field(description="the column that names the records, for their owner and for a ledger; not used otherwise"),

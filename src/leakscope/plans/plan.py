@@ -242,6 +242,15 @@ def settings(text: str, what: str) -> dict[str, Any]:
     return parameters
 
 
+def _names(given: object) -> object:
+    """Read a text as names of columns; names of a list are taken as they are."""
+    return columns(given) if isinstance(given, str) else given
+
+
+ColumnNames = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Names of columns: of a list as they are, of a text those between its commas, as a flag has them."""
+
+
 def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
     """Read ``COLUMN=a,b,c`` as a mapping of one name to its texts; a name or text with a comma is in double quotes.
 

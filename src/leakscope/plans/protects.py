@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import one_of
-from leakscope.plans.bounds import Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
+from leakscope.plans.bounds import GROUPED, Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
 from leakscope.plans.plan import FilePath, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -204,8 +204,11 @@ class CalibrationPlan(StatisticPlan):
     def _check_fields_of(self, design: Design) -> None:
         """Refuse fields that do nothing in a design."""
         for name, designs in OF_DESIGN.items():
+            if design in designs or getattr(self, name, None) == _default_of(type(self), name):
+                continue
             is_compared = self.compare and name == "fits"  # those of design half, which is shown with it
-            if design not in designs and not is_compared and getattr(self, name, None) != _default_of(type(self), name):
+            no_games = name == "games" and self.games == 0  # as every design that has none
+            if not (is_compared or no_games):
                 instead = f"; {NO_GROUP[design]}" if name == "group" and design in NO_GROUP else ""
                 raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}{instead}")
 
@@ -276,13 +279,20 @@ class ProtectionPlan(CalibrationPlan):
         "column",
     )
     non_negative: bool = Field(
-        default=False, description="publish counts as the nearest ones >= 0; small counts are then too large on average"
+        default=False,
+        description="publish the counts of a table or of groups as the nearest ones >= 0, which costs nothing of the "
+        "promise; small counts are then too large on average",
     )
     rules: dict[str, Any] = Field(
         default={},
         description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
         "dominance_n=2, dominance_k=0.9 or p=0.1",
     )
+
+    @property
+    def publishes_counts(self) -> bool:
+        """Whether a table of counts is made of what is released: of cells, or of groups beside their means."""
+        return self.statistic == "table" or (self.statistic == GROUPED and bool(self.by))
 
     @property
     def merged_levels(self) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -322,9 +332,14 @@ class ProtectionPlan(CalibrationPlan):
     @model_validator(mode="after")
     def _published(self) -> ProtectionPlan:
         """Check what is made of a table after its release."""
-        if (self.merge or self.non_negative) and self.statistic != "table":
-            name = "merge" if self.merge else "non_negative"
-            raise ValueError(f"{name} is for tables of counts, got statistic {self.statistic}")
+        if self.merge and self.statistic != "table":
+            raise ValueError(f"merge is for tables of counts, got statistic {self.statistic}")
+        if self.non_negative and not self.publishes_counts:
+            instead = "; a histogram is published as it was released" if self.statistic == "histogram" else ""
+            raise ValueError(
+                "non_negative is for counts: statistic table, or mean with by, under any promise; got statistic "
+                f"{self.statistic}{instead}"
+            )
         for name in self.merge:
             one_of("column of merge", name, self.by)
         for name, ranges in self.merged_levels.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 from leakscope.core.checks import nearest
 from leakscope.core.untrusted import in_one_line, toml_table
+from leakscope.plans.bounds import GROUPED
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
 
@@ -98,7 +99,18 @@ def read_plan(kind: type[CalibrationPlan], content: Mapping[str, Any], where: st
     ValueError
         The first thing that is wrong, as one line.
     """
+    content = _of_one(content)
     return read_several(content, where) if is_several(content) else read(kind, content, where)
+
+
+def _of_one(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write a list of one statistic as a plan of one: a name and a weight among others say nothing there."""
+    statistics = content.get("statistic")
+    if not isinstance(statistics, list | tuple) or len(statistics) != 1:
+        return content
+    table = statistics[0]
+    own = table if isinstance(table, Mapping) else {"statistic": table}
+    return {**content, "statistic": "mean", **{name: own[name] for name in own if name not in _OF_TABLES_ALONE}}
 
 
 @in_one_line
@@ -121,7 +133,7 @@ def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"{path}: no such plan file")
-    return toml_table(file)
+    return dict(_of_one(toml_table(file)))
 
 
 def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
@@ -155,7 +167,7 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     _check_keys(shared, tuple(ProtectionPlan.model_fields), where)
     tables = [_as_table(table, where) for table in content["statistic"]]
     if len(tables) < 2:
-        raise ValueError(f"{where}: a list of statistics has two or more, got {len(tables)}; of one, write its name")
+        raise ValueError(f"{where}: several statistics are two or more, got {len(tables)}")
     plans = []
     for place, table in enumerate(tables, start=1):
         of_one = f"{where}: statistic {place}"
@@ -163,8 +175,15 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
         if common:
             raise ValueError(f"{of_one}: {common[0]} is the same for all statistics: give it above their tables")
         _check_keys(table, OF_A_STATISTIC, of_one)
-        plans.append(read(WeightedPlan, {**shared, **table}, of_one))
+        plans.append(read(WeightedPlan, {**_shared_with(table, shared), **table}, of_one))
     return SeveralPlan(_named(plans, where))
+
+
+def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what is said of counts, for all statistics that have some, where a statistic has none."""
+    statistic, by = table.get("statistic", shared.get("statistic")), table.get("by", shared.get("by"))
+    has_counts = statistic == "table" or (statistic == GROUPED and bool(by))
+    return {name: value for name, value in shared.items() if has_counts or name != "non_negative"}
 
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:

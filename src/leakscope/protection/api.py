@@ -492,18 +492,22 @@ def design_table_of_file(
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
+    tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[CalibrationOptions],
 ) -> DesignTable:
     """Do for a file what `design_table` does for arrays.
 
     Parameters
     ----------
-    store, n_jobs, tmp
+    store, n_jobs, tmp, tell_owner
         As in `calibrate_file`.
     **options
         As in `calibrate_file`, without a promise or design:
     """
-    return cost_of_designs(request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp)))
+    table = cost_of_designs(request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp)))
+    for note in table.owner_notes:
+        tell_owner(note)
+    return table
 
 
 @listing_options(CalibrationPlan, CalibrationOptions)

@@ -21,6 +21,7 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
 from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.protection.office_rules import check_office_rules
+from leakscope.protection.planned import planned_numbers
 from leakscope.protection.published_table import table_for_publication
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
@@ -28,6 +29,7 @@ from leakscope.reports.about import (
     DataFacts,
     NoiseFacts,
     OfficeRule,
+    PlannedNumber,
     ProtectedAbout,
     PublishedTable,
     ReleasedValue,
@@ -162,6 +164,7 @@ def _about(
         data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
+        planned=_planned(job, calibration) if value is None else (),
         table=None if value is None else table_of_half(job, calibration, value),
         rules=_rules(job),
     )
@@ -319,6 +322,24 @@ def _values(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] 
             sample_cost=float(cost[row]) if known[row] else None,
         )
         for row, label in enumerate(job.mechanism.labels)
+    )
+
+
+def _planned(job: Job, calibration: NoiseSearchResult) -> tuple[PlannedNumber, ...]:
+    """List the noise of each number of a calibration."""
+    mechanism = job.mechanism
+    exact = np.zeros(mechanism.d)
+    if mechanism.features is not None:
+        exact = mechanism.prior * mechanism.features.sum(axis=0) / mechanism.divisor
+    return planned_numbers(
+        job.plan,
+        mechanism.statistic,
+        mechanism.labels,
+        exact,
+        calibration.rms,
+        calibration.sampling_std,
+        n_in_use=mechanism.k,
+        family="gaussian" if calibration.noise is None else _family(calibration.noise),
     )
 
 

@@ -80,6 +80,8 @@ class DesignTable:
     recommended : Design
     why : str
         The public fact that it follows from.
+    owner_notes : sequence of str
+        What the data have that a statistic does not count as it is: exact functions of the data.
     """
 
     labels: Sequence[str]
@@ -87,6 +89,7 @@ class DesignTable:
     rows: Sequence[DesignRow]
     recommended: Design
     why: Why
+    owner_notes: Sequence[str] = ()
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
@@ -146,14 +149,16 @@ def cost_of_designs(request: Request) -> DesignTable:
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
+    owner_notes = list(request.notes)
+    told = replace(request, tell_owner=owner_notes.append)
     rows = [
-        _row(request, design, method, of_all)
+        _row(told, design, method, of_all)
         for design, method in _ERRORS
         if method != "discrete_gaussian" or counts_records(statistic)
     ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
-    return DesignTable(statistic.labels(points), errors, rows, recommended, why)
+    return DesignTable(statistic.labels(points), errors, rows, recommended, why, tuple(dict.fromkeys(owner_notes)))
 
 
 def recommendation(request: Request) -> tuple[Design, Why]:
@@ -203,13 +208,21 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise and what moving values into their ranges changes: all records are used."""
     if request.plan.statistic == GROUPED and request.plan.by:
         return _dp_of_groups(request, of_all)
-    prepared = differential_privacy.prepare(request)
+    prepared = _dp_prepared(request)
     if len(prepared.labels) != len(of_all):
         raise ValueError(
             "columns without a declared range are not used: declare theirs, or leave them out of all designs"
         )
     moved = prepared.value_of(0) / prepared.divisor - of_all
     return np.hypot(prepared.rms, moved)
+
+
+def _dp_prepared(request: Request) -> Prepared:
+    """Prepare the noise of differential privacy, and tell the owner which values are moved or counted nowhere."""
+    prepared = differential_privacy.prepare(request)
+    for note in prepared.owner_notes:
+        request.tell_owner(note)
+    return prepared
 
 
 def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -227,7 +240,7 @@ def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, "
 def _dp_of_groups(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the errors of means that are made of noisy counts and sums."""
     statistic = declared_statistic(request.plan, request.data.points)
-    prepared = differential_privacy.prepare(replace(request, statistic=statistic))
+    prepared = _dp_prepared(replace(request, statistic=statistic))
     if not isinstance(statistic, Linear) or not isinstance(statistic.features, GroupSums):
         raise TypeError(f"expected counts and sums of groups, got {type(statistic).__name__}")
     if len(prepared.labels) != len(of_all):

@@ -169,9 +169,15 @@ def _check_declared(request: Request, statistic: Statistic) -> None:
     if plan.statistic == "histogram" and "edges" not in plan.set:
         raise ValueError("differential privacy counts between declared edges, as --set edges=[0,20,40]")
     if not is_known(statistic):
+        instead = ""
+        if plan.statistic == "ratio":
+            instead = (
+                "release the totals as statistic sum with the ranges of both columns, and divide them: the error of "
+                "a/b is about sqrt(var a + (a/b)^2 var b)/b; or "
+            )
         raise ValueError(
             f"differential privacy has no noise here for {statistic.name}: nothing bounds what one record changes; "
-            "promise = file works for any statistic"
+            f"{instead}promise = file works for any statistic"
         )
 
 

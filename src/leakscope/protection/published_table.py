@@ -117,25 +117,25 @@ def table_for_publication(
         None for other statistics, for a failure, for numbers of 2^53 and more, and for tables of more than 20,000 cells
         and margins.
     """
-    if not isinstance(plan, ProtectionPlan) or not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
+    if not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
         return None
+    is_release = isinstance(plan, ProtectionPlan)  # a calibration has no choices of publication
+    non_negative = is_release and plan.non_negative
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
-        return _table_of_means(statistic.algorithm, values, deviations, is_gaussian)
+        return _table_of_means(statistic.algorithm, values, deviations, is_gaussian, non_negative)
     if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
         means, errors = statistic.features.as_means(values, deviations)
-        return _table_of_means(statistic.features.means, means, errors, is_gaussian)
+        return _table_of_means(statistic.features.means, means, errors, is_gaussian, non_negative)
     if plan.statistic != "table" or not isinstance(statistic, Linear) or not isinstance(statistic.features, Cells):
         return None
-    counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels)
+    counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels if is_release else {})
     if np.prod([size + 1 for size in counts.values.shape]) > _MOST_CELLS:
         return None
     # How many records a person has is secret, and so is their number without one person.
     n_records = None if plan.group is not None else n_in_use
     # With differential privacy records of other levels are in no cell.
     total = None if plan.chosen == "dp" else n_records
-    return published_table(
-        counts, total=total, n_records=n_records, non_negative=plan.non_negative, is_gaussian=is_gaussian
-    )
+    return published_table(counts, total=total, n_records=n_records, non_negative=non_negative, is_gaussian=is_gaussian)
 
 
 def published_table(
@@ -266,7 +266,11 @@ def rounded_to_total(values: Float[Array, "*cells"], total: int) -> Int[Array, "
 
 
 def _table_of_means(
-    groups: GroupMeans, values: Float[Array, " d"], deviations: Float[Array, " d"], is_gaussian: bool
+    groups: GroupMeans,
+    values: Float[Array, " d"],
+    deviations: Float[Array, " d"],
+    is_gaussian: bool,
+    non_negative: bool,
 ) -> PublishedTable:
     """Make the table of the means of groups and of their counts, which were released with them."""
     of_group = list(product(*([str(level) for level in levels] for levels in groups.cells.levels)))
@@ -275,14 +279,21 @@ def _table_of_means(
     for place, (value, deviation) in enumerate(zip(values.tolist(), deviations.tolist(), strict=True)):
         levels = of_group[place % n_groups]
         if place < n_groups:
-            cells.append(_count(levels, float(np.rint(value)), float(np.sqrt(deviation**2 + _ROUNDING)), is_gaussian))
+            cell = _count(levels, float(np.rint(value)), float(np.sqrt(deviation**2 + _ROUNDING)), is_gaussian)
+            cells.append(_not_below_0(cell) if non_negative else cell)
         else:
             quantity = f"mean of {groups.columns[place // n_groups - 1]}"
             if np.isfinite(value):
                 cells.append(_cell(levels, quantity, value, deviation, is_gaussian))
             else:
                 cells.append(_unknown(levels, quantity))
-    return PublishedTable(by=groups.cells.columns, cells=tuple(cells), total=None, non_negative=False)
+    return PublishedTable(by=groups.cells.columns, cells=tuple(cells), total=None, non_negative=non_negative)
+
+
+def _not_below_0(cell: PublishedCell) -> PublishedCell:
+    """Set a count below 0, and the lower end of its interval, to 0; each count of a group stands by itself."""
+    low = None if cell.low is None else max(cell.low, 0.0)
+    return cell.model_copy(update={"value": max(cell.value or 0.0, 0.0), "low": low})
 
 
 def _unknown(levels: tuple[str | None, ...], quantity: str) -> PublishedCell:

@@ -18,9 +18,11 @@ from leakscope.core.lengths import p_norm
 from leakscope.noise.norms import Mahalanobis
 from leakscope.plans.protects import ProtectionPlan, WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
+from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules
+from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
 from leakscope.protection.published_table import table_for_publication
@@ -34,6 +36,7 @@ from leakscope.reports.about import (
     LedgerEntryFacts,
     NoiseFacts,
     OfficeRule,
+    PlannedNumber,
     ProtectedAbout,
     PublishedTable,
     ReleasedValue,
@@ -147,7 +150,9 @@ def _about(
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
     plan, points = request.plan, request.data.points
-    all_notes = [*request.notes, *_notes(prepared, value), *notes]
+    statistics = _statistics(prepared, value, is_public)
+    tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
+    all_notes = [*request.notes, *_notes(prepared, value), *counted_twice(tables), *notes]
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -162,7 +167,8 @@ def _about(
         data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
         certificate=_certificate(prepared, entry, value is not None),
         values=_values_of_all(prepared, value, is_public),
-        statistics=_statistics(prepared, value, is_public),
+        planned=_planned(prepared) if value is None and not is_public else (),
+        statistics=statistics,
         table=None if prepared.parts else _table(prepared, value),
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
@@ -312,6 +318,24 @@ def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_publ
         row.model_copy(update={"sampling_std": float(error)}) if np.isfinite(error) else row
         for row, error in zip(rows, errors, strict=True)
     )
+
+
+def _planned(prepared: Prepared) -> tuple[PlannedNumber, ...]:
+    """List the noise of each number of a calibration."""
+    numbers: list[PlannedNumber] = []
+    for part in prepared.statistics:
+        request = part.request
+        of_part = planned_numbers(
+            request.plan,
+            request.statistic,
+            part.labels,
+            part.value_of(0) / part.divisor,
+            part.rms,
+            part.sampling_std,
+            n_in_use=part.k,
+        )
+        numbers += of_statistic_named(request.name, of_part)
+    return tuple(numbers)
 
 
 def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTable | None:

@@ -120,6 +120,14 @@ def arrays_request(
     ValueError
         In one line: what was given, what is allowed.
     """
+    if isinstance(statistic, Sequence) and not isinstance(statistic, str) and len(statistic) == 1:
+        # a list of one is that one, with its own fields
+        only = statistic[0]
+        table = only if isinstance(only, Mapping) else {"statistic": only}
+        of_one = {name: value for name, value in table.items() if name not in ("statistic", "name", "weight")}
+        noise = of_one.pop("noise", noise)
+        statistic, fields = table.get("statistic", "mean"), {**fields, **of_one}
+        x = _without_columns(x, of_one.get("drop", ()))
     if isinstance(statistic, Sequence) and not isinstance(statistic, str):
         return several_of_arrays(statistic, x, y, noise, fields, execution)
     noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"

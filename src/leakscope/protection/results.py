@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from leakscope.core.types import Noise
 from leakscope.reports import Report, write
-from leakscope.reports.render.csv_table import released_csv
+from leakscope.reports.render.csv_table import planned_csv, released_csv
 
 Array = np.ndarray
 
@@ -38,6 +38,13 @@ class CalibratedNoise:
 
     def _repr_html_(self) -> str:
         return self.certificate._repr_html_()
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Write the noise of each number that would be published as CSV, for the owner: a row a number."""
+        text = planned_csv(self.certificate)
+        if path is not None:
+            write(path, text, private=True)
+        return text
 
 
 @dataclass(frozen=True, eq=False)

@@ -324,6 +324,21 @@ class ReleasedValue(Facts):
     sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
 
 
+class PlannedNumber(Facts):
+    """One number that a release would publish, for the owner: its noise before anything is released."""
+
+    name: Text
+    statistic: Text = Field(default="", description="The statistic that it belongs to, where there are several.")
+    noise_std: NonNegative | None = Field(
+        description="Of the noise, in the unit of the number; null for a mean whose count is less than 4 deviations of "
+        "its noise."
+    )
+    noise_95: NonNegative | None = Field(
+        description="Half of the central 95 % interval of the noise, of a count whole; null where none is computed."
+    )
+    sampling_std: NonNegative | None = Field(description="Sampling error without noise; null where it is not known.")
+
+
 class PublishedCell(Facts):
     """One number of a table for publication."""
 
@@ -486,6 +501,9 @@ class ProtectedAbout(About):
     data: DataFacts
     certificate: CertificateFacts
     values: tuple[ReleasedValue, ...] = Field(description="Empty where only the noise was calibrated.")
+    planned: tuple[PlannedNumber, ...] = Field(
+        default=(), description="For the owner: the noise of each number, where nothing was released; else empty."
+    )
     statistics: tuple[StatisticFacts, ...] = Field(
         default=(),
         description="Where several were released together; the promise is of all of them. Empty for a single one.",

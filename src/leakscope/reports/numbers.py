@@ -19,6 +19,7 @@ from leakscope.core.findings import BoundType
 THIN = "\u202f"  # narrow no-break space, before a percent sign
 MINUS = "\u2212"
 Number = float | Decimal
+HALF_OF_95_PERCENT = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(2)}  # of noise, in its std
 FINEST = 8  # decimals of a percentage
 _ON_THE_GRID = 1e-3  # of the last decimal: an end that is nearer to a printed number than that is not moved outward
 _SAME = 1e-6  # if it differs from it by less than this fraction, too

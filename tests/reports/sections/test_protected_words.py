@@ -3,6 +3,7 @@ import math
 import pytest
 
 from leakscope.core.findings import Finding, Scope
+from leakscope.reports.numbers import HALF_OF_95_PERCENT
 from leakscope.reports.sections.protected import certificate as protected_certificate
 from leakscope.reports.sections.protected import costs as protected_costs
 from leakscope.reports.sections.protected import words as protected_words
@@ -178,7 +179,7 @@ def test_values_are_printed_to_the_second_digit_of_their_noise():
     assert released(0.5, 1.0, "uniform ball") == ["0.5", "± 1.0"]
     heads = protected_costs.values(of(noise={"family": "uniform ball"}))[0]
     assert "noise_std" in heads
-    inside = 1 - math.exp(-math.sqrt(2) * protected_costs.WIDE["laplace"])  # a Laplace law of standard deviation 1
+    inside = 1 - math.exp(-math.sqrt(2) * HALF_OF_95_PERCENT["laplace"])  # a Laplace law of standard deviation 1
     assert math.isclose(inside, 0.95)
 
 

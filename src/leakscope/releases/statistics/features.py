@@ -204,6 +204,10 @@ class Cells:
     @classmethod
     def of(cls, x: Any, columns: Sequence[str]) -> Cells:
         """Use the levels that occur among all records: the same whichever of them are in the data in use."""
+        for name in columns:
+            is_missing = _is_missing(x, name)
+            if is_missing.any():  # a missing value is no level: it would be in no cell, without notice
+                raise ValueError(_undeclared(name, _column(x, name)[is_missing]))
 
         def in_order(occurring: set[Any]) -> tuple[Any, ...]:
             return tuple(sorted(occurring, key=lambda level: (str(type(level)), level)))
@@ -312,14 +316,33 @@ def numbers(x: Any) -> Float[Array, "N d"]:
     if isinstance(x, np.ndarray) and x.ndim != 2:
         raise ValueError(f"x must have a row for each record and a column for each number, got shape {x.shape}")
     try:
-        table = np.asarray(x, dtype=float)
+        table = np.asarray(x, dtype=float) if isinstance(x, np.ndarray) else _as_floats(x)
     except (TypeError, ValueError):
-        words = [name for name in columns_of(x) if not _holds_numbers(_values(x, name))]
-        raise ValueError(f"column {words[0] if words else '?'} holds no numbers; leave it out, or encode it") from None
+        raise ValueError(_no_numbers(x)) from None
     if not np.isfinite(table).all():
         name = columns_of(x)[int(np.argmin(np.isfinite(table).all(axis=0)))]
         raise ValueError(f"column {name} has missing or infinite values; drop or fill them")
     return table
+
+
+def _as_floats(frame: Any) -> Float[Array, "N d"]:
+    """Return a frame as numbers; NaN for what is missing, as pandas' own NA."""
+    if all(getattr(dtype, "kind", "O") in "biuf" and isinstance(dtype, np.dtype) for dtype in frame.dtypes):
+        return np.asarray(frame, dtype=float)
+    if any(getattr(dtype, "kind", "O") in "mM" for dtype in frame.dtypes):
+        raise TypeError("dates are no numbers")
+    return frame.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _no_numbers(x: Any) -> str:
+    """Say which column is the first with anything but numbers: texts and dates, or values that are missing."""
+    for name in columns_of(x):
+        values, is_missing = _values(x, name), _is_missing(x, name)
+        if values.dtype.kind in "mM" or not _holds_numbers(values[~is_missing]):
+            return f"column {name} holds no numbers; leave it out, or encode it"
+        if is_missing.any():
+            return f"column {name} has missing or infinite values; drop or fill them"
+    return "the columns hold no numbers; leave them out, or encode them"
 
 
 def pairs_of(names: Sequence[str]) -> list[str]:
@@ -410,6 +433,21 @@ def _occurring(x: Any, name: str) -> set[Any]:
     return set(values.tolist() if values.dtype == object else np.unique(values).tolist())
 
 
+def _is_missing(x: Any, name: str) -> Bool[Array, " N"]:
+    """Tell which values of a column are missing: NaN, None, and NA and NaT of pandas."""
+    column = _column(x, name)
+    if not isinstance(column, np.ndarray):
+        return np.asarray(column.isna(), dtype=bool)
+    if column.dtype == object:
+        return np.array([_is_no_value(value) for value in column], dtype=bool)
+    return np.isnan(column) if column.dtype.kind in "fc" else np.zeros(len(column), dtype=bool)
+
+
+def _is_no_value(value: Any) -> bool:
+    """Tell whether a value is missing; NA of pandas is neither equal to itself nor unequal, and NaN is unequal."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def _level_of(x: Any, name: str, levels: Sequence[Any]) -> Int[Array, " N"]:
     """Return the place of each value among some levels; -1 for a value that is none of them."""
     if _is_coded(x, name):
@@ -450,7 +488,7 @@ def _undeclared(name: str, uncounted: Any) -> str:
     """Say which values of a column are no declared levels, and what to do; a missing value can be none."""
     values = np.asarray(uncounted, dtype=object)
     if isinstance(uncounted, np.ndarray):
-        is_missing = np.array([value is None or value != value for value in values], dtype=bool)  # NaN is not itself
+        is_missing = np.array([_is_no_value(value) for value in values], dtype=bool)
     else:
         is_missing = np.asarray(uncounted.isna())
     others, sizes = np.unique([str(value) for value in values[~is_missing]], return_counts=True)

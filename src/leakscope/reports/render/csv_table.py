@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from leakscope.reports import Report
 from leakscope.reports.about import ProtectedAbout, PublishedTable, about_as
+from leakscope.reports.sections.protected.compared import named
 from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.protected.table import label_of, total_name
 
@@ -45,6 +46,60 @@ def released_csv(report: Report) -> str:
     else:
         writer.writerow([*about.table.by, "quantity", *_NUMBERS])
         writer.writerows(_rows_of_table(about.table))
+    return text.getvalue()
+
+
+def planned_csv(report: Report) -> str:
+    """Write the noise of each number that a release would publish as CSV.
+
+    Parameters
+    ----------
+    report : Report
+        Of a calibration.
+
+    Returns
+    -------
+    str
+        A header and a row a number: of several statistics ``statistic``; then ``name``, ``noise_std`` (standard
+        deviation of the noise), ``noise_95`` (half of its central 95 % interval; empty where none is computed) and
+        ``sampling_std`` (empty where it is not known), with six digits.
+    """
+    about = about_as(ProtectedAbout, report.about)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    of_several = ["statistic"] if about.statistics else []
+    writer.writerow([*of_several, "name", "noise_std", "noise_95", "sampling_std"])
+    for number in about.planned:
+        errors = (number.noise_std, number.noise_95, number.sampling_std)
+        named = [number.statistic] if of_several else []
+        writer.writerow([*named, number.name, *(_six_digits(error) for error in errors)])
+    return text.getvalue()
+
+
+def designs_csv(report: Report) -> str:
+    """Write what each design would cost as CSV.
+
+    Parameters
+    ----------
+    report : Report
+        Of a calibration with the comparison of designs.
+
+    Returns
+    -------
+    str
+        A header and a row a number: ``name``, ``standard_error`` of the statistic of all records, and the total error
+        of each design, in the unit of the number, with six digits; empty where there is none.
+    """
+    facts = about_as(ProtectedAbout, report.about).designs
+    if facts is None:
+        raise ValueError("the report has no comparison of designs")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    known = [design for design in facts.designs if design.errors is not None]
+    writer.writerow(["name", "standard_error", *(named(design) for design in known)])
+    columns = [facts.standard_errors, *(design.errors or () for design in known)]
+    for label, *errors in zip(facts.labels, *columns, strict=True):
+        writer.writerow([label, *(_six_digits(error) for error in errors)])
     return text.getvalue()
 
 

@@ -19,6 +19,13 @@ def designs_as_text(facts: DesignsCompared) -> str:
     str
         Lines that fit a terminal.
     """
-    below = [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why], compared.FOR_THE_OWNER]
+    below = [
+        compared.too_many(facts),
+        *compared.reasons(facts),
+        *compared.notes(facts),
+        compared.RECOMMENDED[facts.why],
+        compared.FOR_THE_OWNER,
+    ]
     lines = [line for text in below for line in wrapped(text)]
-    return "\n".join([*wrapped(compared.title(facts)), "", columns(compared.rows(facts)), "", *lines])
+    shown = compared.rows(facts)[: compared.MOST_ROWS]
+    return "\n".join([*wrapped(compared.title(facts)), "", columns(shown), "", *lines])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -11,7 +11,9 @@ from leakscope.reports.numbers import powers, significant
 from leakscope.reports.sections.words import say
 
 MOST_COLUMNS = 6  # numbers that are shown next to each other
-HEADS = {"design": "Design", "promise": "Promise"}
+MOST_ROWS = 40  # numbers that a text shows below each other
+HEADS = {"design": "Design", "promise": "Promise", "number": "Statistic"}
+ONE_ERROR = "Standard error"
 METHODS: Mapping[str, str] = {  # of others, on the same design
     "": "",
     "discrete_gaussian": ", discrete noise",
@@ -59,15 +61,30 @@ FOR_THE_OWNER = (
 def title(facts: DesignsCompared) -> str:
     """Say what the table is of, and in which unit."""
     in_errors = ", in standard errors of the statistic of all records" if _has_unit(facts) else ""
-    n = len(facts.labels)
-    more = f" (the first {MOST_COLUMNS} of {n:,} numbers)" if n > MOST_COLUMNS else ""
-    return f"Total error of each design for the same accuracy of any attacker{in_errors}{more}:"
+    return f"Total error of each design for the same accuracy of any attacker{in_errors}:"
 
 
 def rows(facts: DesignsCompared) -> list[Mapping[str, Markup]]:
-    """List the errors of each design that has any, by heading."""
+    """List the errors of each design that has any: a row a design, or a row a number where there are many."""
     known = [design for design in facts.designs if design.errors is not None]
-    return [_row(facts, design) for design in known]
+    if not known:
+        return []
+    if len(facts.labels) > MOST_COLUMNS:
+        return [_row_of_number(facts, known, place) for place in range(len(facts.labels))]
+    of_designs = [_row_of_design(facts, design) for design in known]
+    return [*of_designs, _row_of_units(facts)] if _has_unit(facts) else of_designs
+
+
+def too_many(facts: DesignsCompared) -> Markup:
+    """Say where all numbers are, if a text does not show them."""
+    n = len(facts.labels)
+    if n <= MOST_ROWS:
+        return Markup("")
+    return say(
+        "The first {most} of {n} numbers are shown; designs.csv in the folder of --out has all.",
+        most=MOST_ROWS,
+        n=f"{n:,}",
+    )
 
 
 def reasons(facts: DesignsCompared) -> list[Markup]:
@@ -85,18 +102,42 @@ def notes(facts: DesignsCompared) -> list[Markup]:
     return lines
 
 
+def named(design: DesignErrors) -> str:
+    """Name a design with its promise, for the head of a column."""
+    return f"{_name(design)} ({design.promise})"
+
+
 def _name(design: DesignErrors) -> str:
     """Name the design, and the method of others that it is shown with."""
     return design.name + METHODS[design.method]
 
 
-def _row(facts: DesignsCompared, design: DesignErrors) -> Mapping[str, Markup]:
+def _row_of_design(facts: DesignsCompared, design: DesignErrors) -> Mapping[str, Markup]:
     row = {HEADS["design"]: Markup.escape(_name(design)), HEADS["promise"]: Markup.escape(design.promise)}
-    has_unit = _has_unit(facts)
-    for label, error, unit in zip(facts.labels, design.errors or (), facts.standard_errors, strict=True):
-        if len(row) < len(HEADS) + MOST_COLUMNS:
-            row[label] = powers(significant(error / unit if has_unit and unit else error))
-    return row
+    errors = design.errors or ()
+    return row | {label: _error(facts, place, errors[place]) for place, label in enumerate(facts.labels)}
+
+
+def _row_of_units(facts: DesignsCompared) -> Mapping[str, Markup]:
+    """Write the standard errors in the units of the numbers."""
+    row = {HEADS["design"]: Markup(ONE_ERROR), HEADS["promise"]: Markup("")}
+    units = zip(facts.labels, facts.standard_errors, strict=True)
+    return row | {label: powers(significant(error or 0.0)) for label, error in units}
+
+
+def _row_of_number(facts: DesignsCompared, designs: Sequence[DesignErrors], place: int) -> Mapping[str, Markup]:
+    row = {HEADS["number"]: Markup.escape(facts.labels[place])}
+    for design in designs:
+        errors = design.errors or ()
+        row[named(design)] = _error(facts, place, errors[place])
+    unit = facts.standard_errors[place]
+    return row | ({ONE_ERROR: powers(significant(unit))} if _has_unit(facts) and unit else {})
+
+
+def _error(facts: DesignsCompared, place: int, error: float) -> Markup:
+    """Write an error in units of the standard error, if all of these are known."""
+    unit = facts.standard_errors[place]
+    return powers(significant(error / unit if _has_unit(facts) and unit else error))
 
 
 def _has_unit(facts: DesignsCompared) -> bool:

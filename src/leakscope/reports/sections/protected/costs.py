@@ -10,15 +10,14 @@ from markupsafe import Markup
 from leakscope.core import reasons
 from leakscope.core.findings import Finding
 from leakscope.reports import phrases
-from leakscope.reports.about import PublishedTable, ReleasedValue
-from leakscope.reports.numbers import THIN, count, near, percent, powers, significant
+from leakscope.reports.about import PlannedNumber, PublishedTable, ReleasedValue
+from leakscope.reports.numbers import HALF_OF_95_PERCENT, THIN, count, near, percent, powers, significant
 from leakscope.reports.phrases import title
 from leakscope.reports.sections.protected.designs import fill, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.table import half_of, is_crossed, label_of, value_of
 from leakscope.reports.sections.words import capital, say
 
-WIDE = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(2)}  # half of the central 95 %, of the std
 SHORT = 12  # letters
 OURS = "this calibration"
 NOTHING = Markup("—")
@@ -52,8 +51,8 @@ def headed(rows: Sequence[Cells]) -> list[dict[str, Markup]]:
 def values(result: ProtectedResult) -> list[Cells]:
     """Tabulate what was released, each value with its noise, in as many digits as the noise leaves."""
     family = result.certificate.noise.family.lower()
-    factor = WIDE.get(family, 1.0)
-    noise = "noise_95" if family in WIDE else "noise_std"
+    factor = HALF_OF_95_PERCENT.get(family, 1.0)
+    noise = "noise_95" if family in HALF_OF_95_PERCENT else "noise_std"
     exact = _text(words_of(result).exact)
     if result.about.table is not None:
         return _published(result.about.table, noise, exact)
@@ -78,6 +77,34 @@ def _published(table: PublishedTable, noise: str, exact: Markup) -> list[Cells]:
     return rows
 
 
+def planned(result: ProtectedResult) -> list[Cells]:
+    """Tabulate the noise of each number that a release would publish, beside its sampling error; none after one."""
+    if result.certificate.no_noise:
+        return []
+    rows = [_planned(number, words_of(result).exact) for number in result.about.planned]
+    for column in ("noise_95", "sampling_error", "increase"):
+        rows = _without_empty(rows, column)
+    return rows
+
+
+def _planned(number: PlannedNumber, exact: str) -> Cells:
+    cells = {"statistic": _text(number.name)}
+    noise, half, sampling = number.noise_std, number.noise_95, number.sampling_std
+    if noise is None:
+        return cells | {"noise_std": NOTHING, "noise_95": NOTHING, "sampling_error": NOTHING, "increase": NOTHING}
+    cells["noise_std"] = powers(significant(noise)) if noise else _text(exact)
+    cells["noise_95"] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else NOTHING
+    cells["sampling_error"] = powers(significant(sampling)) if sampling else NOTHING
+    cells["increase"] = _increase(noise, sampling) if sampling else NOTHING
+    return cells
+
+
+def _increase(noise: float, sampling: float) -> Markup:
+    """Say by how much noise makes a sampling error larger; both add in squares."""
+    together = math.hypot(noise, sampling)
+    return say("+{percent}{thin}%", percent=significant(100 * (together / sampling - 1)), thin=THIN)
+
+
 def costs(result: ProtectedResult) -> list[Cells]:
     """Tabulate standard errors without and with the noise, and the sample that would be as precise."""
     if result.certificate.no_noise:
@@ -100,7 +127,7 @@ def _cost(row: ReleasedValue, k: int) -> Cells:
         "sampling_error": powers(significant(sampling)),
         "noise": powers(significant(noise)),
         "together": powers(significant(together)),
-        "increase": say("+{percent}{thin}%", percent=significant(100 * (together / sampling - 1)), thin=THIN),
+        "increase": _increase(noise, sampling),
         "equivalent_sample": say("{size} of {k}", size=count(worth(noise, sampling, k)), k=count(k)),
     }
 

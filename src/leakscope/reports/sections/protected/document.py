@@ -34,8 +34,14 @@ from leakscope.reports.sections.words import capital, joined, say
 MOST_ROWS = 8  # values that a page shows at once; the others fold
 MOST_FOLDED = 200
 MOST_VALUES = 40  # rows of a table in a text
+PLANNED_NOTE = (
+    "The noise of each number that would be published, in its own unit; ± is half of a 95 % interval of the noise. "
+    "These are for the owner alone, like the sampling errors beside them."
+)
+PLANNED_MORE = "The first {most} numbers of a statistic are shown; noise.csv in the folder of --out has all."
 TEXT_ORDER = (
-    "release", "published", "other_methods", "certificate", "cost", "designs", "rules", "findings", "protected_method",
+    "release", "planned", "published", "other_methods", "certificate", "cost", "designs", "rules", "findings",
+    "protected_method",
 )  # fmt: skip
 
 
@@ -67,6 +73,7 @@ def document(report: Report) -> Document:
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
         _summary(result),
+        _planned(result),
         _published(result),
         _certificate(result),
         _curves(result) if result.curves else None,
@@ -87,17 +94,7 @@ def document(report: Report) -> Document:
         all_groups,
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
-        (
-            "release",
-            "published",
-            "other_methods",
-            "certificate",
-            "cost",
-            "designs",
-            "rules",
-            "findings",
-            "protected_method",
-        ),
+        TEXT_ORDER,
     )
 
 
@@ -126,6 +123,28 @@ def _summary(result: ProtectedResult) -> Section:
     if content["by_statistic"]:
         shown = [*_titled_rows(result, _values_of_text), [_table_note(result)]]
     return Section("release", content, [[words.warning(result)], [joined([lede, promise])], *shown])
+
+
+def _planned(result: ProtectedResult) -> Section | None:
+    """Show the noise of each number that would be published; what was released has a section of its own."""
+    tables = [(capital(name), costs.planned(own)) for name, own in result.by_statistic or (("", result),)]
+    tables = [(name, rows) for name, rows in tables if rows]
+    if not tables:
+        return None
+    sentences = [PLANNED_NOTE]
+    if any(number.noise_std is None for number in result.about.planned):
+        sentences.append(table.NO_MEAN)
+    if max(len(rows) for _, rows in tables) > MOST_VALUES:
+        sentences.append(PLANNED_MORE)
+    note = joined(say(sentence, most=MOST_VALUES) for sentence in sentences)
+    content = {
+        "heads": costs.HEADS,
+        "texts": costs.TEXTS,
+        "by_statistic": [(name, _table(rows)) for name, rows in tables],
+        "note": note,
+    }
+    text = [[*([name] if name else []), Rows(costs.headed(rows), MOST_VALUES)] for name, rows in tables]
+    return Section("planned", content, [*text, [note]])
 
 
 def _titled_rows(result: ProtectedResult, rows_of: Callable[[ProtectedResult], Sequence[Cells]]) -> list[Block]:
@@ -188,14 +207,17 @@ def _designs(result: ProtectedResult) -> Section | None:
         [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why]],
     )
     heads = {column: column for column in rows[0]} if rows else {}
+    is_by_number = compared.HEADS["number"] in heads
     content = {
         "heads": heads,
         "texts": tuple(compared.HEADS.values()),
-        "table": Table(list(heads), rows, (), 0) if rows else None,
+        # a design a row is never many rows; a number a row may be
+        "table": _table(rows) if is_by_number else (Table(list(heads), rows, (), 0) if rows else None),
         "title": compared.title(facts),
         "below": below,
     }
-    return Section("designs", content, [[compared.title(facts), Rows(rows), *below]])
+    text: Block = [compared.title(facts), Rows(rows, compared.MOST_ROWS), compared.too_many(facts), *below]
+    return Section("designs", content, [text])
 
 
 def _rules(result: ProtectedResult) -> Section | None:

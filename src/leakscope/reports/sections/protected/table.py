@@ -24,6 +24,7 @@ RULES_INTRO = (
     "Rules of thumb that statistics offices apply, checked on the exact numbers of all records. They are no part of "
     "the promise, which holds whether they pass or fail."
 )
+NO_MEAN = "A mean is left out where the noise of its count is as large as a quarter of the count."
 RULE_HEADS = {"rule": "Rule", "asks": "Asks for", "failing": "Fails"}
 NOTHING = Markup("\u2014")
 Cells = Mapping[str, Markup]
@@ -88,11 +89,18 @@ def note(result: ProtectedResult) -> Markup:
         parts.append(say("Margins are sums of the cells, and cost nothing."))
     if table.non_negative:
         parts.append(say("Negative counts were set to 0, so that small counts are too large on average."))
+    elif n_below_0(table):
+        parts.append(say("Counts below 0 come from the noise; left as they are, counts are right on average."))
     if any(cell.value is None for cell in table.cells):
-        parts.append(say("A mean is left out where the noise of its count is as large as a quarter of the count."))
+        parts.append(say(NO_MEAN))
     if any(cell.low is not None for cell in table.cells):
         parts.append(say("± is half of a 95 % interval of the noise."))
     return joined(parts)
+
+
+def n_below_0(table: PublishedTable) -> int:
+    """Count the counts that the noise took below 0."""
+    return sum(cell.quantity == "count" and (cell.value or 0.0) < 0 for cell in table.cells)
 
 
 def rules(result: ProtectedResult) -> list[Cells]:
