@@ -337,3 +337,8 @@ class TestComparison:
 )
 def test_numbers_are_apart_if_their_intervals_do_not_overlap(one_number, other, is_apart):
     assert apart(one_number, other) == apart(other, one_number) == is_apart
+
+
+def test_a_title_of_ones_own_is_the_heading_of_the_page():
+    comparison = ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=2.0), title="Before <and> after")
+    assert "<h1>Before &lt;and&gt; after</h1>" in comparison.to_html()

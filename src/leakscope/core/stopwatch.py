@@ -6,21 +6,12 @@ training may be a user's own: it is ended by a signal, as Ctrl-C ends a program,
 
 from __future__ import annotations
 
-import _thread
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
-from typing import Any
 
-_AGAIN = 0.5  # seconds after which a training that went on is ended once more: it may have caught the first signal
-
-
-class TimeIsOver(BaseException):
-    """Ends what is timed; no ``Exception``, so that code which catches errors lets it pass."""
+from leakscope.core.system import TimeIsOver, interrupted_after
 
 
 class Stopwatch:
@@ -91,7 +82,7 @@ def timed(limit: float) -> Iterator[Stopwatch]:
     stopwatch = Stopwatch()
     token = _RUNNING.set(stopwatch)
     try:
-        with _interrupted_after(limit) as is_over:
+        with interrupted_after(limit) as is_over:
             yield stopwatch
             stopwatch.seconds = time.perf_counter() - stopwatch._started
             stopwatch.is_whole = not is_over.is_set()
@@ -99,45 +90,3 @@ def timed(limit: float) -> Iterator[Stopwatch]:
         stopwatch.seconds = time.perf_counter() - stopwatch._started
     finally:
         _RUNNING.reset(token)
-
-
-@contextmanager
-def _interrupted_after(limit: float) -> Iterator[threading.Event]:
-    """Raise `TimeIsOver` in the main thread after so many seconds, and again as long as the body goes on."""
-    is_over = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield is_over
-        return
-    has_alarm = hasattr(signal, "setitimer")  # not on Windows, where the signal of Ctrl-C is simulated
-    signum = signal.SIGALRM if has_alarm else signal.SIGINT
-    is_ours = False
-    is_finished = False
-
-    def end(number: int, frame: FrameType | None) -> Any:
-        if is_finished:
-            return None
-        if is_ours or has_alarm:
-            is_over.set()
-            raise TimeIsOver
-        return earlier(number, frame) if callable(earlier) else None
-
-    def simulate() -> None:
-        nonlocal is_ours
-        while not stopped.wait(limit if not is_ours else _AGAIN):
-            is_ours = True
-            _thread.interrupt_main(signum)
-
-    earlier = signal.signal(signum, end)
-    stopped = threading.Event()
-    try:
-        if has_alarm:
-            signal.setitimer(signal.ITIMER_REAL, limit, _AGAIN)
-        else:
-            threading.Thread(target=simulate, daemon=True).start()
-        yield is_over
-    finally:
-        is_finished = True
-        stopped.set()
-        if has_alarm:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signum, signal.SIG_DFL if earlier is None else earlier)

@@ -49,12 +49,13 @@ class UnitWord(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Read it from a string, and write it as it was given."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(
-            lambda text: text if isinstance(text, cls) else cls(text),
-            core_schema.str_schema(strict=True),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda word: word.text if isinstance(word, cls) else word, return_schema=core_schema.str_schema()
-            ),
-        )
+        return {
+            "type": "function-after",
+            "function": {"type": "no-info", "function": lambda text: text if isinstance(text, cls) else cls(text)},
+            "schema": {"type": "str", "strict": True},
+            "serialization": {
+                "type": "function-plain",
+                "function": lambda word: word.text if isinstance(word, cls) else word,
+                "return_schema": {"type": "str"},
+            },
+        }

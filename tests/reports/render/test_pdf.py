@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import sys
@@ -92,3 +93,26 @@ def test_chromium_prints_a_whole_report(tmp_path: Path):
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     assert content.rstrip().endswith(b"%%EOF")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_what_is_folded_stays_folded_on_paper(tmp_path: Path):
+    """A page of an audit had 9 sheets and more, and its verdict was on the second."""
+    if shutil.which("chromium") is None and os.environ.get("LEAKSCOPE_NO_BROWSER") == "1":
+        pytest.skip("LEAKSCOPE_NO_BROWSER=1")
+    text = samples.no_leak().to_html()
+    assert text.count("<details>") >= 3
+    sheets = [len(re.findall(rb"/Type\s*/Page\b", pdf.print_page(page))) for page in (text, opened(text))]
+    assert sheets[0] <= 2 < sheets[1]
+
+
+def opened(text: str) -> str:
+    """Open all folds of a page, as a reader may do before printing it."""
+    return re.sub(r"<details(?: class=\"others\")?>", "<details open>", text)
+
+
+def test_reasons_of_a_verdict_and_terms_of_a_certificate_are_always_printed():
+    assert re.search(r'<details class="printed"[^>]*><summary>\d+ kept', samples.judged().to_html())
+    style = samples.no_leak().to_html().partition("</style>")[0]
+    assert "details:not([open]):not(.printed) > :not(summary) { display: none; }" in style
