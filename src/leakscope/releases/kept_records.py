@@ -579,9 +579,9 @@ class _Walk:
         for base in type(value).__mro__:
             slots = base.__dict__.get("__slots__", ())
             for name in (slots,) if isinstance(slots, str) else slots:
-                if isinstance(base.__dict__.get(name), types.MemberDescriptorType) and hasattr(value, name):
-                    attributes[name] = getattr(value, name)
-        if callable(getattr(value, "get_params", None)) and hasattr(value, "fit"):
+                if isinstance(base.__dict__.get(name), types.MemberDescriptorType):
+                    attributes[name] = getattr(value, name, None)
+        if callable(getattr(value, "get_params", None)) and callable(getattr(value, "fit", None)):
             known = _names_in(type(value))
             for name in attributes:
                 if name not in known:
