@@ -78,8 +78,8 @@ def test_a_search_that_finds_nothing_certifies_nothing():
     (finding,) = [finding for finding in report.findings if finding.quantity == "stores_records"]
     assert (finding.value, finding.status) == (0.0, "measured")
     page = report.to_html()
-    assert "keeps no training records by construction, and nothing in the model equals a row or a name" in page
-    assert "Out of its reach are records that are encrypted" in page
+    assert "its class keeps none by construction, and nothing in it equals a row, a rare value or a name" in page
+    assert "Out of reach of this search are records that are encrypted" in page
     model.notes_ = np.random.default_rng(0).normal(size=(20, 7))
     report = ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), attacks="loss", policy=POLICY)
     check = next(check for check in report.about.decisions[0].checks if check.check == "stores_records")
