@@ -45,7 +45,7 @@ HEAVY = {
     r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
     "pandas": r"data/(points|files|columns|candidates|content|features|records|csv_dialect|score_tables|slices)\.py"
-    r"|releases/(preparation|model_files|networks/tensors)\.py"
+    r"|releases/(preparation|model_files|kept_records|networks/tensors)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/html\.py",

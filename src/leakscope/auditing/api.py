@@ -681,7 +681,8 @@ def audit_model(
     notes += note_of_recipe
     structure = None
     if plan.policy is not None and plan.policy.structure is not None:
-        structure = structure_of(model, inside)
+        names = None if points.names is None else points.names[: len(inside)]
+        structure = structure_of(model, replace(inside, names=names))
     observed = ObservedRelease(
         audited.name,
         Signals.observed(game, points, arrays),

@@ -36,6 +36,7 @@ Outcome = Literal["kept", "not_kept", "open"]
 Verdict = Literal["release", "ask", "do_not_release"]
 NO_SUCH_RATE = {"one_threshold", "strictest_threshold"}
 SOURCE = "sacroml2026"  # the checks of a fitted model
+HELD = {"rows": "holds_rows", "names": "holds_names", "values": "holds_values", "column": "holds_column"}
 MOST_NAMED = 5  # attributes
 PRIOR = 0.5  # at which a policy limits accuracy, whatever the prior of the report
 
@@ -467,7 +468,7 @@ def _records_check(structure: Structure | None) -> CheckFacts:
             values = {"n": worst.n, "where": worst.where or class_name, "places": len(kept.held)}
             if worst.kind in ("values", "column"):
                 values["column"] = worst.column
-            reason = Term(f"holds_{worst.kind}", **values)
+            reason = Term(HELD[worst.kind], **values)
         return CheckFacts(check=name, outcome="not_kept", limit=0, value=1, reason=_facts(reason))
     if kept.unexplained:
         names = ", ".join(kept.unexplained[:MOST_NAMED])

@@ -644,13 +644,10 @@ def _trusted(options: Mapping[str, Any]) -> Iterator[str]:
         return
     name = printable(Path(file).name)
     if options.get("unpickle_trusted") and Path(file).suffix in import_module("leakscope.releases.model_files").PICKLES:
-        yield (
-            f"{name} was read as a pickle, which runs the code in it, on the statement that its author is trusted "
-            "(--unpickle-trusted)"
-        )
+        yield (f"{name} was read as a pickle, which runs the code in it, on the statement that its author is trusted")
     if options.get("trust"):
         types = ", ".join(one_line(kind, 100) for kind in options["trust"])
-        yield f"{name} was read on the statement that these types are trusted (--trust): {types}"
+        yield f"{name} was read on the statement that these types are trusted: {types}"
 
 
 def _classes(labels: Sequence[str], y: Any) -> list[Any]:

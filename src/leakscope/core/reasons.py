@@ -173,14 +173,8 @@ REASONS: Mapping[str, str] = {
     "holds_records": "the fitted model holds training records",
     "unexplained_attributes": "{name} has no attributes such as these, and somebody must say what they are: {names}",
     "not_all_read": "the file holds too many objects to search all of them",
-    "no_records_found": (
-        "checked: {name} keeps no training records by construction, and nothing in the model equals a row or a name of "
-        "a record"
-    ),
-    "no_records_in_extra": (
-        "checked: {name} keeps no training records by construction, and nothing in the model equals a row or a name of "
-        "a record; its class does not have these attributes: {names}"
-    ),
+    "no_records_found": "by its class, and by a search",
+    "no_records_in_extra": "by its class, and by a search, also of attributes that its class does not have: {names}",
     "no_leaves": "the model has no leaves",
     "no_classes": "a regression has no classes",
     # reports

@@ -579,10 +579,10 @@ class _Walk:
         for base in type(value).__mro__:
             slots = base.__dict__.get("__slots__", ())
             for name in (slots,) if isinstance(slots, str) else slots:
-                if isinstance(base.__dict__.get(name), types.MemberDescriptorType) and hasattr(value, name):
-                    attributes[name] = getattr(value, name)
-        if callable(getattr(value, "get_params", None)) and hasattr(value, "fit"):
-            known = _names_in(type(value))
+                if isinstance(base.__dict__.get(name), types.MemberDescriptorType):
+                    attributes[name] = getattr(value, name, None)
+        if callable(getattr(value, "get_params", None)) and callable(getattr(value, "fit", None)):
+            known = _names_in(type(value)) | _parameters_of(value)
             for name in attributes:
                 if name not in known:
                     self._note_extra(f"{where}.{_short(name)}".lstrip("."), attributes[name])
@@ -695,6 +695,14 @@ def _extent(value: Any) -> int:
         return int(value.nnz)
     size = getattr(value, "size", None)
     return int(size) if isinstance(size, int | np.integer) else SMALL + 1
+
+
+def _parameters_of(value: Any) -> frozenset[str]:
+    """List the parameters of an estimator, of which some classes have any."""
+    try:
+        return frozenset(value.get_params(deep=False))
+    except Exception:  # another's estimator may raise anything
+        return frozenset()
 
 
 @functools.cache

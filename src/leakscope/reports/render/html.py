@@ -149,14 +149,8 @@ def frame(*, for_owner: bool = False, **content: Any) -> str:
     The content security policy forbids every script but the one that sorts the findings.
     """
     script = _asset("sort.js")
-    return fragment(
-        "frame",
-        style=Markup(_asset("style.css")),
-        script=Markup(script),
-        policy=_policy(script),
-        for_owner=for_owner,
-        **content,
-    )
+    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": _policy(script)}
+    return fragment("frame", **assets, for_owner=for_owner, **content)
 
 
 def fragment(template: str, **content: Any) -> str:

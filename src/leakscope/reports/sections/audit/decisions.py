@@ -45,9 +45,9 @@ LEVEL = (
 )
 
 OUT_OF_REACH = (
-    "That a model holds no training records is a search in all that its file holds. Out of its reach are records that "
-    "are encrypted, rounded, or changed otherwise than by the steps of the model, what weights memorise, and the nodes "
-    "of trees."
+    "Where no training records were found in a model, its class keeps none by construction, and nothing in it equals a "
+    "row, a rare value or a name of a record. Out of reach of this search are records that are encrypted, rounded, or "
+    "changed otherwise than by the steps of the model, what weights memorise, and the nodes of trees."
 )
 
 
@@ -237,6 +237,6 @@ def _why(check: CheckFacts) -> str:
     """Say why the outcome is what it is, where the numbers do not."""
     if check.check == "claim" and check.reason is None:
         return REFUTED
-    if check.reason is not None:
+    if check.reason is not None and check.reason.id != "no_records_found":  # below the table it is said of all models
         return reason_words(Term(check.reason.id, **check.reason.values))
     return ""
