@@ -37,7 +37,7 @@ CPU_TIME = {  # of one core of a small server, without a GPU
     "delgrosso2021/figure4": "87 min (393 networks)",
     "delgrosso2021/table1": "45 min (24 networks)",
     "delgrosso2021/figure5": "18 min (810 networks)",
-    "sablayrolles2019/figure1": "2 to 9 s",
+    "sablayrolles2019/figure1": "11 s",
     "sablayrolles2019/table1": "40 min (500 splits)",
     "sablayrolles2019/table2": "3 min on a GPU (31 networks); without one 50 min (2,000 images each)",
     "sablayrolles2019/table3": "30 min (24 networks)",

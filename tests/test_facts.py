@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
@@ -87,3 +88,15 @@ def test_the_table_of_peers_agrees_with_the_code():
 
     assert rows["attribute inference"] == "yes"
     assert strategies(("default",))
+
+
+def test_the_bibtex_entry_has_the_data_of_the_citation_file():
+    entry = (
+        (ROOT / "docs" / "references.md").read_text(encoding="utf-8").partition("```bibtex\n")[2].partition("```")[0]
+    )
+    fields = dict(re.findall(r"^  (\w+) += \{+(.*?)\}+,?$", entry, re.MULTILINE))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (fields["title"], fields["version"]) == (citation["title"], citation["version"])
+    assert fields["author"] == citation["authors"][0]["name"]
+    assert citation["license"] in fields["note"]
+    assert "references.md#cite-leakscope" in README

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, rankdata
+from sklearn.metrics import roc_auc_score
 
 from leakscope.attacks import ATTACKS
 from leakscope.attacks.quantile import quantile
@@ -21,7 +24,7 @@ def made(game: Game, leak: float = 0.0, seed: int = 0) -> Signals:
     return Signals(game, None, {"log_odds": 1 + 2 * hardness + spread * (noise + leak * game.member)})
 
 
-@pytest.mark.parametrize("references", [1, 2, 4, 50])
+@pytest.mark.parametrize("references", [None, 1, 2, 4, 50])
 def test_it_is_two_least_squares(references):
     signals = made(half_split(80, 6, population=0.25))
     game, phi = signals.game, signals.arrays["log_odds"]
@@ -104,3 +107,34 @@ def test_too_few_points_and_bad_parameters():
     with pytest.raises(ValueError, match="references must be >= 1, got 0"):
         quantile(signals, references=0)
     assert ATTACKS["quantile"].with_parameters(references=4).name == "quantile(references=4)"
+
+
+def mean_auc(signals: Signals, **words: int) -> float:
+    value, member = quantile(signals, **words), signals.game.target_member
+    return float(np.mean([roc_auc_score(inside, row) for inside, row in zip(member, value, strict=True)]))
+
+
+def test_separate_references_are_all_used_and_more_of_them_find_more():
+    game = half_split(200, 12, seed=3, population=0.2)
+    signals = made(game, leak=1.0)
+    separate = Signals(replace(game, n_targets=4), None, signals.arrays)
+    first = Signals(
+        replace(game, n_targets=4, member=game.member[:11]), None, {"log_odds": signals.arrays["log_odds"][:11]}
+    )
+    assert np.abs(quantile(separate) - quantile(first)).max() > 1e-3  # the last one counts
+    np.testing.assert_allclose(quantile(separate, references=7), quantile(first), rtol=1e-9)
+    assert mean_auc(signals) > mean_auc(signals, references=1) + 0.02
+
+
+def test_with_all_references_noise_is_worth_nothing_at_the_level_that_it_has():
+    """The variance of the mean AUC over 16 targets is that of independent ones: their ratio is .99 in 300 games."""
+    means, variances = [], []
+    for seed in range(60):
+        game = half_split(60, 8, seed=seed)
+        noise = np.random.default_rng(9000 + seed).normal(size=game.member.shape)
+        value = quantile(Signals(game, None, {"log_odds": noise}))
+        areas = [roc_auc_score(member, row) for member, row in zip(game.member, value, strict=True)]
+        means.append(np.mean(areas))
+        variances.append(np.var(areas, ddof=1) / 8)
+    assert abs(np.mean(means) - 0.5) < 0.012
+    assert np.var(means, ddof=1) / np.mean(variances) < 1.6  # a ratio of 1 is above it with a probability of .005

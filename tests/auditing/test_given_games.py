@@ -116,7 +116,8 @@ def test_the_flag_and_a_folder(
     run = caller(monkeypatch, capfd)
     np.savez("signals.npz", member=COINS, loss=LOSS)
     assert run("audit --signals signals.npz --sampling poisson --attack loss --n-jobs 1 --out out").code == 0
-    assert ls.Report.from_json("out/report.json").about.releases[0].sampling == "poisson"
+    about = ls.Report.from_json("out/report.json").about.model_dump()
+    assert about["releases"][0]["sampling"] == "poisson"
     (tmp_path / "folder").mkdir()
     refused(run("audit --signals folder --sampling poisson"), "--sampling is for signals in one file")
 

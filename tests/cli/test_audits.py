@@ -284,12 +284,18 @@ class TestStreams:
         left = leakscope("attacks")
         assert left.code == 0
         assert max(map(len, left.out.splitlines())) <= 100
-        names = {line.split()[0]: line.split()[1] for line in left.out.splitlines()[1:-1] if not line.startswith(" ")}
+        table, _, notes = left.out.partition("\n* by default")
+        names = {line.split()[0]: line.split()[1] for line in table.splitlines()[1:] if not line.startswith(" ")}
+        assert "population: points that are in no model" in notes
         assert set(names) == set(ATTACKS)
         assert {name for name, mark in names.items() if mark == "*"} == set(DEFAULT)
         rows = json.loads(leakscope("attacks --json").out)
         assert [row["attack"] for row in rows] == list(ATTACKS)
         assert all(row["source"] == ATTACKS[row["attack"]].source for row in rows)
+        needs = {row["attack"]: (row["needs"], row["signals"]) for row in rows}
+        assert needs["rmia"] == ("references, population", "loss or query_loss")
+        assert needs["glir"] == ("nothing", "step_dot and step_norm")
+        assert needs["lira"][0] == "references"
 
     @pytest.mark.slow
     def test_compare(self, leakscope):

@@ -145,3 +145,9 @@ def test_of_a_paper_each_experiment_must_have_what_is_set(run):
 
 def test_what_is_set_twice_is_refused(run):
     refused(run(f"reproduce {SMALL} --set n=1 --set n=2"), "--set n is given twice")
+
+
+def test_the_list_names_the_range_of_each_parameter(run):
+    lines = run("reproduce --list").out.splitlines()
+    (line,) = (line for line in lines if "--set n=36" in line)
+    assert line.endswith("the smallest of four; 6 to 48, even")

@@ -172,8 +172,8 @@ class Attack:
             Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira,
             lira_offline and label_only_lira; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and
             rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it;
-            ``references=1`` of quantile; ``rate=1.0`` of likelihood_ratio. The others have none; a user-defined attack
-            has those of its function.
+            ``references=None`` of quantile, a number or None: all; ``rate=1.0`` of likelihood_ratio. The others have
+            none; a user-defined attack has those of its function.
 
         Returns
         -------

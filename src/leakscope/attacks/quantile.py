@@ -21,10 +21,10 @@ _FEWEST = 6  # points to fit 3 coefficients to
 _LEAST = 1e-3  # least scale, as a fraction of that of all residuals
 
 
-def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
+def quantile(signals: Signals, *, references: int | None = None) -> Float[Array, "T J"]:
     """Compare the point's log-odds with those of unseen points that other models find equally hard.
 
-    On points of the population the target's log-odds phi are regressed on m, the mean log-odds of a few reference
+    On points of the population the target's log-odds phi are regressed on m, the mean log-odds of the reference
     models: a Gaussian with mean a + b m + c m^2, and log-variance of the same form. The score of a point is
     ``(phi - mean(m))/scale(m)``, the normal quantile of phi under it, one threshold for all points.
 
@@ -33,8 +33,9 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     signals : Signals
         With ``log_odds``, or with ``loss``: then -log(loss + 1e-12) takes the place of the log-odds. Of several queries
         (``query_log_odds``, ``query_loss``) the mean log-odds.
-    references : int
-        Number of reference models that are used, the first that are not the target; all if there are fewer.
+    references : int, optional
+        Number of reference models that are used, the first that are not the target; all unless given, and if there are
+        fewer. One alone tells little of how hard a point is.
 
     Returns
     -------
@@ -73,21 +74,31 @@ def quantile(signals: Signals, *, references: int = 1) -> Float[Array, "T J"]:
     >>> int(score.argmax()), bool((np.delete(score, 5) < 1.5).all())
     (5, True)
     """
-    references = count("references", references)
+    if references is not None:
+        count("references", references)
     signals = _mean_over_queries(signals)
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
         raise NotApplicable("no_reference", n=0)
     scores = np.empty((game.n_target_points, game.n_targets), dtype=phi.dtype).T
+    use_all = references is None or references >= game.n_references
+    total = np.zeros(phi.shape[1])
+    if use_all:
+        for row in range(0 if game.leave_one_out else game.n_targets, game.n_models):
+            total += _log_odds(signals, phi[row])
     for target in range(game.n_targets):
         target_points = np.broadcast_to(game.target_points, (game.n_targets, game.n_target_points))[target]
         training_points = game.population if len(game.population) else target_points
         if len(training_points) < _FEWEST:
             n_points = len(training_points)
             raise NotApplicable("few_points", fewest=_FEWEST, n=n_points)
-        rows = _references(game, target)[:references]
-        hardness = _log_odds(signals, phi[rows][:, training_points]).mean(axis=0)
-        target_hardness = _log_odds(signals, phi[rows][:, target_points]).mean(axis=0)
+        if use_all:
+            own = _log_odds(signals, phi[target]) if game.leave_one_out else 0.0
+            mean_log_odds = (total - own) / game.n_references
+        else:
+            rows = _references(game, target)[:references]
+            mean_log_odds = _log_odds(signals, phi[rows]).mean(axis=0)
+        hardness, target_hardness = mean_log_odds[training_points], mean_log_odds[target_points]
         mean, scale = _regress(hardness, _log_odds(signals, phi[target, training_points]), target_hardness)
         scores[target] = (_log_odds(signals, phi[target, target_points]) - mean) / scale
     return scores

@@ -49,6 +49,7 @@ from leakscope.plans.policies import ready_text
 from leakscope.plans.variants import parsed
 
 if TYPE_CHECKING:
+    from leakscope.attacks import Attack
     from leakscope.data import Data
     from leakscope.reports import Report
 
@@ -160,6 +161,7 @@ OF_THE_RUN = (
     option("dry_run", bool, "Say what would be done, imported and spent, and stop.", False, "--dry-run"),
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
+ALL_SIGNALS = {"likelihood_ratio", "glir"}  # attacks that need all of their signals, where others need one of them
 FLAGS_OF_A_MODEL = {"set_": "--set", "train": "--train", "dpsgd": "--dpsgd", "layers": "--layers"}
 GROUPS = {  # panels of the help, in its order
     "Data": (
@@ -302,8 +304,8 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     rows = [
         {
             "attack": attack.name + (" *" if attack.name in room.DEFAULT and not as_json else ""),
-            "needs": "references" if attack.needs_references else "nothing",
-            "signals": ", ".join(attack.signals),
+            "needs": _needs(attack),
+            "signals": (" and " if attack.name in ALL_SIGNALS else " or ").join(attack.signals),
             "source": attack.source,
         }
         for attack in room.ATTACKS.values()
@@ -313,6 +315,19 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         return
     print(import_module("leakscope.reports.render.text").columns(rows, width()))
     print("* by default; all is every one of them")
+    notes = (
+        "of signals that are joined by 'or' one is enough; loss, log_odds and correct are computed from log_prob and "
+        "labels, where these are given",
+        "population: points that are in no model; where there are none, the target points stand in",
+    )
+    for note in notes:
+        print(textwrap.fill(note, width()))
+
+
+def _needs(attack: Attack) -> str:
+    """Say what an attack compares the target with."""
+    needed = [("references", attack.needs_references), ("population", attack.needs_population)]
+    return ", ".join(name for name, is_needed in needed if is_needed) or "nothing"
 
 
 def compare(

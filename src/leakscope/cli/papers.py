@@ -62,7 +62,7 @@ def _listed(experiment: Experiment) -> str:
         sentences.append(f"--as {', '.join(settings)}")
     if not {"torch", "opacus"} & set(experiment.needs):  # listing imports no PyTorch; these have no parameters
         parameters = room.parameters_of(experiment)
-        sentences += [f"--set {each.name}={each.value:g}: {each.says}" for each in parameters]
+        sentences += [f"--set {each.name}={each.value:g}: {each.says}; {each.range}" for each in parameters]
     wrapped = import_module("leakscope.reports.render.text").wrapped
     lines = [line for text in sentences for line in wrapped(text, width() - 26, indent="  ")]
     names = [experiment.name] + [""] * (len(lines) - 1)

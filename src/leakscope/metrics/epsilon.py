@@ -41,7 +41,8 @@ def epsilon_lower(
     scores : Scores
         Value and truth of shape (T, J).
     delta : float
-        In [0, 1).
+        In [0, 1); 0, pure differential privacy, unless given. Give that of the promise: a bound at 0 says little of a
+        Gaussian mechanism, which promises no epsilon there. Reports use the delta of the claims, and 1e-5 without one.
     confidence : float
         Probability, at least, that the bound is not above the true epsilon, for all ``n_tests`` together.
     method : {"pairs", "coins", "many_runs", "independent_canaries"}

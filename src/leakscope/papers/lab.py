@@ -55,6 +55,12 @@ class Parameter:
         """Return what was set, or the paper's value; of the type of the latter."""
         return type(self.value)(lab.set.get(self.name, self.value))
 
+    @property
+    def range(self) -> str:
+        """Return what is allowed in words, as ``at least 4, even``."""
+        ends = f"at least {self.least:g}" if math.isinf(self.most) else f"{self.least:g} to {self.most:g}"
+        return f"{ends}, even" if self.even else ends
+
     def checked(self, given: Any) -> Number:
         """Return a value as a number of the type of the paper's; refuse one that the experiment cannot be run with.
 
