@@ -401,7 +401,8 @@ def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
     made = release(ledger, MEAN)
     alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", games=0, ledger=ledger.with_name("other"))
     assert made.statistics == {}
-    assert made.noise is not None and alone.noise is not None
+    assert made.noise is not None
+    assert alone.noise is not None
     assert made.noise.scale == alone.noise.scale
 
 
