@@ -244,14 +244,13 @@ class Cells:
         >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
         ([2.0, 0.0, 1.0], ['0', '1', '2'])
         """
-        cells = cls.of(x, columns)
         for name in levels:
             one_of("column of levels", name, columns)
-        all_levels = list(cells.levels)
-        for place, name in enumerate(cells.columns):
-            if name in levels:
-                all_levels[place] = _declared_levels(x, name, levels[name])
-        declared = replace(cells, levels=tuple(all_levels))
+        all_levels = [
+            _declared_levels(x, name, levels[name]) if name in levels else cls.of(x, [name]).levels[0]
+            for name in columns
+        ]
+        declared = cls(tuple(columns), tuple(all_levels))
         return declared if all(name in levels for name in columns) else marked_as_read(declared)
 
     def labels(self, x: Any) -> list[str]:
