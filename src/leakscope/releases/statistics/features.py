@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
@@ -453,7 +453,12 @@ def _level_of(x: Any, name: str, levels: Sequence[Any]) -> Int[Array, " N"]:
         code, known = _codes(x, name)
         place = np.append(_places_among(known, levels), np.int32(-1))  # the last is that of missing values
         return place[code]
-    return _places_among(_values(x, name), levels)
+    values = _values(x, name)
+    if values.dtype != object:
+        return _places_among(values, levels)
+    place, is_missing = np.full(len(values), -1, dtype=np.int32), _is_missing(x, name)
+    place[~is_missing] = _places_among(values[~is_missing], levels)  # NA of pandas cannot be compared
+    return place
 
 
 def _places_among(values: Array, levels: Sequence[Any]) -> Int[Array, " n"]:
