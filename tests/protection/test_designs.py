@@ -185,6 +185,16 @@ class TestChoice:
         ):
             protect("mean", ROWS, eta=0.05, **WORDS[design])
 
+    @every_design
+    def test_what_the_owner_signs_for_is_assumed(self, ledger, design) -> None:
+        made = release(design, ledger)
+        assumed = {term.id: term for term in made.certificate.about.certificate.assumptions}
+        signed = {"nothing_outside_the_ledger", "row_is_a_unit", "limits_beforehand", "ledger_not_rolled_back"}
+        assert signed <= assumed.keys()
+        text = " ".join(made.certificate.table().split())
+        assert "No statistic of the same records is published without noise, or from another ledger" in text
+        assert "Each row of the file is one record" in text
+
     def test_the_table_of_designs_draws_nothing(self, tmp_path, monkeypatch) -> None:
         monkeypatch.chdir(tmp_path)
         table = design_table("mean", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
@@ -1020,6 +1030,7 @@ def publish_both(folders: list[Path], monkeypatch: pytest.MonkeyPatch, words: Ma
 OF_THE_VALUES = {
     ".sha256",
     ".about.values[].value",
+    ".about.notes",  # that a released count is below 0
     *(f".about.table.cells[].{name}" for name in ("value", "noise_std", "low", "high", "sampling_std")),
     ".about.certificate.entry.digest",
 }

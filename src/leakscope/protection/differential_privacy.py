@@ -120,7 +120,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     if ranges is not None:
         listed = _listed(columns_of(points.x), zip(ranges.low, ranges.high, strict=True))
         assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
-    assumptions += [Term("ledger_not_rolled_back"), *request.assumptions, Term("on_a_grid")]
+    assumptions += [Term("ledger_not_rolled_back"), *request.signed_for, *request.assumptions, Term("on_a_grid")]
     prepared = Prepared(
         request,
         "dp",

@@ -147,6 +147,7 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
             Term("function_of_the_others"),
             Term("ledger_keeps_left_out"),
             Term("ledger_not_rolled_back"),
+            *request.signed_for,
             *request.assumptions,
             Term("on_a_grid"),
         ),

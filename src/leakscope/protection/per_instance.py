@@ -112,6 +112,7 @@ def _of_one(request: Request, units: Units) -> Prepared:
             Term("knows_all_other_records"),
             Term("covered_records_only", eta=plan.eta),
             Term("ledger_not_rolled_back"),
+            *request.signed_for,
             *request.assumptions,
             Term("on_a_grid"),
         ),

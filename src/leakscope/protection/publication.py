@@ -25,6 +25,7 @@ from leakscope.protection.certificate import (
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
 from leakscope.protection.noise_search import NoiseSearchResult
+from leakscope.protection.published_table import counts_below_0
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
@@ -140,7 +141,8 @@ def _about(
     job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"], insecure: bool, note: str
 ) -> ProtectedAbout:
     plan = job.plan
-    notes = [*job.notes, *_notes(job, calibration, value)]
+    table = table_of_half(job, calibration, value)
+    notes = [*job.notes, *_notes(job, calibration, value), *counts_below_0([table])]
     if note:
         notes.append(note)
     return ProtectedAbout(
@@ -153,7 +155,7 @@ def _about(
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
-        table=table_of_half(job, calibration, value),
+        table=table,
     )
 
 

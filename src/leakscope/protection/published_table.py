@@ -7,7 +7,7 @@ up, and nobody has to release its margins once more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -263,6 +263,14 @@ def rounded_to_total(values: Float[Array, "*cells"], total: int) -> Int[Array, "
     largest = np.argsort(-remainders, kind="stable")[:n_up]
     whole.ravel()[largest] += 1
     return whole
+
+
+def counts_below_0(tables: Iterable[PublishedTable | None]) -> list[str]:
+    """Say, where the noise took counts below 0, why they are left as they are; nothing where there are none."""
+    cells = [cell for table in tables if table is not None for cell in table.cells]
+    if any(cell.quantity == "count" and (cell.value or 0.0) < 0 for cell in cells):
+        return ["counts below 0 come from the noise; left as they are, counts are right on average"]
+    return []
 
 
 def _table_of_means(

@@ -25,7 +25,7 @@ from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
-from leakscope.protection.published_table import table_for_publication
+from leakscope.protection.published_table import counts_below_0, table_for_publication
 from leakscope.protection.released_errors import sampling_from_released
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
@@ -152,7 +152,9 @@ def _about(
     plan, points = request.plan, request.data.points
     statistics = _statistics(prepared, value, is_public)
     tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
-    all_notes = [*request.notes, *_notes(prepared, value), *counted_twice(tables), *notes]
+    table = None if prepared.parts else _table(prepared, value)
+    of_counts = [*counts_below_0([table, *tables.values()]), *counted_twice(tables)]
+    all_notes = [*request.notes, *_notes(prepared, value), *of_counts, *notes]
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -169,7 +171,7 @@ def _about(
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None and not is_public else (),
         statistics=statistics,
-        table=None if prepared.parts else _table(prepared, value),
+        table=table,
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
     )

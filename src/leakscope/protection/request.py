@@ -21,6 +21,7 @@ from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.dependent_columns import check_determined
 from leakscope.releases.statistics.of_plan import check_not_read, check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
+from leakscope.reports.phrases import plural
 from leakscope.runtime.observe import Execution
 
 ARRAYS = "array"  # the name of data that come from no file
@@ -71,6 +72,15 @@ class Request:
         """What a promise rests on where the statistic is the user's own: nothing tells how it was chosen."""
         is_function = self.plan.statistic not in STATISTICS
         return (Term("statistic_fixed_beforehand"),) if self.from_python or is_function else ()
+
+    @property
+    def signed_for(self) -> tuple[Term, ...]:
+        """What no program can check, and the owner of the data signs for: of releases that a ledger adds up."""
+        unit = self.plan.unit
+        row = Term("row_is_a_unit", unit=unit)
+        if self.plan.group is not None:
+            row = Term("rows_of_a_unit", column=self.plan.group, unit=unit)
+        return (Term("nothing_outside_the_ledger", units=plural(unit)), row, Term("limits_beforehand"))
 
     @property
     def of_a_file(self) -> bool:

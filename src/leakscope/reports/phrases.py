@@ -241,6 +241,14 @@ PHRASES = {  # of the terms of findings
         "levels and edges were declared, and not taken from the data: a record whose value is missing, or is none of "
         "them, is in no cell or bin; how many these are is not published"
     ),
+    "nothing_outside_the_ledger": (
+        "no statistic of the same {units} is published without noise, or from another ledger: no program can check that"
+    ),
+    "row_is_a_unit": "each row of the file is one {unit}, and no {unit} has two: that is not checked",
+    "rows_of_a_unit": (
+        "the column {column} says whose each row is, and no {unit} has two names there: that is not checked"
+    ),
+    "limits_beforehand": "eta and the budget of the ledger were chosen before anybody looked at these data",
     "statistic_fixed_beforehand": (
         "the statistic, its levels and its parameters were chosen without looking at the data: they were given as they "
         "are, so that this is not checked"

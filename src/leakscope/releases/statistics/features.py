@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
@@ -244,14 +244,13 @@ class Cells:
         >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
         ([2.0, 0.0, 1.0], ['0', '1', '2'])
         """
-        cells = cls.of(x, columns)
         for name in levels:
             one_of("column of levels", name, columns)
-        all_levels = list(cells.levels)
-        for place, name in enumerate(cells.columns):
-            if name in levels:
-                all_levels[place] = _declared_levels(x, name, levels[name])
-        declared = replace(cells, levels=tuple(all_levels))
+        all_levels = [
+            _declared_levels(x, name, levels[name]) if name in levels else cls.of(x, [name]).levels[0]
+            for name in columns
+        ]
+        declared = cls(tuple(columns), tuple(all_levels))
         return declared if all(name in levels for name in columns) else marked_as_read(declared)
 
     def labels(self, x: Any) -> list[str]:
@@ -454,7 +453,12 @@ def _level_of(x: Any, name: str, levels: Sequence[Any]) -> Int[Array, " N"]:
         code, known = _codes(x, name)
         place = np.append(_places_among(known, levels), np.int32(-1))  # the last is that of missing values
         return place[code]
-    return _places_among(_values(x, name), levels)
+    values = _values(x, name)
+    if values.dtype != object:
+        return _places_among(values, levels)
+    place, is_missing = np.full(len(values), -1, dtype=np.int32), _is_missing(x, name)
+    place[~is_missing] = _places_among(values[~is_missing], levels)  # NA of pandas cannot be compared
+    return place
 
 
 def _places_among(values: Array, levels: Sequence[Any]) -> Int[Array, " n"]:

@@ -89,8 +89,6 @@ def note(result: ProtectedResult) -> Markup:
         parts.append(say("Margins are sums of the cells, and cost nothing."))
     if table.non_negative:
         parts.append(say("Negative counts were set to 0, so that small counts are too large on average."))
-    elif n_below_0(table):
-        parts.append(say("Counts below 0 come from the noise; left as they are, counts are right on average."))
     if any(cell.value is None for cell in table.cells):
         parts.append(say(NO_MEAN))
     if any(cell.low is not None for cell in table.cells):
