@@ -14,16 +14,23 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import leakscope as ls
 from leakscope.auditing.gates import exit_code, failures
 from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of
+from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of, with_claims
+from leakscope.core.claims import Claim
 from leakscope.core.findings import Term
 from leakscope.core.games import half_split
 from leakscope.core.reasons import words
+from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Game, Points, Scores, Signals
 from leakscope.plans.limits import Limit
 from leakscope.plans.policies import policy_of
 from leakscope.releases.structure import Structure, structure_of
+from leakscope.reports import Curve, Report, Verdict
+from leakscope.reports.sections.audit import decisions
+from leakscope.reports.sections.audit.result import results
 from tests.levels import allowed, sizes
 from tests.marks import nightly
+from tests.reports.abouts import changed
+from tests.reports.made import made
 
 AUC = policy_of({"limits": ["auc=0.6"]})
 (LIMIT,) = AUC.parsed_limits
@@ -279,6 +286,24 @@ def test_the_structure_of_a_trained_model_is_read_on_its_members():
     report = ls.audit_model(model, members, others, attacks=["loss"], policy=policy, n_jobs=1)
     assert report.about.decisions[0].verdict == "do_not_release"
     assert {f.quantity: f.value for f in report.findings}["stores_records"] == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("release", "ask"), ("ask", "ask"), ("do_not_release", "do_not_release")]
+)
+def test_a_claim_that_the_accountant_denies_is_for_a_person_to_decide(before, after):
+    """It is not refuted: nothing was measured. But the model is not released with a false promise."""
+    reason = Term("declared_gives_more", given=4.766, least=4.756, delta=1e-5)
+    claim = Claim("epsilon", 3.0, 1e-5, "add_remove")
+    curve = Curve("claim", "forest", "claimed", EpsilonDelta(3.0), verdict=Verdict(claim, "cannot_hold", reason=reason))
+    given = {"release": "forest", "verdict": before, "checks": [{"check": "auc", "outcome": "kept", "limit": 0.6}]}
+    about = changed(made().about, decisions=[given])
+    (found,) = with_claims(Report(about, (), (curve,))).about.decisions
+    assert found.verdict == after
+    assert (found.checks[0].check, found.checks[0].outcome) == ("claim", "open")
+    assert found.checks[0].reason.id == "declared_gives_more"
+    (shown,) = decisions.decisions(results(Report(changed(about, decisions=[found.model_dump()]), (), (curve,))))
+    assert "claim at least 4.766" in str(shown.checks[0])
 
 
 def test_a_refuted_claim_refuses_the_model():

@@ -28,7 +28,7 @@ from leakscope.core.types import Points, Signals
 from leakscope.dpsgd import dpsgd_multiplier
 from leakscope.dpsgd.canaries import dirac
 from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
+from leakscope.dpsgd.network import PrivateNetwork, without_opacus_warnings
 from leakscope.dpsgd.step_level import StepLevel
 from tests.networks.training_privately import poisson
 
@@ -242,6 +242,13 @@ def test_what_is_read_as_a_gradient_is_said(digits, name, said):
     seen = release.observe(digits, game.member, np.array([0]), ["step_records"])
     notes = record_notes(Signals(game, digits, seen))
     assert any("that nothing else changes the parameters is not tested" in note for note in notes) == said
+
+
+def test_what_opacus_says_in_each_training_is_kept_back_and_other_warnings_are_not():
+    with without_opacus_warnings():
+        warnings.warn("Secure RNG turned off. This is perfectly fine for experimentation", stacklevel=1)
+        with pytest.warns(UserWarning, match="diverges"):
+            warnings.warn("the loss diverges", stacklevel=1)
 
 
 def test_frozen_parameters_that_change_are_refused(digits):

@@ -339,7 +339,7 @@ class _Training:
             return watch.follow(optimizer, normaliser, batch=numbers, parameters=parameters)
 
         try:
-            with _without_opacus_warnings():
+            with without_opacus_warnings():
                 train(trained, x, y, follow, integer(self.seed, "train"))
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.release.name} cannot be trained: {first_line(error)}") from error
@@ -379,7 +379,7 @@ class _Training:
 
         passed, errors = _RowsPassed(module, tuple(x.shape[1:])), list[Exception]()
         # the function is the user's: it may raise anything, or wrap what is raised here
-        with suppress(Exception), _without_opacus_warnings():
+        with suppress(Exception), without_opacus_warnings():
             release.train(module, copies, labels, follow, seed)
         if errors:  # of the observer, not of the function
             raise errors[0]
@@ -550,7 +550,7 @@ def _rows(batch: ArrayLike | Tensor, n: int) -> Int[Array, " b"]:
 
 
 @contextmanager
-def _without_opacus_warnings() -> Iterator[None]:
+def without_opacus_warnings() -> Iterator[None]:
     """Keep back what Opacus says in each training: that its noise is not cryptographic, and that hooks are called."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"opacus\b")

@@ -83,8 +83,8 @@ def _of_torch(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     if any(name.endswith("/constants.pkl") for name in names):
         raise ValueError(
             f"{file}: an archive of TorchScript, which holds code; nothing of it is run. Save its weights by "
-            f"torch.save(torch.jit.load({str(file)!r}).state_dict(), 'net.pt'), or audit it in Python: "
-            f"ls.audit_model(torch.jit.load({str(file)!r}), members, others)"
+            "torch.save(torch.jit.load(FILE).state_dict(), 'net.pt'), or audit it in Python: "
+            "ls.audit_model(torch.jit.load(FILE), members, others)"
         )
     try:
         with warnings.catch_warnings():
