@@ -90,14 +90,12 @@ def test_words_of_the_verdicts_are_explained_where_they_are_used():
 
 
 def test_a_dash_of_records_that_could_not_be_tested_is_explained():
-    def few_models(name):
-        return made((0.56, 0.55, 0.57), won=spread(8, w8=100), facts={"name": name, "title": name})
-
-    said = models.note(results(few_models("tree"))).striptags()
+    few = made((0.56, 0.55, 0.57), won=spread(8, w8=100))
+    said = models.note(results(few)).striptags()
     assert "A dash under Exposed: there are too few models to test single records" in said
     many = made((0.56, 0.55, 0.57), won=spread(64, w32=100))
     assert "A dash" not in models.note(results(many)).striptags()
-    (row,) = cells(few_models("tree")).values()
+    (row,) = cells(few).values()
     assert (row["Exposed"], row["Verdict"]) == ("—", "reveals little, records untested")
 
 
