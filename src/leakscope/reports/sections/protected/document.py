@@ -207,12 +207,15 @@ def _designs(result: ProtectedResult) -> Section | None:
         [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why]],
     )
     heads = {column: column for column in rows[0]} if rows else {}
-    is_by_number = compared.HEADS["number"] in heads
+    shown = None
+    if compared.HEADS["number"] in heads:
+        shown = _table(rows)
+    elif rows:  # a design a row is never many rows
+        shown = Table(list(heads), rows, (), 0)
     content = {
         "heads": heads,
         "texts": tuple(compared.HEADS.values()),
-        # a design a row is never many rows; a number a row may be
-        "table": _table(rows) if is_by_number else (Table(list(heads), rows, (), 0) if rows else None),
+        "table": shown,
         "title": compared.title(facts),
         "below": below,
     }
