@@ -13,10 +13,9 @@ from leakscope.core.unit_words import UnitWord
 from leakscope.reports.phrases import plural
 
 
-@pytest.mark.parametrize("text", ["a/", "/a", "a/b/c"])
-def test_two_words_at_most(text):
-    with pytest.raises(ValueError, match=r"^unit must be one word, or one/several as person/persons, got "):
-        UnitWord(text)
+@pytest.mark.parametrize("text", ["a/", "/a", "a/b/c", "</title>"])
+def test_what_is_not_two_words_is_one(text):
+    assert (UnitWord(text), UnitWord(text).several) == (text, None)
 
 
 def test_copies_know_the_second_word():

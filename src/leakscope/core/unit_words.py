@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+_TWO_WORDS = re.compile(r"\s*([^\W\d_][\w -]*?)\s*/\s*([^\W\d_][\w -]*?)\s*")
 
 
 class UnitWord(str):
@@ -11,17 +14,12 @@ class UnitWord(str):
     Parameters
     ----------
     text : str
-        One word, or two with a slash between them.
+        One word, or two with a slash between them; anything else is one word as it is.
 
     Attributes
     ----------
     several : str or None
         The word for several; None if it was not given.
-
-    Raises
-    ------
-    ValueError
-        If one of the two words is missing, or there are more.
 
     Examples
     --------
@@ -34,11 +32,9 @@ class UnitWord(str):
 
     def __new__(cls, text: str) -> UnitWord:
         """Split the text."""
-        one, slash, more = (part.strip() for part in text.partition("/"))
-        if slash and (not one or not more or "/" in more):
-            raise ValueError(f"unit must be one word, or one/several as person/persons, got {text!r}")
-        word = super().__new__(cls, one if slash else text)
-        word.several = more or None
+        both = _TWO_WORDS.fullmatch(text)
+        word = super().__new__(cls, text if both is None else both[1])
+        word.several = None if both is None else both[2]
         return word
 
     @property
