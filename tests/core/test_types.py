@@ -124,7 +124,12 @@ class TestSignals:
     @pytest.mark.parametrize(
         ("name", "array", "message"),
         [
-            ("mine", np.zeros((6, 4)), "signal 'mine' has shape (6, 4); its first two axes must be (M, N) = (4, 6)"),
+            (
+                "mine",
+                np.zeros((6, 4)),
+                "signal 'mine' has shape (6, 4); its first two axes must be (M, N) = (4, 6), 4 models and 6 points: "
+                "transpose the signal, or member",
+            ),
             ("mine", np.full((4, 6, 2), np.nan), "signal 'mine' has NaN or infinite values"),
             (
                 "mine",
