@@ -163,9 +163,8 @@ def _write_calibration(report: Report, out: Path, started: float) -> Sequence[st
     """Write the report of a calibration, and its tables as CSV, whose names are returned."""
     tables = import_module("leakscope.reports.render.csv_table")
     others = {NOISE_CSV: tables.planned_csv(report)}
-    about = import_module("leakscope.reports.about")
-    if isinstance(report.about, about.ProtectedAbout) and report.about.designs is not None:
-        others[DESIGNS_CSV] = tables.designs_csv(report)
+    if designs := tables.designs_csv(report):
+        others[DESIGNS_CSV] = designs
     write(report, out, True, started, others=others)
     if DESIGNS_CSV not in others:
         (out / DESIGNS_CSV).unlink(missing_ok=True)  # of an earlier calibration
