@@ -88,7 +88,8 @@ def designs_csv(report: Report) -> str:
     -------
     str
         A header and a row a number: ``name``, ``standard_error`` of the statistic of all records, and the total error
-        of each design, in the unit of the number, with six digits; empty where there is none. An empty text without a comparison.
+        of each design, in the unit of the number, with six digits; empty where there is none. Nothing at all without a
+        comparison.
     """
     facts = about_as(ProtectedAbout, report.about).designs
     if facts is None:
