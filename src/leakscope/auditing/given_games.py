@@ -84,6 +84,11 @@ def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     sizes_differ = n_members.min() < n_members.max()
     looks_fair = abs(2 * member.mean() - 1) * math.sqrt(member.size) <= _FAR
     several = game.is_target_point.ndim == 1 and len(all_target_points(game)) > 1
+    if (
+        several and n_models > 1
+    ):  # records in exactly so many of the models have a note of their own: that of the design
+        n_in = member.sum(axis=0)
+        several = bool(n_in.min() < n_in.max())
     if game.sampling == "fixed" and sizes_differ and several and looks_fair and not has_units:
         notes.append(
             f"The models have {n_members.min():,} to {n_members.max():,} members among the target points: these are "
