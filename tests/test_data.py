@@ -116,7 +116,12 @@ class TestArchives:
     @pytest.mark.parametrize(
         ("arrays", "label", "message"),
         [
-            ({"features": x}, None, "no array 'x' with the features; arrays: features"),
+            (
+                {"features": x},
+                None,
+                "no array 'x' with the features; arrays: features. In Python: d = np.load('a.npz'); "
+                "np.savez('a.npz', x=d['features'], y=d['y'])",
+            ),
             ({"x": x}, None, "no array 'y'; arrays: x"),
             ({"x": x, "label": [0, 1, 1, 0]}, "lable", "no array 'lable' (did you mean 'label'?); arrays: x, label"),
         ],

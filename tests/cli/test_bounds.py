@@ -126,7 +126,7 @@ def test_a_column_with_a_name_of_html(leakscope) -> None:
         ("bound total --data people.csv --column '<b>'", "people.csv: no column holds numbers; columns: <b>"),
         ("bound table --data nobody.csv --by a", "nobody.csv: no such file"),
         ("bound table --data people.csv --by hours --k 30", "k must be < the 30 records, got 30"),
-        ("bound leakage --data people.csv --drop pay,hours", "people.csv: no column 'pay,hours'"),
+        ("bound leakage --data people.csv --drop pay,hour", "people.csv: no column 'hour' (did you mean 'hours'?)"),
         ("bound leakage --data people.csv --out people.csv", "--out people.csv: people.csv is a file; give a folder"),
         ("bound pmp --data people.csv --clip 0 --scale 1", "bound pmp: clip: Input should be greater than 0, got 0.0"),
         ("bound gap --gap 2", ""),
