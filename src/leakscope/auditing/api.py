@@ -1084,7 +1084,7 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
 def _compared_recipe(model: Any, references: Any) -> tuple[Term | None, list[str]]:
     """Compare a trained model with the recipe of its references: why they differ in class, and a note of what differs.
 
-    Nothing is said where the model, or the recipe, is no estimator.
+    Nothing is said unless both are estimators.
     """
     if isinstance(references, Described):
         references = getattr(references, "estimator", None)

@@ -299,7 +299,7 @@ def _table_of_means(
 
 
 def _not_below_0(cell: PublishedCell) -> PublishedCell:
-    """Set a count below 0, and the lower end of its interval, to 0; each count of a group stands by itself."""
+    """Set a count below 0, and the lower end of its interval, to 0; each count of a group is by itself."""
     low = None if cell.low is None else max(cell.low, 0.0)
     return cell.model_copy(update={"value": max(cell.value or 0.0, 0.0), "low": low})
 
