@@ -70,7 +70,7 @@ def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     >>> notes_of_game(half_split(100, 8))
     []
     >>> notes_of_game(replace(half_split(100, 8, sampling="poisson"), sampling="fixed"))[0][:68]
-    "The models have 41 to 58 members among the target points: these are "
+    'The models have 45 to 55 members among the target points: these are '
     """
     n_models, n_points = game.member.shape
     notes = []

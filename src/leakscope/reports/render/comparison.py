@@ -35,7 +35,7 @@ def text(comparison: Comparison, width: int = WIDTH) -> str:
     --------
     >>> import leakscope as ls
     >>> print(text(ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=2.0))).splitlines()[0])
-    attack  quantity                          first     second    difference
+    attack  quantity                               first     second    difference
     """
     # names and ids may come from files: no control sequence reaches the terminal
     rows = [{name: clean(cell) for name, cell in row.items()} for row in comparison.rows]
