@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import stats
+from scipy.special import ndtri
 
 from leakscope.core.checks import fraction, one_of
 from leakscope.core.findings import Term
-from leakscope.core.intervals import Interval
+from leakscope.core.intervals import FEWEST_RARE, Interval, clopper_pearson, cluster_t, placements
 from leakscope.core.types import Scores
 from leakscope.metrics.rows import rows
 
@@ -30,7 +31,8 @@ def difference(
     Two attacks that see the same models err on the same records, so that the interval of their difference is narrower
     than their own intervals suggest. Several models: the difference in each model, averaged; a t interval over the
     models, widened like that of each attack where models are each other's references. One model: that of DeLong et al.
-    (1988) for two correlated areas.
+    (1988) for two correlated areas. Two attacks that rank all records alike differ by exactly
+    0; otherwise an interval is never a point.
 
     Parameters
     ----------
@@ -74,32 +76,41 @@ def difference(
             f"{second.value.shape}{'' if first.value.shape != second.value.shape else ', with other members'}"
         )
     one, two = rows(first), rows(second)
+    pairs = list(zip(one.value, two.value, one.member, strict=True))
     if of == "auc" and one.single:
-        return _delong(one.value[0], two.value[0], one.member[0], confidence)
+        return _delong(*pairs[0], confidence)
     if one.single:
         raise ValueError("the difference of true positive rates needs at least 2 attacked models, got 1; take the auc")
+    if all(_same_order(*pair) for pair in pairs):  # the same attack, whatever the models
+        return Interval(0.0, 0.0, 0.0, confidence, "models", (Term("cluster_t"),))
     if of == "auc":
-        values = [_area(a, m) - _area(b, m) for a, b, m in zip(one.value, two.value, one.member, strict=True)]
+        values = [float((_placements(a, m)[0] - _placements(b, m)[0]).mean()) for a, b, m in pairs]
     else:
         fraction("fpr", fpr)
-        values = [_rate(a, m, fpr) - _rate(b, m, fpr) for a, b, m in zip(one.value, two.value, one.member, strict=True)]
+        values = [_rate(a, m, fpr) - _rate(b, m, fpr) for a, b, m in pairs]
     inflation = max(one.variance_inflation, two.variance_inflation)
-    mean, n = float(np.mean(values)), len(values)
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * math.sqrt(inflation * float(np.var(values, ddof=1)) / n)
-    return Interval(mean, mean - half, mean + half, confidence, "models", (Term("cluster_t"),))
+    return _between_attacks(cluster_t((1 + np.array(values)) / 2, confidence, inflation))
+
+
+def _between_attacks(interval: Interval) -> Interval:
+    """Turn the interval of (1 + difference)/2, a fraction, into that of the difference."""
+    value, low, high = (2 * end - 1 for end in (interval.value, interval.low, interval.high))
+    return replace(interval, value=value, low=low, high=high)
+
+
+def _same_order(first: Float[Array, " n"], second: Float[Array, " n"], member: Bool[Array, " n"]) -> bool:
+    """Whether two attacks rank every member among the non-members alike."""
+    return all(
+        np.array_equal(*both) for both in zip(_placements(first, member), _placements(second, member), strict=True)
+    )
 
 
 def _placements(value: Float[Array, " n"], member: Bool[Array, " n"]) -> tuple[Array, Array]:
-    """Return how many non-members each member beats, and how many members beat each non-member, as fractions."""
-    inside, outside = np.sort(value[member]), np.sort(value[~member])
-    own, other = value[member], value[~member]
-    beaten = np.searchsorted(outside, own, "left") + np.searchsorted(outside, own, "right")
-    above = 2 * len(inside) - np.searchsorted(inside, other, "left") - np.searchsorted(inside, other, "right")
-    return beaten / (2 * len(outside)), above / (2 * len(inside))
-
-
-def _area(value: Float[Array, " n"], member: Bool[Array, " n"]) -> float:
-    return float(_placements(value, member)[0].mean())
+    """Return the placements of members and of non-members, in the order of the records."""
+    inside, outside = value[member], value[~member]
+    above, below = np.empty(len(inside)), np.empty(len(outside))
+    above[np.argsort(inside)], below[np.argsort(outside)] = placements(inside, outside)
+    return above, below
 
 
 def _rate(value: Float[Array, " n"], member: Bool[Array, " n"], fpr: float) -> float:
@@ -116,10 +127,21 @@ def _rate(value: Float[Array, " n"], member: Bool[Array, " n"], fpr: float) -> f
 def _delong(
     first: Float[Array, " n"], second: Float[Array, " n"], member: Bool[Array, " n"], confidence: float
 ) -> Interval:
-    """Compute the interval of the difference of two correlated areas."""
+    """Compute the interval of the difference of two correlated areas.
+
+    Where fewer than five records are placed differently, their variance is too uncertain, and the interval is that of
+    Clopper and Pearson on disjoint pairs, as for one area in `leakscope.core.intervals.delong`.
+    """
     (in_one, out_one), (in_two, out_two) = _placements(first, member), _placements(second, member)
-    inside, outside = in_one - in_two, out_one - out_two
-    mean = float(inside.mean())
-    variance = sum(float(part.var(ddof=1)) / len(part) for part in (inside, outside) if len(part) > 1)
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * math.sqrt(variance)
-    return Interval(mean, mean - half, mean + half, confidence, "points", (Term("delong"),))
+    parts = (in_one - in_two, out_one - out_two)
+    mean = float(parts[0].mean())
+    n_different = sum(int(np.count_nonzero(part)) for part in parts)
+    if n_different == 0:
+        return Interval(0.0, 0.0, 0.0, confidence, "points", (Term("delong"),))
+    n_pairs = min(map(len, parts))
+    if n_different < FEWEST_RARE or n_pairs < 2:
+        exact = clopper_pearson((1 + mean) / 2 * n_pairs, n_pairs, confidence)
+        return _between_attacks(replace(exact, interval_over="points", method=(Term("clopper_pearson_pairs"),)))
+    variance = sum(float(part.var(ddof=1)) / len(part) for part in parts)
+    half = float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
+    return Interval(mean, max(mean - half, -1.0), min(mean + half, 1.0), confidence, "points", (Term("delong"),))
