@@ -19,6 +19,7 @@ import re
 import types
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -538,7 +539,7 @@ class _Walk:
         elif isinstance(value, list | tuple | set | frozenset | deque):
             yield from self._of_sequence(where, list(value))
         elif isinstance(value, types.FunctionType):
-            yield where, [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+            yield where, _captured(value)
             yield where, [value.__defaults__, value.__kwdefaults__, value.__dict__, list(value.__code__.co_consts)]
         elif isinstance(value, types.MethodType):
             yield where, [value.__self__, value.__func__]
@@ -626,12 +627,13 @@ def _is_table(rows: Sequence[Any]) -> bool:
     return len(rows[0]) > 0 and all(_is_scalar(value) for row in rows for value in row)
 
 
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
+def _captured(function: types.FunctionType) -> list[Any]:
+    """Return the values that a function has taken from where it was defined; names without a value are left out."""
+    values = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty cell
+            values.append(cell.cell_contents)
+    return values
 
 
 def _plain(value: Any) -> Any:
@@ -725,7 +727,7 @@ def _names_in_code(member: Any, seen: set[int]) -> set[str]:
         return set()
     seen.add(id(member))
     names = _names_of(member.__code__)
-    inner = [cell.cell_contents for cell in member.__closure__ or () if _is_filled(cell)]
+    inner = _captured(member)
     for part in [getattr(member, "__wrapped__", None), *inner]:
         names |= _names_in_code(part, seen)
     return names

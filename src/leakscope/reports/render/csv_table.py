@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from leakscope.reports import Report
 from leakscope.reports.about import ProtectedAbout, PublishedTable, about_as
@@ -34,19 +34,13 @@ def released_csv(report: Report) -> str:
         the others six.
     """
     about = about_as(ProtectedAbout, report.about)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     if about.statistics:
-        writer.writerow(["statistic", "name", *_NUMBERS])
-        for name, own in protected_result(report).by_statistic:
-            writer.writerows([name, *row] for row in _rows_of_one(own.about))
-    elif about.table is None:
-        writer.writerow(["name", *_NUMBERS])
-        writer.writerows(_rows_of_values(about))
-    else:
-        writer.writerow([*about.table.by, "quantity", *_NUMBERS])
-        writer.writerows(_rows_of_table(about.table))
-    return text.getvalue()
+        released = protected_result(report).by_statistic
+        rows = ([name, *row] for name, own in released for row in _rows_of_one(own.about))
+        return _as_csv(["statistic", "name", *_NUMBERS], rows)
+    if about.table is None:
+        return _as_csv(["name", *_NUMBERS], _rows_of_values(about))
+    return _as_csv([*about.table.by, "quantity", *_NUMBERS], _rows_of_table(about.table))
 
 
 def planned_csv(report: Report) -> str:
@@ -65,15 +59,13 @@ def planned_csv(report: Report) -> str:
         ``sampling_std`` (empty where it is not known), with six digits.
     """
     about = about_as(ProtectedAbout, report.about)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     of_several = ["statistic"] if about.statistics else []
-    writer.writerow([*of_several, "name", "noise_std", "noise_95", "sampling_std"])
+    rows = []
     for number in about.planned:
         errors = (number.noise_std, number.noise_95, number.sampling_std)
-        named = [number.statistic] if of_several else []
-        writer.writerow([*named, number.name, *(_six_digits(error) for error in errors)])
-    return text.getvalue()
+        names = [number.statistic, number.name] if of_several else [number.name]
+        rows.append([*names, *(_six_digits(error) for error in errors)])
+    return _as_csv([*of_several, "name", "noise_std", "noise_95", "sampling_std"], rows)
 
 
 def designs_csv(report: Report) -> str:
@@ -94,13 +86,20 @@ def designs_csv(report: Report) -> str:
     facts = about_as(ProtectedAbout, report.about).designs
     if facts is None:
         return ""
+    known = [design for design in facts.designs if design.errors is not None]
+    columns = [facts.standard_errors, *(design.errors or () for design in known)]
+    rows = (
+        [label, *(_six_digits(error) for error in errors)]
+        for label, *errors in zip(facts.labels, *columns, strict=True)
+    )
+    return _as_csv(["name", "standard_error", *(named(design) for design in known)], rows)
+
+
+def _as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    known = [design for design in facts.designs if design.errors is not None]
-    writer.writerow(["name", "standard_error", *(named(design) for design in known)])
-    columns = [facts.standard_errors, *(design.errors or () for design in known)]
-    for label, *errors in zip(facts.labels, *columns, strict=True):
-        writer.writerow([label, *(_six_digits(error) for error in errors)])
+    writer.writerow(header)
+    writer.writerows(rows)
     return text.getvalue()
 
 
