@@ -396,6 +396,36 @@ class TestSamplingErrorOfReleasedNumbers:
         variance = values["second_moment of age age"] - (values["mean of age"] - 45.0) ** 2
         assert errors["mean of age"] == pytest.approx(np.sqrt(variance / (MANY - 1)))
 
+    def test_a_regression_has_the_standard_errors_that_were_released_with_it(self, ledger) -> None:
+        made = release(ledger, {"statistic": "ols"}, {"statistic": "standard_errors"}, x=NUMBERS, eta=0.2)
+        values = {row.name: row for row in made.certificate.about.values}
+        for name in ("intercept", "wage"):
+            error = values[f"standard error of {name}"]
+            assert values[name].sampling_std == error.value
+            assert error.sampling_std is None
+        rows = np.column_stack([np.ones(MANY), NUMBERS.wage])
+        solution, (squares,), _, _ = np.linalg.lstsq(rows, NUMBERS.age, rcond=None)
+        exact = np.sqrt(squares / (MANY - 2) * np.diag(np.linalg.inv(rows.T @ rows)))
+        for name, coefficient, error in zip(("intercept", "wage"), solution, exact, strict=True):
+            assert abs(values[name].value - coefficient) < 5 * values[name].noise_std + 0.01 * error
+            noise = values[f"standard error of {name}"].noise_std
+            assert abs(values[name].sampling_std - error) < 5 * noise + 0.01 * error
+
+    def test_those_of_another_regression_are_not_its_own(self, ledger) -> None:
+        other = {"statistic": "standard_errors", "label": "wage"}
+        made = release(ledger, {"statistic": "ols", "label": "age"}, other, x=NUMBERS, eta=0.2)
+        assert all(row.sampling_std is None for row in made.certificate.about.values)
+
+    def test_an_error_that_noise_made_negative_is_no_error(self, ledger) -> None:
+        few = NUMBERS[:40]
+        errors = {"statistic": "standard_errors", "noise_scale": 1e6}
+        for seed in range(4):
+            made = release(ledger.with_name(f"{seed}"), {"statistic": "ols"}, errors, x=few, eta=0.4, seed=seed)
+            values = {row.name: row for row in made.certificate.about.values}
+            for name in ("intercept", "wage"):
+                error = values[f"standard error of {name}"].value
+                assert values[name].sampling_std == (error if error > 0 else None)
+
 
 def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
     made = release(ledger, MEAN)

@@ -32,7 +32,8 @@ def test_sets_of_all_but_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "second_moment", "covariance", "correlation", "quantiles", "ols", "ridge"]
+    "name",
+    ["sum", "mean", "second_moment", "covariance", "correlation", "quantiles", "ols", "standard_errors", "ridge"],
 )
 def test_people_by_formula_and_by_fits(name) -> None:
     """The same as a plain function of the rows that are left, which takes a fit for each person."""

@@ -54,6 +54,16 @@ def coefficients(x: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(design, x[:, -1], rcond=None)[0]
 
 
+def standard_errors(x: np.ndarray) -> np.ndarray:
+    """NaN where the records leave no residual, or do not determine the coefficients."""
+    design = np.column_stack([np.ones(len(x)), x[:, :-1]])
+    n, p = design.shape
+    if n <= p or np.linalg.matrix_rank(design / np.maximum(np.abs(design).max(axis=0), 1e-300)) < p:
+        return np.full(p, np.nan)
+    residual = x[:, -1] - design @ coefficients(x)
+    return np.sqrt(residual @ residual / (n - p)) * np.linalg.norm(np.linalg.pinv(design, rcond=1e-14), axis=1)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A statistic: how it is asked for, how it is computed here, and of how many columns it may be."""
@@ -71,6 +81,7 @@ def ratio(x: np.ndarray) -> np.ndarray:
     return x[:, :1].sum(axis=0) / total if total else np.full(1, np.nan)
 
 
+OF_RESPONSE = ("ols", "standard_errors")
 STATISTICS: dict[str, Asked] = {
     "mean": Asked(lambda x: x.mean(axis=0)),
     "sum": Asked(lambda x: x.sum(axis=0)),
@@ -88,6 +99,7 @@ STATISTICS: dict[str, Asked] = {
         {"by": "x0", "levels": {"x0": LEVELS}}, counts=True,
     ),
     "ols": Asked(coefficients, (2,), bounded=False),
+    "standard_errors": Asked(standard_errors, (2,), bounded=False),
     "ratio": Asked(ratio, (2,), bounded=False),
     "ends": Asked(ends, (1, 2), bounded=False),
 }  # fmt: skip
@@ -148,7 +160,7 @@ class Data:
 def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any) -> Prepared:
     """What a release of this request would take its noise and its value from."""
     frame, asked = data.frame(statistic), STATISTICS[statistic]
-    y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic == "ols" else None
+    y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic in OF_RESPONSE else None
     name = {leave_one_out: "leave-one-out", per_instance: "per-instance", differential_privacy: "dp"}[design]
     fields = {"eta": eta, "design": name, **asked.words, **more}
     if name == "leave-one-out":
@@ -271,6 +283,8 @@ def check_refusal(line: str, statistic: str, data: Data, eta: float) -> None:
         assert not np.isfinite([*naive, of_all]).all(), (statistic, data)
     elif "determine" in line:  # the columns of a regression are dependent, or there are more than records
         assert not is_determined(data), (statistic, data)
+    elif "leave no residual" in line:
+        assert len(data.x) <= data.x.shape[1] + 1, (statistic, data)
     elif line.startswith("no grid fits"):  # what differs is the error of the arithmetic
         assert (spread < 1e-7).any(), (statistic, data)
     else:
@@ -290,7 +304,8 @@ class Counts:
 def tolerance(statistic: str, naive: np.ndarray, data: Data) -> np.ndarray:
     """Of numbers that are computed in two ways, relative to the largest of those that are added."""
     largest = np.abs(data.numbers(statistic)).max()
-    size = {"second_moment": largest**2, "covariance": largest**2, "ols": 1e4 * (1 + np.abs(naive).max())}
+    of_coefficients = 1e4 * (1 + np.abs(naive).max())
+    size = dict.fromkeys(OF_RESPONSE, of_coefficients) | dict.fromkeys(("second_moment", "covariance"), largest**2)
     if statistic == "ratio":  # the less is left of the denominator, the more its rounding counts
         below = [abs(data.x[data.unit != unit, -1].sum()) for unit in range(data.n)]
         size["ratio"] = len(data.x) * largest * (1 + np.abs(naive).max()) / min(below)
@@ -524,13 +539,13 @@ def test_with_and_without_each_record(n_cases) -> None:
     for statistic, data, eta in islice(draws(rng), n_cases):
         of_all = STATISTICS[statistic].naive(data.numbers(statistic))
         naive = without_each(statistic, data)
+        if not np.isfinite([*naive, of_all]).all() or (statistic == "ols" and not is_determined(data)):
+            with pytest.raises(ValueError, match=r"determine|leave no residual|cannot be computed"):
+                prepared_of(per_instance, statistic, data, eta, noise_scale=1.0)
+            continue
         spread = np.abs(naive - of_all).max(axis=0)
         largest = max(float(spread.max()), 1e-4 * (1 + float(np.abs(of_all).max())))
         scales = [float(f"{size:.2g}") for size in largest * rng.uniform(0.3, 9, size=rng.choice([1, len(of_all)]))]
-        if statistic == "ols" and not is_determined(data):
-            with pytest.raises(ValueError, match="determine"):
-                prepared_of(per_instance, statistic, data, eta, noise_scale=scales)
-            continue
         prepared = prepared_of(per_instance, statistic, data, eta, noise_scale=scales)
         deviations = np.broadcast_to(scales, of_all.shape)
         np.testing.assert_allclose(prepared.rms, deviations, rtol=1e-12)

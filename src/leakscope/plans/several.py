@@ -13,6 +13,7 @@ from leakscope.core.untrusted import in_one_line, toml_table
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
+from leakscope.plans.statistics import STATISTICS
 
 SEVERAL = "several statistics"  # the statistic of a plan that has some
 # Keys of a [[statistic]] table. Most may also be above the tables, for all statistics that do not say otherwise.
@@ -222,9 +223,12 @@ def _named(plans: Sequence[WeightedPlan], where: str) -> tuple[WeightedPlan, ...
 
 def _called(plan: WeightedPlan) -> str:
     """Name a statistic by what is asked for."""
+    statistic = plan.statistic
+    if statistic in STATISTICS:
+        statistic = statistic.replace("_", " ")
     if plan.by:
-        return f"{plan.statistic} by {', '.join(plan.by)}"
-    return plan.statistic if plan.label is None else f"{plan.statistic} of {plan.label}"
+        return f"{statistic} by {', '.join(plan.by)}"
+    return statistic if plan.label is None else f"{statistic} of {plan.label}"
 
 
 def _numbered(name: str, taken: set[str]) -> str:

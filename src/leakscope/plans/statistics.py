@@ -48,6 +48,9 @@ STATISTICS: Mapping[str, Kind] = MappingProxyType(
         "table": Kind("counts in the cells of a table", f"{_HERE}.features:Cells", "sum"),
         "quantiles": Kind("quantiles of each column", f"{_HERE}.algorithms:Quantiles", "fit"),
         "ols": Kind("coefficients of least squares", f"{_HERE}.algorithms:LeastSquares", "fit", regression=True),
+        "standard_errors": Kind(
+            "standard errors of those coefficients", f"{_HERE}.standard_errors:StandardErrors", "fit", regression=True
+        ),
         "ridge": Kind("least squares with a penalty", f"{_HERE}.regressions:Ridge", "fit", regression=True),
         "logistic": Kind("coefficients of a logistic regression", f"{_HERE}.logistic:Logistic", "fit", regression=True),
         "poisson": Kind("coefficients of a Poisson regression", f"{_HERE}.regressions:Poisson", "fit", regression=True),

@@ -36,6 +36,7 @@ from leakscope.reports.about import (
     envelope,
     term_facts,
 )
+from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
 SOURCES: Mapping[str, str] = {
@@ -158,7 +159,7 @@ def _about(
         kind="protected",
         audience="owner",
         **common,
-        question=f"Who is in the {plan.statistic}?",
+        question=question_of("half", plan.statistic),
         insecure_seed=insecure,
         fpr=plan.fpr,
         data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),

@@ -30,6 +30,7 @@ from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope, term_facts
+from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
 CHOSEN = "chosen_by_pilot"  # a coupling of the plan's "auto" for statistics that are fitted
@@ -149,7 +150,7 @@ def _about(
         kind="protected",
         audience="public",
         **envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, notes=notes),
-        question=f"Who is in the {plan.statistic}?",
+        question=question_of("half", plan.statistic),
         insecure_seed=insecure,
         fpr=plan.fpr,
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),

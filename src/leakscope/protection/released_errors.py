@@ -2,7 +2,8 @@
 
 The standard error of a mean is ``sqrt(variance/n)``. Where the variance was released together with the mean, as a
 covariance or as a second moment, it costs nothing to publish the error; where it was not, it would be an exact function
-of the file.
+of the file. The standard errors of a regression are published where they were released themselves, together with its
+coefficients.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from jaxtyping import Float
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.prepared import Prepared
+from leakscope.releases.statistics.algorithms import LeastSquares
 from leakscope.releases.statistics.features import Columns, SecondMoments, columns_of
-from leakscope.releases.statistics.statistic import Covariance, Linear
+from leakscope.releases.statistics.standard_errors import StandardErrors
+from leakscope.releases.statistics.statistic import Covariance, Fit, Linear
 
 Array = np.ndarray
 
 
 def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Compute the standard errors of released means whose variances were released with them.
+    """Find the standard errors of released means and regressions whose variances or errors were released with them.
 
     Parameters
     ----------
@@ -34,8 +37,9 @@ def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Flo
     Returns
     -------
     array of shape (d,)
-        NaN for all other numbers, and where the released variance is not above 0. With several records of a person
-        all are NaN: how many records the mean is of is not public.
+        NaN for all other numbers, and where the released variance or error is not above 0. With several records of a
+        person all are NaN: how many records the mean is of is not public, and the errors of a regression are those of
+        independent records.
     """
     errors = np.full(len(value), np.nan)
     plan = prepared.request.plan
@@ -50,8 +54,24 @@ def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Flo
                 variance = _variances(other, numbers, own_means).get(column, 0.0)
                 if variance > 0:
                     errors[start + place] = np.sqrt(variance / part.k)
+        for other, numbers in of_part:
+            if _are_errors_of(other, part):
+                errors[start : start + len(released)] = np.where(numbers > 0, numbers, np.nan)
         start += len(released)
     return errors
+
+
+def _are_errors_of(part: Prepared, regression: Prepared) -> bool:
+    """Tell whether a part is the standard errors of a part that is the coefficients of the same least squares."""
+    errors, coefficients = part.request.statistic, regression.request.statistic
+    return (
+        isinstance(errors, Fit)
+        and isinstance(errors.algorithm, StandardErrors)
+        and isinstance(coefficients, Fit)
+        and isinstance(coefficients.algorithm, LeastSquares)
+        and _columns(part) == _columns(regression)
+        and part.request.plan.label == regression.request.plan.label
+    )
 
 
 def _means(part: Prepared, released: Float[Array, " d"]) -> Mapping[str, float]:

@@ -64,6 +64,23 @@ def least_squares(x):
     return np.linalg.lstsq(np.column_stack([np.ones(len(x)), x[:, :-1]]), x[:, -1], rcond=None)[0]
 
 
+def standard_errors(x):
+    """Of columns that are centred and divided by their deviations, by their pseudo-inverse."""
+    n, p = x.shape
+    centre = x[0] + (x - x[0]).mean(axis=0)
+    z = x - centre
+    width = z[:, :-1].std(axis=0)
+    if n <= p or (np.ptp(x[:, :-1], axis=0) == 0).any():
+        return np.full(p, np.nan)
+    table = np.column_stack([np.ones(n), z[:, :-1] / width])
+    if np.linalg.matrix_rank(table) < p:
+        return np.full(p, np.nan)
+    residual = z[:, -1] - table @ np.linalg.lstsq(table, z[:, -1], rcond=None)[0]
+    back = np.diag(np.r_[1, 1 / width])
+    back[0, 1:] = -centre[:-1] / width
+    return np.sqrt((residual**2).sum() / (n - p)) * np.linalg.norm(back @ np.linalg.pinv(table), axis=1)
+
+
 def correlation(x):
     """Exactly zero deviations of a constant column make it fail."""
     deviations = x - x[0]
@@ -95,6 +112,7 @@ TWINS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "covariance": covariance,
     "quantiles": quartiles,
     "ols": least_squares,
+    "standard_errors": standard_errors,
     "correlation": correlation,
     "ridge": ridge,
     "ratio": ratio,
@@ -140,9 +158,10 @@ def agrees(name, x, unit) -> None:
     if name == "correlation":  # it has no unit
         allowed = np.full(len(of_all), 1e-9)
     else:
-        allowed = 1e-9 * (np.abs(of_all_expected) + np.nanmax(np.abs(expected), axis=0))
-    if name in ("ols", "ridge"):
+        allowed = 1e-9 * (np.abs(of_all_expected) + np.fmax.reduce(np.abs(expected), axis=0))
+    if name in ("ols", "standard_errors", "ridge"):
         allowed = np.full(len(allowed), allowed.max())  # the intercept carries the errors of the slopes
+    allowed = np.nan_to_num(allowed)
     np.testing.assert_array_equal(np.isnan(without), np.isnan(expected))
     assert (np.nan_to_num(np.abs(without - expected)) <= allowed).all()
     np.testing.assert_array_equal(np.isnan(of_all), np.isnan(of_all_expected))

@@ -52,6 +52,7 @@ TWINS = {
         lambda x: [np.percentile(x[:, j], p) for p in (10, 50) for j in range(D)],
     ),
     "ols": (named("ols"), lambda x: least_squares(x[:, :-1], x[:, -1])),
+    "standard_errors": (named("standard_errors"), lambda x: standard_errors(x[:, :-1], x[:, -1])),
     "logistic": (
         named("logistic", penalty=0.3),
         lambda x: logistic(x[:, :-1], x[:, -1]),
@@ -69,6 +70,14 @@ OF_OWN = {"table": np.column_stack([X, Y]), "logistic": np.column_stack([X[:, [0
 def least_squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     model = LinearRegression().fit(x, y)
     return np.r_[model.intercept_, model.coef_]
+
+
+def standard_errors(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """As textbooks print them."""
+    rows = np.column_stack([np.ones(len(x)), x])
+    residual = y - rows @ least_squares(x, y)
+    variance = residual @ residual / (len(x) - rows.shape[1])
+    return np.sqrt(variance * np.diag(np.linalg.inv(rows.T @ rows)))
 
 
 def coefficients(model, x: np.ndarray) -> np.ndarray:

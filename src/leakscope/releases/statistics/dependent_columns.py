@@ -12,6 +12,7 @@ from scipy.linalg import qr, solve_triangular
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, design, explaining
 from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.standard_errors import StandardErrors
 from leakscope.releases.statistics.statistic import Fit, Statistic
 
 Array = np.ndarray
@@ -46,7 +47,7 @@ def check_determined(statistic: Statistic, points: Points) -> None:
     ...     print(str(reason).partition(":")[0])
     the columns x0, x1 and the intercept are linearly dependent, so that the coefficients are not determined
     """
-    if not (isinstance(statistic, Fit) and isinstance(statistic.algorithm, LeastSquares)):
+    if not (isinstance(statistic, Fit) and isinstance(statistic.algorithm, LeastSquares | StandardErrors)):
         return
     x = numbers(design(points)[0])
     names = explaining(points)
@@ -55,6 +56,11 @@ def check_determined(statistic: Statistic, points: Points) -> None:
         raise ValueError(
             f"{n_records:,} records do not determine {n_columns + 1:,} coefficients (the intercept and one for each "
             "column): leave columns out"
+        )
+    if isinstance(statistic.algorithm, StandardErrors) and n_records <= n_columns + 2:
+        raise ValueError(
+            f"{n_records:,} records leave no residual, without one of them, for the standard errors of "
+            f"{n_columns + 1:,} coefficients (the intercept and one for each column): leave columns out"
         )
     dependence = _dependence(x)
     if dependence is None:

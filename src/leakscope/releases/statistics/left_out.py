@@ -26,6 +26,7 @@ from leakscope.releases.statistics.newton import left_out_minimisers
 from leakscope.releases.statistics.ratio import Ratio
 from leakscope.releases.statistics.regressions import Huber, PenalisedRegression, Poisson, Ridge
 from leakscope.releases.statistics.rounding import ARITHMETIC, arithmetic_error
+from leakscope.releases.statistics.standard_errors import LeftOutErrors, StandardErrors
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.releases.statistics.units import Units
 
@@ -69,8 +70,8 @@ def left_out_values(
       i of the unit's own are before it;
     * the coefficients of least squares change by ``-(X^T X - A^T A)^-1 A^T r``, A the rows of the unit and r their
       residuals; where the columns or what is left of them are so small that digits would be lost, a fit is made, as in
-      `swapped`;
-    * those of other regressions by `left_out_minimisers`.
+      `swapped`; their standard errors by `LeftOutErrors`;
+    * the coefficients of other regressions by `left_out_minimisers`.
 
     Parameters
     ----------
@@ -142,21 +143,35 @@ def left_out_values_with_error(
                 values = left_out_group_means(groups, points, units)
             case Fit(algorithm=Correlation()):
                 values = _correlation(statistic, points, units)
-            case Fit(algorithm=Ratio() as ratio):
-                *values, more_error = _ratio(statistic, ratio, points, units)
             case Fit(algorithm=Quantiles() as quantiles):
                 values = _quantiles(numbers(points.x), quantiles.probabilities, units)
             case Fit(algorithm=LeastSquares()):
                 values = _least_squares(statistic, points, units)
-            case Fit(algorithm=(Logistic() | Ridge() | Poisson() | Huber()) as regression):
-                *values, more_error = _regression(statistic, regression, points, units)
-            case _:
-                return None
+            case Fit():
+                found = _with_error(statistic, points, units)
+                if found is None:
+                    return None
+                *values, more_error = found
     of_all, without = values
     without[~np.isfinite(without).all(axis=1)] = np.nan
     largest = np.fmax(np.abs(of_all), np.fmax.reduce(np.abs(without), axis=0))
     error = np.broadcast_to(arithmetic_error(statistic, points, largest) + more_error, without.shape)
     return LeftOutValues(of_all, without, error)
+
+
+def _with_error(
+    statistic: Fit, points: Points, units: Units
+) -> tuple[Float[Array, " d"], Float[Array, "n d"], Float[Array, "*n d"]] | None:
+    """Compute the values of statistics whose error differs from unit to unit; None for functions."""
+    match statistic.algorithm:
+        case Ratio() as ratio:
+            return _ratio(statistic, ratio, points, units)
+        case StandardErrors():
+            return _standard_errors(statistic, points, units)
+        case Logistic() | Ridge() | Poisson() | Huber() as regression:
+            return _regression(statistic, regression, points, units)
+        case _:
+            return None
 
 
 def _counts(features: RepeatedRows, units: Units) -> tuple[Float[Array, " d"], RepeatedRows]:
@@ -314,6 +329,26 @@ def _least_squares(statistic: Fit, points: Points, units: Units) -> Values:
         for block in units.blocks(d if units.order is None else d * d):
             without[block.units], accurate[block.units] = solution.without(table[block.rows], block)
     return of_all, _completed(without, accurate, statistic, points, units)
+
+
+def _standard_errors(
+    statistic: Fit, points: Points, units: Units
+) -> tuple[Float[Array, " d"], Float[Array, "n d"], Float[Array, "n d"]]:
+    """Return also what rounding can change of the values that are no fits."""
+    found = LeftOutErrors.of(points)
+    n_numbers = len(statistic.labels(points))
+    without, error = np.empty((units.n, n_numbers)), np.zeros((units.n, n_numbers))
+    accurate = np.zeros(units.n, dtype=bool)
+    if found is None:
+        everybody = np.ones((1, len(points)), dtype=bool)
+        of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
+    else:
+        of_all = found.of_all
+        for block in units.blocks(n_numbers if units.order is None else n_numbers**2):
+            without[block.units], size, accurate[block.units] = found.without(block)
+            error[block.units] = ARITHMETIC * size
+    error[~accurate] = 0.0
+    return of_all, _completed(without, accurate, statistic, points, units), error
 
 
 def _regression(

@@ -668,7 +668,7 @@ WORDS: Mapping[str, DesignWords] = {
 
 
 # What a question calls a statistic whose own name is an abbreviation.
-ASKED = {"ols": "regression", "second_moment": "second moments"}
+ASKED = {"ols": "regression", "second_moment": "second moments", "standard_errors": "standard errors"}
 
 
 def words_of(result: ProtectedResult) -> DesignWords:
