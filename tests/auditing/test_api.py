@@ -121,7 +121,8 @@ def test_text_labels_and_mixed_tables() -> None:
     y = np.where(rng.random(120) < 0.5, "yes", "no")
     report = ls.audit(HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2), frame, y, n_models=8, n_jobs=1)
     assert set(report.records()["label"]) == {"yes", "no"}
-    previews = [each for each in report.records()["preview"] if each]
+    previews = [each for each in report.records(details=True)["preview"] if each]
+    assert not {"preview", "member", "log_odds"} & set(report.records())
     assert set(previews[0]["fields"]) == {"age", "town"}
 
 

@@ -171,7 +171,6 @@ def _write_table(report: Report, path: Path) -> None:
     frame = report.records()
     if len(frame) <= n_shown:
         return
-    frame = frame.drop(columns=["log_odds", "member", "preview"])
     content = frame.to_csv(index=False).encode() if path.suffix == ".csv" else frame.to_parquet(None, index=False)
     import_module("leakscope.reports").write(path, content, private=True)
 

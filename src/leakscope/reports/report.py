@@ -293,6 +293,7 @@ class Observation:
     records: Table = field(default_factory=dict)
 
 
+RECORD_DETAILS = ("log_odds", "member", "preview")  # of the most exposed records, a column each
 MOST_RECORDS = 1000  # of each release in a report, so that its files stay small whatever the number of records
 
 
@@ -457,16 +458,41 @@ class Report:
         name = next(iter(self.observations)) if release is None else one_of("release", release, self.observations)
         return self.observations[name]
 
-    def records(self) -> pd.DataFrame:
+    def records(self, *, details: bool = False) -> pd.DataFrame:
         """Return the records as a frame, a row a record.
 
         Of an audit that was made in this process with signals in memory they are all records, else of each release the
         most exposed 1,000, as in the files of a report.
+
+        Parameters
+        ----------
+        details : bool
+            Also what the models showed of the ten most exposed records of an audit: the log-odds of each model
+            (``log_odds``), in which of them the record was (``member``), and its features (``preview``).
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of an audit: ``release``, ``record`` (its row in the data, from 0), ``name`` if the records have names, and
+            ``label``; ``won``, the correct guesses about it in ``games`` games; ``low``, a lower limit of that rate
+            that holds for all records at once; ``exposed``, whether it is above guessing; ``margin``, by how much the
+            attack was right on average, which breaks ties. Of a bound, a column for each of its numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import leakscope as ls
+        >>> game = ls.games.half_split(100, 32)
+        >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+        >>> frame = ls.audit_signals(ls.Signals(game, None, {"loss": loss})).records()
+        >>> frame.columns.tolist()
+        ['release', 'record', 'label', 'games', 'won', 'low', 'exposed', 'margin']
         """
         tables = [observation.records for observation in self.observations.values()]
-        if not any(tables):
-            return import_module("pandas").DataFrame(dict(self.record_table))
-        return import_module("pandas").DataFrame(joined_tables([table for table in tables if table]))
+        known = [table for table in tables if table]
+        table = joined_tables(known) if known else dict(self.record_table)
+        frame = import_module("pandas").DataFrame(table)
+        return frame if details else frame.drop(columns=[name for name in RECORD_DETAILS if name in frame])
 
     def to_frame(self) -> pd.DataFrame:
         """Return the findings as a frame, a row a finding."""
