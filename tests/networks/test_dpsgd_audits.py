@@ -15,6 +15,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
 from sklearn.datasets import load_digits
 from torch import nn
 
@@ -344,8 +346,34 @@ class TestFalseClaims:
         if term is not None:
             assert term.values["given"] == pytest.approx(1.0755 if adjacency == "add_remove" else 1.7956, abs=1e-4)
 
+    def test_a_mu_is_compared_by_the_epsilon_that_it_allows(self):
+        """SHORT gives epsilon = 1.0755 at 1e-5: that of mu = .262, by the closed form of Gaussian privacy."""
+
+        def excess(mu: float, epsilon: float = 1.0755) -> float:
+            delta = norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
+            return delta - 1e-5
+
+        mu = float(brentq(excess, 0.1, 1.0))  # pyright: ignore[reportArgumentType] -- a float unless full_output is asked for
+        promise = AccountantClaim(SHORT, "add_remove", 1e-5)
+        term = denied(Claim("mu", 0.9 * mu, 0.0, "add_remove"), promise)
+        assert term is not None
+        assert term.id == "declared_gives_more_than_mu"
+        assert term.values["allowed"] < term.values["least"] < term.values["given"]
+        assert denied(Claim("mu", mu, 0.0, "add_remove"), promise) is None
+        swapped = denied(Claim("mu", mu, 0.0, "replace_one"), promise)
+        assert swapped is not None
+        assert swapped.id == "accountant_gives_more_than_mu"
+
+    @pytest.mark.parametrize(("noise", "steps"), [(20.0, 100), (4.0, 64), (1.0, 1), (50.0, 1000)])
+    def test_the_true_mu_of_whole_batches_is_not_denied(self, noise, steps):
+        whole = replace(SHORT, noise_multiplier=noise, sample_rate=1.0, steps=steps)
+        mu = math.sqrt(steps) / noise
+        promise = AccountantClaim(whole, "add_remove", 1e-5)
+        assert denied(Claim("mu", mu, 0.0, "add_remove"), promise) is None
+        assert denied(Claim("mu", 0.95 * mu, 0.0, "add_remove"), promise) is not None
+
     def test_it_says_nothing_of_other_promises_or_of_fixed_batches_in_another_game(self):
-        assert denied(Claim("mu", 0.01, 0.0, "add_remove"), AccountantClaim(SHORT, "add_remove", 1e-5)) is None
+        assert denied(Claim("eta", 0.01), AccountantClaim(SHORT, "add_remove", 1e-5)) is None
         fixed = AccountantClaim(replace(SHORT, batches="fixed"), "add_remove", 1e-5)
         assert denied(Claim("epsilon", 0.8, 1e-5, "replace_one"), fixed) is None
 

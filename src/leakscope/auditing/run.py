@@ -31,6 +31,7 @@ from leakscope.core import reasons
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval, sampling_error
+from leakscope.core.tradeoff.families import Gaussian
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
 from leakscope.data.columns import date_notes, identifier_notes, repeated_names
@@ -52,6 +53,7 @@ TRAINING_ASSUMPTIONS = {
 }
 OWN_LAYERS_UNSEEN = Term("own_layers_unseen")
 CANARIES_INDEPENDENT = Term("canaries_independent")
+_ACCOUNTED = 1.01  # the accountant rounds epsilon up, by less than a hundredth: a claim of the true mu is not denied
 STEP_ASSUMPTIONS = (
     Term("gaussian_steps"),
     Term("independent_noise"),
@@ -244,28 +246,36 @@ def _with_false_claims(report: Report, observed: ObservedRelease, promise: Accou
         if curve.release == observed.name and curve.verdict is not None and curve.verdict.word != "refuted":
             reason = denied(curve.verdict.claim, promise)
             if reason is not None:
-                word = "cannot_hold" if reason.id == "declared_gives_more" else "not_supported"
+                word = "cannot_hold" if "least" in reason.values else "not_supported"
                 curve = replace(curve, verdict=replace(curve.verdict, word=word, reason=reason))
         curves.append(curve)
     return replace(report, curves=tuple(curves))
 
 
 def denied(claim: Claim, promise: AccountantClaim) -> Term | None:
-    """Return why the accountant denies a claim of epsilon; None if it does not."""
+    """Return why the accountant denies a claim of epsilon or mu; None if it does not.
+
+    A mu is compared by the epsilon that it allows at one delta: what is more there is more than mu.
+    """
     dpsgd = promise.dpsgd
     # the rate of fixed batches is that of the neighbours which the game has
-    if claim.quantity != "epsilon" or (dpsgd.batches == "fixed" and claim.adjacency != promise.adjacency):
+    if claim.quantity == "eta" or (dpsgd.batches == "fixed" and claim.adjacency != promise.adjacency):
         return None
     delta = claim.delta or DEFAULT_DELTA  # what is more than epsilon at this delta is more at 0
     given = dpsgd.ceiling(claim.adjacency or promise.adjacency).epsilon(delta)
-    if claim.value >= given:
+    is_epsilon = claim.quantity == "epsilon"
+    allowed = claim.value if is_epsilon else float(Gaussian(claim.value).epsilon(delta))
+    if allowed * (1.0 if is_epsilon else _ACCOUNTED) >= given:
         return None
     least = 0.0
     if claim.adjacency == "add_remove" and dpsgd.batches == "poisson":
         least = epsilon_at_least(dpsgd.noise_multiplier, dpsgd.sample_rate, dpsgd.steps, delta)
-    if least > claim.value:
-        return Term("declared_gives_more", given=given, least=least, delta=delta)
-    return Term("accountant_gives_more", given=given, delta=delta)
+    is_certain = least > allowed
+    known = {"given": given, "delta": delta} | ({"least": least} if is_certain else {})
+    if is_epsilon:
+        return Term("declared_gives_more" if is_certain else "accountant_gives_more", **known)
+    reason = "declared_gives_more_than_mu" if is_certain else "accountant_gives_more_than_mu"
+    return Term(reason, **known, mu=claim.value, allowed=allowed)
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:

@@ -84,6 +84,18 @@ REASONS: Mapping[str, str] = {
         "rate, steps), and no less. This is calculated from what was declared, whatever the attacks find; claim at "
         "least {given:.4g}, or train with more noise, fewer steps or smaller batches"
     ),
+    "declared_gives_more_than_mu": (
+        "the training as declared (noise, sampling rate, steps) gives an epsilon of at least {least:.4g} at delta = "
+        "{delta:g}, where mu = {mu:g} allows {allowed:.4g}: correct code would not keep the claim. This is calculated "
+        "from what was declared, whatever the attacks find; claim a larger mu or epsilon = {given:.4g} at this delta, "
+        "or train with more noise or fewer steps"
+    ),
+    "accountant_gives_more_than_mu": (
+        "the accountant shows epsilon = {given:.4g} at delta = {delta:g} for the training as declared (noise, sampling "
+        "rate, steps), and no less, where mu = {mu:g} allows {allowed:.4g}. This is calculated from what was declared, "
+        "whatever the attacks find; claim a larger mu or this epsilon, or train with more noise, fewer steps or "
+        "smaller batches"
+    ),
     "units_of_several_records": "the accountant promises something of single records; a unit of this game has several",
     "too_little_noise": (
         "the steps hold noise of a multiplier of at most {most:.3g} ({level:g} %), and {claimed:g} is claimed: "
