@@ -205,6 +205,21 @@ class TestCalibrate:
             (f"{CALIBRATE} --ledger l.json", "No such option: --ledger"),
             (f"{CALIBRATE} --out taken", "--out taken: taken is a file; give a folder"),
             ("calibrate dpsdg", "No such command 'dpsdg'. Did you mean 'dpsgd'?"),
+            ("calibrate people.csv", "No such command 'people.csv'; data are given by --data people.csv"),
+            ("calibrate survey.toml", "No such command 'survey.toml'; a plan is given by --plan survey.toml"),
+            (
+                "protect people.csv --eta 0.05",
+                "Got unexpected extra argument(s) (people.csv); data are given by --data people.csv",
+            ),
+            (
+                "protect wage.toml b.toml",
+                "Got unexpected extra argument(s) (wage.toml b.toml); a plan is given by --plan wage.toml",
+            ),
+            (
+                "bound table people.csv",
+                "Got unexpected extra argument(s) (people.csv); data are given by --data people.csv",
+            ),
+            ("protect people", "Got unexpected extra argument(s) (people)"),
         ],
     )
     def test_one_line_for_what_cannot_be(self, leakscope, protecting, command: str, line: str) -> None:

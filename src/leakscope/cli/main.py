@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -130,7 +132,7 @@ def _guarded(command: Callable[[], Any]) -> int:
             say("interrupted; finished models are in the store, the same command goes on from there")
         return code
     except TyperException as error:
-        return _error(error.format_message())
+        return _error(_with_flag_of_file(error.format_message()))
     except BrokenPipeError:  # who reads standard output has read enough
         to_nowhere(sys.stdout)
         return 0
@@ -143,6 +145,16 @@ def _guarded(command: Callable[[], Any]) -> int:
             raise
         unexpected = f"unexpected {type(error).__name__}: {_with_notes(error)}"
         return _error(f"{unexpected}; set LEAKSCOPE_TRACEBACK=1 for where, and report it")
+
+
+def _with_flag_of_file(message: str) -> str:
+    """Add which flag takes a file, where one was written without its flag."""
+    found = re.search(r"unexpected extra argument\(s\) \(([^ )]+)|No such command '([^']+)'", message)
+    name = "" if found is None else found[1] or found[2]
+    if not Path(name).suffix:
+        return message
+    flag, what = ("--plan", "a plan is") if name.endswith(".toml") else ("--data", "data are")
+    return f"{message.rstrip('.')}; {what} given by {flag} {name}"
 
 
 def _with_notes(error: Exception) -> str:
