@@ -211,7 +211,8 @@ class TestLoopsOfUsers:
 
     @pytest.mark.slow
     def test_there_is_no_such_number_if_they_do_not(self, digits):
-        verdict, bounds = audited(digits, self.CLAIMED, n=100, train=Training(self.CLAIMED, 1000 + 50))
+        claimed = replace(self.CLAIMED, steps=20)
+        verdict, bounds = audited(digits, claimed, n=40, train=Training(claimed, 1000 + 20))
         assert "step_by_step" not in bounds
         assert verdict.word == "not_refuted"
 
