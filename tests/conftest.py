@@ -58,6 +58,7 @@ def pytest_collection() -> Iterator[None]:
     gc.disable()
     result = yield
     gc.freeze()
+    gc.set_threshold(10_000)  # a test makes thousands of objects, and few are left
     gc.enable()
     return result
 
