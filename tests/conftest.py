@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import os
 import subprocess
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ OF_CORE = (
     "types",
 )  # fmt: skip
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]
-jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{tests.typecheck.__name__}.executed")
+jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{tests.typecheck.__name__}.executed_late")
 
 # What is drawn on a terminal depends on these: the same wherever the tests run; a test that needs one sets it.
 for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"):
@@ -40,6 +41,8 @@ os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no work
 # Typer makes all commands and flags anew for each call, which takes longer than many commands: a process of a user has
 # one call, and the tests have hundreds.
 typer.main.get_command = cache(typer.main.get_command)
+# Each report says which libraries it was made with, and to read that from the disk takes longer than many reports.
+importlib.metadata.version = cache(importlib.metadata.version)
 
 TORCH = find_spec("torch") is not None
 collect_ignore = [] if TORCH else ["networks"]
@@ -55,6 +58,7 @@ def pytest_collection() -> Iterator[None]:
     gc.disable()
     result = yield
     gc.freeze()
+    gc.set_threshold(10_000)  # a test makes thousands of objects, and few are left
     gc.enable()
     return result
 

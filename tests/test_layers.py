@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -21,7 +23,6 @@ from tests.conftest import FOLDERS, OF_CORE
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "leakscope"
 SOURCES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 # The folders, from the lowest to the highest: each imports those before it alone. One line, one floor.
 LAYERS = {
@@ -96,6 +97,53 @@ def top_level_imports(tree: ast.Module) -> Iterator[str]:
             yield from imports(ast.Module([node], []))
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the checks ask of a file, read from its tree once.
+
+    Parameters
+    ----------
+    imports, top_level : tuple of str
+        Of the whole file, and of what is imported with it.
+    names, attributes : frozenset of str
+        That its code uses.
+    unpickles : bool
+        Whether a call has ``allow_pickle`` and it is not False.
+    choices : tuple of int
+        Lines of ``a if b else c`` inside of which another one stands.
+    """
+
+    imports: tuple[str, ...]
+    top_level: tuple[str, ...]
+    names: frozenset[str]
+    attributes: frozenset[str]
+    unpickles: bool
+    choices: tuple[int, ...]
+
+
+@cache
+def facts(name: str) -> Facts:
+    """Read a source file."""
+    tree = ast.parse(SOURCES[name].read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    allowed = [
+        keyword.value
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "allow_pickle"
+    ]
+    choices = [node for node in nodes if isinstance(node, ast.IfExp)]
+    return Facts(
+        tuple(imports(tree)),
+        tuple(top_level_imports(tree)),
+        frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
+        frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
+        not all(isinstance(value, ast.Constant) and value.value is False for value in allowed),
+        tuple(node.lineno for node in choices if sum(isinstance(part, ast.IfExp) for part in ast.walk(node)) > 1),
+    )
+
+
 def every_file(check: Callable[[str], None]) -> Callable[[], None]:
     """Turn a check of a file into one test of all files, which names those that are wrong."""
 
@@ -119,7 +167,7 @@ def test_imports_go_down(name):
         return
     own = room(name)
     assert own in LAYER, f"the room {own} has no layer"
-    for imported in imports(TREES[name]):
+    for imported in facts(name).imports:
         if not imported.startswith("leakscope."):
             continue
         other = imported.split(".")[1]
@@ -138,7 +186,7 @@ def test_imports_inside_of_reports_go_down(name):
     """What a report says, then its charts, then pages and texts; the files on top need none of the three."""
     folders = name.split("/")[1:-1]
     allowed = OF_REPORTS[: OF_REPORTS.index(folders[0]) + 1] if folders else ()
-    for imported in imports(TREES[name]):
+    for imported in facts(name).imports:
         parts = imported.split(".")
         if parts[:2] == ["leakscope", "reports"] and len(parts) > 2 and parts[2] in OF_REPORTS:
             assert parts[2] in allowed, f"{name} imports {imported}"
@@ -147,7 +195,7 @@ def test_imports_inside_of_reports_go_down(name):
 @pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "papers"])
 def test_papers_use_the_package_as_everybody_does(name):
     """Their own files and ``import leakscope`` alone: what they need is public."""
-    ours = {imported for imported in imports(TREES[name]) if imported.partition(".")[0] == "leakscope"}
+    ours = {imported for imported in facts(name).imports if imported.partition(".")[0] == "leakscope"}
     assert not {imported for imported in ours - {"leakscope"} if not imported.startswith("leakscope.papers")}
 
 
@@ -163,14 +211,14 @@ def test_annotations_are_executed_in_every_folder_of_functions():
 
 @every_file
 def test_heavy_libraries_stay_where_they_are_needed(name):
-    for imported in imports(TREES[name]):
+    for imported in facts(name).imports:
         library = imported.split(".")[0]
         if library in HEAVY:
             assert re.fullmatch(HEAVY[library], name), f"{name} imports {imported}"
 
 
 def test_every_heavy_library_is_needed_somewhere():
-    used = {imported.split(".")[0] for tree in TREES.values() for imported in imports(tree)}
+    used = {imported.split(".")[0] for name in SOURCES for imported in facts(name).imports}
     assert set(HEAVY) <= used
 
 
@@ -182,13 +230,13 @@ def is_heavy(imported: str, seen: frozenset[str] = frozenset()) -> bool:
     if parts[0] != "leakscope" or imported in seen:
         return False
     inner = "/".join(parts[1:])
-    found = [name for name in (f"{inner}.py", f"{inner}/__init__.py", f"{'/'.join(parts[1:-1])}.py") if name in TREES]
-    return any(is_heavy(each, seen | {imported}) for name in found for each in top_level_imports(TREES[name]))
+    found = [name for name in (f"{inner}.py", f"{inner}/__init__.py", f"{'/'.join(parts[1:-1])}.py") if name in SOURCES]
+    return any(is_heavy(each, seen | {imported}) for name in found for each in facts(name).top_level)
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("__init__.py")])
 def test_no_package_is_heavy_to_import(name):
-    heavy = [imported for imported in top_level_imports(TREES[name]) if is_heavy(imported)]
+    heavy = [imported for imported in facts(name).top_level if is_heavy(imported)]
     assert heavy == []
 
 
@@ -197,26 +245,18 @@ def test_core_needs_numpy_and_scipy_alone(name):
     """In core no other library."""
     if room(name) != "core":
         return
-    libraries = {imported.split(".")[0] for imported in imports(TREES[name])} - {*sys.stdlib_module_names, "leakscope"}
+    libraries = {imported.split(".")[0] for imported in facts(name).imports} - {*sys.stdlib_module_names, "leakscope"}
     assert libraries <= {"numpy", "scipy", "jaxtyping", "filelock", "psutil"}
 
 
 @every_file
 def test_nothing_is_unpickled_evaluated_or_felt_for(name):
-    words = {node.id for node in ast.walk(TREES[name]) if isinstance(node, ast.Name)}
-    assert words & {"eval", "exec", "hasattr"} == set()
-    modules = {imported.split(".")[0] for imported in imports(TREES[name])}
+    assert facts(name).names & {"eval", "exec", "hasattr"} == set()
+    modules = {imported.split(".")[0] for imported in facts(name).imports}
     if name.endswith("runtime/shared.py"):  # what a worker is sent, by the digest that came with its task
         modules -= {"pickle", "cloudpickle"}
     assert modules & {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"} == set()
-    allowed = [
-        keyword.value
-        for node in ast.walk(TREES[name])
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == "allow_pickle"
-    ]
-    assert all(isinstance(value, ast.Constant) and value.value is False for value in allowed)
+    assert not facts(name).unpickles
 
 
 # What not every operating system has, of the modules and names of the standard library.
@@ -232,18 +272,14 @@ NAMES_OF_ONE_SYSTEM = {
 def test_what_one_system_has_alone_stays_in_one_module(name):
     if name == "core/system.py":
         return
-    assert {imported.split(".")[0] for imported in imports(TREES[name])} & OF_ONE_SYSTEM == set()
-    used = {node.attr for node in ast.walk(TREES[name]) if isinstance(node, ast.Attribute)}
-    assert used & NAMES_OF_ONE_SYSTEM == set()
+    assert {imported.split(".")[0] for imported in facts(name).imports} & OF_ONE_SYSTEM == set()
+    assert facts(name).attributes & NAMES_OF_ONE_SYSTEM == set()
 
 
 @every_file
 def test_no_choice_stands_inside_of_another(name):
     """``a if b else c if d else e`` is two statements, and so is ``f(a if b else c) if d else e``."""
-    for node in ast.walk(TREES[name]):
-        if isinstance(node, ast.IfExp):
-            inner = [part for part in ast.walk(node) if isinstance(part, ast.IfExp) and part is not node]
-            assert inner == [], f"{name}, line {node.lineno}"
+    assert facts(name).choices == ()
 
 
 def test_every_library_is_declared():
@@ -251,7 +287,7 @@ def test_every_library_is_declared():
     names = ("torch", "dpsgd", "images", "pretrained")
     extras = [line for name in names for line in project["optional-dependencies"][name]]
     declared = {re.split(r"[<>=!~\[ ]", line)[0].lower() for line in [*project["dependencies"], *extras]}
-    used = {imported.split(".")[0] for tree in TREES.values() for imported in imports(tree)}
+    used = {imported.split(".")[0] for name in SOURCES for imported in facts(name).imports}
     outside = {COMES_WITH.get(name, name) for name in used - set(sys.stdlib_module_names) - {"leakscope"}}
     assert outside == {MODULE_OF.get(name, name) for name in declared}
 

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from leakscope.core.tradeoff import TradeOff
 from leakscope.core.types import Points
+from leakscope.dpsgd.config import DpSgd
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import inputs_of
 from leakscope.releases.networks.training import TrainingData
+
+
+@pytest.fixture(scope="session", autouse=True)
+def curves_once() -> Iterator[None]:
+    """Each curve of the accountant is computed once, which takes a third of an audit: tests/dpsgd tests the curves."""
+    computed = cache(DpSgd.ceiling)
+
+    def ceiling(dpsgd: DpSgd, *words: Any, **more: Any) -> TradeOff:
+        return computed(dpsgd, *words, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DpSgd, "ceiling", ceiling)
+        yield
 
 
 @pytest.fixture

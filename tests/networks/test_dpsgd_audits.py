@@ -91,7 +91,7 @@ class OnlyCanariesClipped(Training):
         return (total + noise) / normaliser
 
 
-only_canaries_clipped = OnlyCanariesClipped(CLAIMED, 1797 + 150)
+only_canaries_clipped = OnlyCanariesClipped(SHORT, 1797 + 50)
 own_training = Training(SHORT, 1797)
 quiet_training = Training(replace(SHORT, noise_multiplier=0.9 * SHORT.noise_multiplier), 1797)  # than claimed
 MISTAKES = ["noise_of_the_mean", "without_clipping", "batch_clipping"]
@@ -300,8 +300,9 @@ class TestVerdicts:
         self, leakscope, tmp_path
     ):
         """It clips the layer that is added for the canaries, and nothing else."""
-        words = " ".join(f"--dpsgd {name}={value}" for name, value in CLAIMED.describe().items())
-        left = leakscope(f"{PLANTED} --canaries dirac {words} --dpsgd train={HERE}:only_canaries_clipped")
+        words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
+        planted = "--game canaries --n-canaries 100 --canaries dirac"
+        left = leakscope(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:only_canaries_clipped")
         assert left.code == 2
         text = left.out.replace("\n", " ")
         assert re.search(r"One record adds about [\d.]+ clipping norms to a step", text), text

@@ -165,7 +165,7 @@ class TestReports:
 
     @pytest.mark.parametrize("mistake", [half_of_the_noise, nightly(without_noise)])
     def test_too_little_noise_is_found_by_the_steps_too(self, digits, mistake):
-        release = PrivateNetwork(network, with_epsilon(4.0), knowledge="others", aggregate=mistake)
+        release = PrivateNetwork(network, with_epsilon(4.0, steps=80), knowledge="others", aggregate=mistake)
         seen = seen_in_one_run(release, Points(*digits, digest="digits"), 300, 0)
         assert seen.p_value() < OF_STEPS
         assert seen.most_noise(OF_STEPS) < 0.65 * release.dpsgd.noise_multiplier
@@ -197,13 +197,13 @@ class TestReports:
 
 
 class TestLoopsOfUsers:
-    CLAIMED = DpSgd(noise_multiplier=1.0, sample_rate=0.05, steps=100)
+    CLAIMED = DpSgd(noise_multiplier=1.0, sample_rate=0.05, steps=60)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("kind", "refuted"), [nightly(Training, False), (ClippedAtTwice, True)])
     def test_they_are_audited_if_they_tell_their_batches(self, digits, kind, refuted):
-        train = kind(self.CLAIMED, 1000 + 150, tells_batches=True)
-        verdict, bounds = audited(digits, self.CLAIMED, n=300, train=train)
+        train = kind(self.CLAIMED, 1000 + 100, tells_batches=True)
+        verdict, bounds = audited(digits, self.CLAIMED, n=200, train=train)
         found = bounds["step_by_step"]
         assert Term("own_layers_unseen") in found.assumptions
         assert (found.value > verdict.allowed) == refuted
@@ -211,7 +211,8 @@ class TestLoopsOfUsers:
 
     @pytest.mark.slow
     def test_there_is_no_such_number_if_they_do_not(self, digits):
-        verdict, bounds = audited(digits, self.CLAIMED, n=100, train=Training(self.CLAIMED, 1000 + 50))
+        claimed = replace(self.CLAIMED, steps=20)
+        verdict, bounds = audited(digits, claimed, n=40, train=Training(claimed, 1000 + 20))
         assert "step_by_step" not in bounds
         assert verdict.word == "not_refuted"
 

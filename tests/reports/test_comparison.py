@@ -2,6 +2,7 @@ import itertools
 import os
 import re
 from dataclasses import replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 import leakscope as ls
 from leakscope.core.findings import Finding, Term
 from leakscope.reports import Report
-from leakscope.reports.comparison import apart, compare, rows_of
+from leakscope.reports.comparison import Comparison, apart, compare, rows_of
 from tests.levels import allowed, sizes
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 from tests.reports.abouts import about
@@ -137,12 +138,19 @@ def audited(seed: int, leak: float, n_models: int = 16, n_points: int = 150, **w
     return ls.audit_signals(ls.Signals(game, None, {"loss": loss}), **words)
 
 
-LEAKS, TIGHT = audited(0, 0.7, name="forest"), audited(1, 0.1, name="tree")
+@cache
+def leaks() -> Report:
+    return audited(0, 0.7, name="forest")
+
+
+@cache
+def tight() -> Report:
+    return audited(1, 0.1, name="tree")
 
 
 class TestHeadline:
     def test_a_difference_is_stated_where_the_intervals_are_apart(self):
-        for first, second in ((LEAKS, TIGHT), (TIGHT, LEAKS)):
+        for first, second in ((leaks(), tight()), (tight(), leaks())):
             said = compare(first, second).headline
             pattern = (
                 r"forest reveals more than tree: an attacker is right in ([\d.]+) of 100 cases "
@@ -175,52 +183,52 @@ class TestHeadline:
         ("first", "second", "said"),
         [
             (
-                made_bounds.dp(1.0),
-                made_bounds.dp(2.0),
+                lambda: made_bounds.dp(1.0),
+                lambda: made_bounds.dp(2.0),
                 "The second report allows more than the first report: at most 88.1 of 100 cases against at most 73.2.",
             ),
             (
-                made_bounds.dp(1.0),
-                made_protected.means(),
+                lambda: made_bounds.dp(1.0),
+                made_protected.means,
                 "The first report allows more than the second report: at most 73.2 of 100 cases against at most 55.0.",
             ),
             (
-                LEAKS,
-                made_bounds.dp(1.0),
+                leaks,
+                lambda: made_bounds.dp(1.0),
                 "forest was measured: an attacker is right in . of 100 cases (.). The second report is a ceiling: at "
                 "most 73.2 of 100. Whether a ceiling holds for a model is tested by an audit with that claim.",
             ),
-            (LEAKS, samples.tiny(), ". cannot be compared in one number: . has 6 guesses, too few for a percentage."),
+            (leaks, samples.tiny, ". cannot be compared in one number: . has 6 guesses, too few for a percentage."),
             (
-                LEAKS,
-                audited(1, 0.1, name="tree", prior=0.25),
+                leaks,
+                lambda: audited(1, 0.1, name="tree", prior=0.25),
                 "forest and tree cannot be compared in one number: their accuracies are at different priors, 0.5 and "
                 "0.25.",
             ),
-            (LEAKS, one(), "forest and . cannot be compared in one number: the second report has none."),
+            (leaks, one, "forest and . cannot be compared in one number: the second report has none."),
             (
-                made_guesses.two(),
-                made_guesses.two(),
+                made_guesses.two,
+                made_guesses.two,
                 "No difference between . is shown: they add . of 100 correct guesses (.) and . (.); the intervals "
                 "overlap.",
             ),
-            (made_guesses.two(), LEAKS, ". cannot be compared in one number: one is about an attribute, the other "
+            (made_guesses.two, leaks, ". cannot be compared in one number: one is about an attribute, the other "
             "about membership."),
         ],
     )  # fmt: skip
     def test_what_is_said_of_each_kind(self, first, second, said):
         pattern = ".+".join(re.escape(part) for part in re.split(r"(?<!\w)\.(?=[\s)])", said))
-        assert re.fullmatch(pattern, compare(first, second).headline)
+        assert re.fullmatch(pattern, compare(first(), second()).headline)
 
     def test_members_of_another_source_are_no_leak_to_compare(self):
         shifted = Finding("membership_without_model", 0.8, 0.7, 0.9, release="forest")
-        report = replace(LEAKS, findings=(*LEAKS.findings, shifted))
-        said = compare(report, TIGHT).headline
+        report = replace(leaks(), findings=(*leaks().findings, shifted))
+        said = compare(report, tight()).headline
         assert said.startswith("forest and tree cannot be compared in one number: members and others of forest do not ")
 
     def test_notes_say_how_it_was_judged_and_what_else_differs(self):
         scores = ls.audit_scores(np.random.default_rng(0).normal(np.arange(400) < 200), np.arange(400) < 200)
-        text = " ".join(repr(compare(LEAKS, scores)).split())
+        text = " ".join(repr(compare(leaks(), scores)).split())
         assert "only where two intervals (95 %) do not overlap" in text
         assert "different games (signals, scores)" in text.replace("half split", "signals")
         assert "The interval of scores is over the records of its models" in text
@@ -242,21 +250,23 @@ class TestHeadline:
 
 
 class TestComparison:
-    comparison = compare(LEAKS, TIGHT)
+    @cached_property
+    def comparison(self) -> Comparison:
+        return compare(leaks(), tight())
 
     def test_it_shows_its_table_and_the_sentence(self):
         text = repr(self.comparison)
         assert text.splitlines()[0].split() == ["attack", "quantity", "first", "second", "difference"]
         assert max(map(len, text.splitlines())) <= 100
         assert " ".join(text.split()).count(self.comparison.headline) == 1
-        assert self.comparison.rows == rows_of(LEAKS, TIGHT)
+        assert self.comparison.rows == rows_of(leaks(), tight())
 
     def test_the_frame_holds_the_numbers(self):
         frame = self.comparison.to_frame()
         (auc,) = frame[(frame["attack"] == "lira") & (frame["quantity"] == "auc")].to_dict("records")
         first, second = (
             next(row for row in report.findings if row.attack == "lira" and row.quantity == "auc")
-            for report in (LEAKS, TIGHT)
+            for report in (leaks(), tight())
         )
         assert (auc["first"], auc["second_high"]) == (first.value, second.high)
         assert auc["difference"] == second.value - first.value
@@ -281,7 +291,7 @@ class TestComparison:
         assert heads[:3] == ["Summary", "The strongest attack on each", "At each rate of false alarms"]
         assert heads[3:] == ["Numbers that differ", "Numbers without a shown difference"]
         assert len(page.all("details")) == 2
-        assert LEAKS.digest() in page.whole
+        assert leaks().digest() in page.whole
         assert "leakscope compare" in page.whole
 
     def test_reports_without_curves_have_a_page_too(self):
@@ -298,7 +308,7 @@ class TestComparison:
 
     def test_names_are_escaped(self):
         report = audited(0, 0.7, name="<script>alert(1)</script>")
-        for html in (compare(report, TIGHT).to_html(), compare(report, TIGHT)._repr_html_()):
+        for html in (compare(report, tight()).to_html(), compare(report, tight())._repr_html_()):
             assert "<script>alert" not in html
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
@@ -308,11 +318,11 @@ class TestComparison:
         modes = [(tmp_path / name).stat().st_mode & 0o077 for name in ("owner.html", "public.html")]
         assert modes[0] == 0
         assert modes[1] & 0o044
-        (worst,) = [finding for finding in LEAKS.findings if finding.quantity == "most_exposed"]
+        (worst,) = [finding for finding in leaks().findings if finding.quantity == "most_exposed"]
         won = f"{worst.detail['won']:.0f} of {worst.detail['games']:.0f} games"
         assert won in Page(self.comparison.to_html()).whole
         assert " games" not in Page(published).whole
-        bare = compare(LEAKS.without_records(), TIGHT.without_records())
+        bare = compare(leaks().without_records(), tight().without_records())
         (hidden,) = [row for row in bare.rows if row["quantity"] == "most_exposed"]
         assert hidden["first"] == hidden["second"] == "-"
         assert published == bare.to_html()
@@ -320,7 +330,7 @@ class TestComparison:
     @pytest.mark.usefixtures("as_users_run_it")
     def test_what_is_no_report_gets_one_line(self):
         with pytest.raises(ValueError, match=r"^expected a report or the path of one, got a int$"):
-            compare(LEAKS, 3)
+            compare(leaks(), 3)
 
 
 @pytest.mark.parametrize(
