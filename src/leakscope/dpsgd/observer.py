@@ -524,7 +524,7 @@ class _NoiseSum:
         self._last = rounded.total
         self._n_steps += 1
 
-    def numbers(self) -> Float[Array, 3]:
+    def numbers(self) -> Float[Array, " 3"]:
         """Return the sum of squares, its degrees of freedom, and how many numbers were left out."""
         if self._fine_at_first is None:
             return np.zeros(3)

@@ -346,7 +346,7 @@ class Trained:
         return "a trained network has no recipe to know it by"
 
     def observe(
-        self, points: Points, member: Bool[Array, "1 N"], seeds: Int[Array, 1], want: Sequence[str]
+        self, points: Points, member: Bool[Array, "1 N"], seeds: Int[Array, " 1"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "1 N ..."]]:
         """Compute the network's signals at every point, as one row."""
         module = copy.deepcopy(self.module).eval()
