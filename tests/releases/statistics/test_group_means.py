@@ -47,6 +47,21 @@ def test_all_records() -> None:
     ]  # fmt: skip
 
 
+def test_many_sets_of_records_at_once() -> None:
+    """NaN where a group is empty; a record of no declared level is in no group."""
+    table = frame()
+    table.loc[7, "sector"] = "mining"
+    cells = Cells(tuple(LEVELS), tuple(tuple(levels) for levels in LEVELS.values()))
+    means = Fit("mean", GroupMeans.of(table, cells))
+    member = np.random.default_rng(5).random((4, 60)) < 0.5
+    member[3] &= ~((table.sector == "care") & (table.sex == "m")).to_numpy()
+    found = means.observe(Points(table), member, np.zeros(4, dtype=int))["output"]
+    for row in range(3):
+        chosen = table[member[row] & (table.sector != "mining")]
+        assert found[row] == pytest.approx(by_pandas(chosen), rel=1e-12)
+    assert np.isnan(found[3]).all()
+
+
 def test_without_each_record() -> None:
     table = frame()
     of_all, without = left_out_values(statistic(table), Points(table))

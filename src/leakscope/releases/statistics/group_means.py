@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Bool, Float
 
 from leakscope.core.types import Points
 from leakscope.releases.statistics.features import Cells, columns_of, numbers
@@ -70,7 +70,7 @@ class GroupMeans:
         counts = [f"records in {group}" for group in groups]
         return counts + [f"mean of {column} in {group}" for column in self.columns for group in groups]
 
-    def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
+    def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
         """Compute counts and means.
 
         Raises
@@ -78,22 +78,43 @@ class GroupMeans:
         ValueError
             If a group has no records, and so no mean.
         """
-        group, table = self.cells.places(points.x), self.table(points.x)
-        count = np.bincount(group[group >= 0], minlength=self.cells.n_cells)
-        if not count.all():
+        everybody = np.ones((1, len(points)), dtype=bool)
+        (values,) = self.of_sets(points, everybody)
+        if np.isnan(values).any():
+            group = self.cells.places(points.x)
+            count = np.bincount(group[group >= 0], minlength=self.cells.n_cells)
             raise ValueError(_no_mean(self, points, int(np.argmin(count)), 0))
-        means = [self._sums(group, column) / count for column in table.T]
-        return np.concatenate([count, *means])
+        return values
+
+    def of_sets(self, points: Points, member: Bool[Array, "m N"]) -> Float[Array, "m d"]:
+        """Compute counts and means of many sets of the same records, which are read once.
+
+        Parameters
+        ----------
+        points : Points
+        member : bool array of shape (m, N)
+            The records of each set.
+
+        Returns
+        -------
+        array of shape (m, d)
+            NaN in the rows where a group has no records.
+        """
+        group, table = self.cells.places(points.x), self.table(points.x)
+        n_groups = self.cells.n_cells
+        values = np.full((len(member), n_groups * (1 + len(self.columns))), np.nan)
+        for row, inside in enumerate(member & (group >= 0)):
+            count = np.bincount(group[inside], minlength=n_groups)
+            if count.all():
+                sums = [np.bincount(group[inside], weights=column[inside], minlength=n_groups) for column in table.T]
+                values[row] = np.concatenate([count, *(total / count for total in sums)])
+        return values
 
     def table(self, x: Any) -> Float[Array, "N c"]:
         """Return the columns whose means are taken."""
         names = columns_of(x)
         places = [names.index(name) for name in self.columns]
         return numbers(x[:, places] if isinstance(x, np.ndarray) else x.iloc[:, places])
-
-    def _sums(self, group: Int[Array, " N"], column: Float[Array, " N"]) -> Float[Array, " g"]:
-        inside = group >= 0
-        return np.bincount(group[inside], weights=column[inside], minlength=self.cells.n_cells)
 
 
 @final

@@ -27,6 +27,7 @@ from leakscope.releases.source_code import NoCanonicalForm
 from leakscope.releases.specs import description_or_none, identity, imported, own, reason
 from leakscope.releases.statistics.algorithms import Algorithm, Function
 from leakscope.releases.statistics.features import Features, columns_of, numbers, pairs_of, products, sums
+from leakscope.releases.statistics.group_means import GroupMeans
 
 Array = np.ndarray
 
@@ -242,6 +243,8 @@ class Fit:
         ValueError
             If the shape is needed and not known.
         """
+        if isinstance(self.algorithm, GroupMeans):  # the records are read once for all data sets
+            return _as_output(self.algorithm.of_sets(points, member), want)
         size = len(self.labels(points))
         outputs = np.full((len(member), size), np.nan)
         shape = None if self.algorithm.labels(points) is not None else self._shape(points)
