@@ -130,6 +130,11 @@ class CalibrationPlan(StatisticPlan):
         description="for the owner, what every design would cost; half: the noise that other methods need for the same "
         "promise",
     )
+    rules: dict[str, Any] = Field(
+        default={},
+        description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
+        "dominance_n=2, dominance_k=0.9 or p=0.1",
+    )
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
     @field_validator("noise")
@@ -144,6 +149,20 @@ class CalibrationPlan(StatisticPlan):
         for text in texts:
             _range(text)
         return texts
+
+    @field_validator("rules")
+    @classmethod
+    def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
+        for name, value in rules.items():
+            least = RULES[one_of("rule", name, RULES)][1]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+                raise ValueError(f"the threshold {name} must be a number >= {least:g}, got {value!r}")
+        return rules
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
+        return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -283,11 +302,6 @@ class ProtectionPlan(CalibrationPlan):
         description="publish the counts of a table or of groups as the nearest ones >= 0, which costs nothing of the "
         "promise; small counts are then too large on average",
     )
-    rules: dict[str, Any] = Field(
-        default={},
-        description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
-        "dominance_n=2, dominance_k=0.9 or p=0.1",
-    )
 
     @property
     def publishes_counts(self) -> bool:
@@ -314,20 +328,6 @@ class ProtectionPlan(CalibrationPlan):
         if self.declare and self.ledger is None and self.chosen == "half":
             raise ValueError("declare needs a ledger")
         return self
-
-    @field_validator("rules")
-    @classmethod
-    def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
-        for name, value in rules.items():
-            least = RULES[one_of("rule", name, RULES)][1]
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-                raise ValueError(f"the threshold {name} must be a number >= {least:g}, got {value!r}")
-        return rules
-
-    @property
-    def thresholds(self) -> dict[str, float]:
-        """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
-        return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
     @model_validator(mode="after")
     def _published(self) -> ProtectionPlan:

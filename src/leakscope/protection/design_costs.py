@@ -19,7 +19,7 @@ from leakscope.core.types import NotApplicable
 from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
-from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
+from leakscope.plans.protects import DEFAULT_DESIGN, OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
 from leakscope.protection.comparison import noise_of, total_errors
 from leakscope.protection.declared_data import declared_statistic
@@ -27,12 +27,14 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import search_noise
+from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
+from leakscope.protection.release_command import release_command
 from leakscope.protection.request import Request
 from leakscope.protection.sensitivity import sensitivity
 from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Linear
-from leakscope.reports.about import DesignErrors, DesignsCompared
+from leakscope.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
@@ -82,6 +84,10 @@ class DesignTable:
         The public fact that it follows from.
     owner_notes : sequence of str
         What the data have that a statistic does not count as it is: exact functions of the data.
+    release_command : str
+        The command that releases under the recommended design; empty for arrays.
+    rules : sequence of OfficeRule
+        Rules of statistics offices, checked on the exact numbers.
     """
 
     labels: Sequence[str]
@@ -90,10 +96,12 @@ class DesignTable:
     recommended: Design
     why: Why
     owner_notes: Sequence[str] = ()
+    release_command: str = ""
+    rules: Sequence[OfficeRule] = ()
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
-        return designs_as_text(self.facts)
+        return designs_as_text(self.facts, self.release_command, self.rules)
 
     @property
     def facts(self) -> DesignsCompared:
@@ -158,7 +166,20 @@ def cost_of_designs(request: Request) -> DesignTable:
     ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
-    return DesignTable(statistic.labels(points), errors, rows, recommended, why, tuple(dict.fromkeys(owner_notes)))
+    chosen = {"design": None, "promise": PROMISE_OF[recommended]}
+    if DEFAULT_DESIGN[PROMISE_OF[recommended]] != recommended:
+        chosen["design"] = recommended
+    command, _ = release_command(request.plan.model_copy(update=chosen))
+    return DesignTable(
+        statistic.labels(points),
+        errors,
+        rows,
+        recommended,
+        why,
+        tuple(dict.fromkeys(owner_notes)),
+        command,
+        check_office_rules(request.plan, statistic, points),
+    )
 
 
 def recommendation(request: Request) -> tuple[Design, Why]:
