@@ -65,6 +65,12 @@ NO_GROUP: Mapping[Design | None, str] = {
 }
 
 
+NO_DROP_MISSING = (
+    "under promise anyone drop_missing is refused: n is public, and n without the incomplete rows would tell whether "
+    "somebody's row is complete; values that are missing count as the lower end of their range, unless you fill them"
+)
+
+
 class CalibrationPlan(StatisticPlan):
     """How much noise a statistic needs for a promise."""
 
@@ -216,6 +222,8 @@ class CalibrationPlan(StatisticPlan):
             raise ValueError("design per-instance needs a noise_scale that was declared before looking at the data")
         if design == "dp" and self.noise_scale is not None:
             raise ValueError("design dp takes no noise_scale: it follows from the declared ranges and levels alone")
+        if design == "dp" and self.drop_missing:
+            raise ValueError(NO_DROP_MISSING)
         if self.budget is not None and self.budget < self.eta:
             raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
         return self

@@ -62,6 +62,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     data: Required[str | os.PathLike[str]]
     label: str | None
     drop: Sequence[str]
+    drop_missing: bool
     separator: str | None
     decimal: Literal[".", ","] | None
     statistic: str | Several

@@ -154,7 +154,7 @@ def _about(
     job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] | None, insecure: bool
 ) -> ProtectedAbout:
     plan, points = job.plan, job.data.points
-    notes = [*job.notes, *_notes(job, calibration, value)]
+    notes = [*job.notes, *job.owner_notes, *_notes(job, calibration, value)]
     command, refusal = ("", "") if value is not None else release_command(plan)
     if refusal:
         notes.append(NO_RELEASE.format(reason=refusal))

@@ -104,7 +104,8 @@ def owner_half(
     Report
     """
     own = (*_proved(prepared), *prepared.public_findings, *prepared.owner_findings, _noise_size(prepared), *findings)
-    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *prepared.owner_notes, *notes])
+    of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
+    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
     return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
 
 

@@ -391,7 +391,7 @@ class DesignsCompared(Facts):
     standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
     designs: tuple[DesignErrors, ...]
     recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
-    why: Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound"] = Field(
+    why: Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound", "drop_missing"] = Field(
         description="The public fact that the recommendation follows from."
     )
 

@@ -669,7 +669,7 @@ WORDS: Mapping[str, DesignWords] = {
 
 ONE_DESIGN = (
     "Choose the design before the first release: after it, a release of these data under another design is refused "
-    "unless --another-design is said, and then no joint number is promised over both."
+    "unless it is asked for as another_design, and then no joint number is promised over both."
 )
 # What a question calls a statistic whose own name is an abbreviation.
 ASKED = {"ols": "regression", "second_moment": "second moments"}
@@ -678,6 +678,11 @@ ASKED = {"ols": "regression", "second_moment": "second moments"}
 def words_of(result: ProtectedResult) -> DesignWords:
     """Return the words of the design of a release."""
     return WORDS[result.certificate.design]
+
+
+def name_of(result: ProtectedResult) -> str:
+    """Return the design as a plan names it."""
+    return result.certificate.design
 
 
 def question_of(design: str, statistic: str) -> str:

@@ -74,7 +74,7 @@ def document(report: Report) -> Document:
     text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
-        Section("sign_off", {"rows": first}) if first else None,
+        Section("sign_off", {"rows": first, "command": about.release_command}) if first else None,
         _summary(result),
         _planned(result),
         _published(result),
@@ -98,7 +98,10 @@ def document(report: Report) -> Document:
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
         TEXT_ORDER,
-        text_first=[say("{head}: {text}", head=head, text=text) for head, text in first],
+        text_first=[
+            *(say("{head}: {text}", head=head, text=text) for head, text in first),
+            say("Release it with: {command}", command=about.release_command) if about.release_command else Markup(""),
+        ],
     )
 
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from leakscope.reports.about import DesignsCompared
 from leakscope.reports.numbers import powers, significant
+from leakscope.reports.sections.protected.designs import name_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.words import right
 from leakscope.reports.sections.words import say, several
@@ -23,7 +24,7 @@ PROMISES: Mapping[str, str] = {"dp": "anyone", "leave-one-out": "file", "per-ins
 
 
 def rows(result: ProtectedResult) -> list[tuple[str, Markup]]:
-    """List what would be released, the promise, the noise and the command; nothing once it is released."""
+    """List what would be released, the promise and the noise; nothing once it is released."""
     about = result.about
     if result.values or result.public:
         return []
@@ -45,15 +46,13 @@ def rows(result: ProtectedResult) -> list[tuple[str, Markup]]:
             say(
                 PROMISE,
                 promise=certificate.promise,
-                design=certificate.design,
+                design=name_of(result),
                 eta=f"{certificate.eta:g}",
                 right=right(result),
             ),
         ),
         ("Noise", _noise(result)),
     ]
-    if about.release_command:
-        rows.append(("Release it with", Markup.escape(about.release_command)))
     return rows
 
 
