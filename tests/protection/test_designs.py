@@ -871,8 +871,8 @@ class TestDeclaredRanges:
         made = release("dp", ledger, x=rows, ranges="x0=0:10")
         assert made.value[0] == pytest.approx((1 + 2 + 10 + 0) / 4, abs=1e-6)
         assert made.owner.about.notes == (
-            "2 of 4 values of x0 lie outside of 0 to 10, and were moved to the nearer end: correct them in the file, or "
-            "declare another range, from a codebook and not from the file",
+            "2 of 4 values of x0 lie outside of 0 to 10, and were moved to the nearer end: correct them in the file, "
+            "or declare another range, from a codebook and not from the file",
         )
         assert made.certificate.about.notes == ()
         assert "values lie outside" not in made.to_json()

@@ -78,7 +78,7 @@ def _flags(name: str, value: Any) -> list[str]:
         return [word for key, of_key in value.items() for word in (flag, f"{key}={write(of_key)}")]
     if name in _REPEATED:
         return [word for each in value for word in (flag, _as_texts((each,)))]
-    return [flag, _as_texts(value if isinstance(value, tuple) else (value,))]
+    return [flag, _as_texts(value) if isinstance(value, tuple) else _as_text(value)]
 
 
 def _as_parameter(value: Any) -> str:
@@ -88,5 +88,9 @@ def _as_parameter(value: Any) -> str:
 
 def _as_texts(values: Sequence[Any]) -> str:
     """Write values with commas between; a text with a comma is in double quotes."""
-    texts = [f"{value:.15g}" if isinstance(value, float) else str(value) for value in values]
+    texts = [_as_text(value) for value in values]
     return ",".join(f'"{text}"' if "," in text else text for text in texts)
+
+
+def _as_text(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

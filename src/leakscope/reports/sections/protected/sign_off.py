@@ -30,7 +30,7 @@ def rows(result: ProtectedResult) -> list[tuple[str, Markup]]:
         return []
     certificate = result.certificate
     n_numbers = len(certificate.noise.rms)
-    rows = [
+    return [
         (
             "Would be released",
             say(
@@ -53,7 +53,6 @@ def rows(result: ProtectedResult) -> list[tuple[str, Markup]]:
         ),
         ("Noise", _noise(result)),
     ]
-    return rows
 
 
 def _statistic(result: ProtectedResult) -> str:
