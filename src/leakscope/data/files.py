@@ -130,7 +130,9 @@ def read(
     id : str, optional
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
-    separator, decimal, drop_missing
+    separator, decimal : str, optional
+        As in ``load``.
+    drop_missing : bool or sequence of str
         As in ``load``.
 
     Returns
