@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,13 +55,14 @@ def complete_rows(frame: pd.DataFrame, names: Sequence[str]) -> Bool[Array, " N"
     return kept
 
 
-def refuse_missing(frame: pd.DataFrame, *, has_flag: bool) -> None:
+def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, has_flag: bool) -> None:
     """Refuse columns with missing values.
 
     Parameters
     ----------
     frame : DataFrame
-        The columns that are used.
+    names : sequence of str, optional
+        The columns that are used; all unless given.
     has_flag : bool
         Whether what was called has ``drop_missing``.
 
@@ -79,7 +81,7 @@ def refuse_missing(frame: pd.DataFrame, *, has_flag: bool) -> None:
     ...     print(str(reason).partition(":")[0])
     1 of 2 values of age is missing or infinite, the first in record 1
     """
-    missing = {str(name): is_missing(pd.Series(frame[name])) for name in frame.columns}
+    missing = {str(name): is_missing(pd.Series(frame[name])) for name in (frame.columns if names is None else names)}
     incomplete = [name for name, where in missing.items() if where.any()]
     if not incomplete:
         return
@@ -165,6 +167,25 @@ def sign_hint(text: str) -> str:
     if _DECIMAL_COMMA.fullmatch(text):
         return "say --decimal , if the comma is the decimal sign, "
     return ""
+
+
+def sign_hints(x: Any, names: Sequence[str]) -> dict[str, str]:
+    """Say of each column which flag reads its texts as numbers; nothing where a comma is not the reason.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data.missing import sign_hints
+    >>> sign_hints(pd.DataFrame({"age": [30, 40], "pay": ["34,5", "20"]}), ["age", "pay"])
+    {'age': '', 'pay': 'say --decimal , if the comma is the decimal sign, '}
+    """
+    hints = dict.fromkeys(names, "")
+    if not isinstance(x, pd.DataFrame):
+        return hints
+    for name in names:
+        if not pd.api.types.is_numeric_dtype(x[name]):
+            hints[name] = sign_hint(first_text(x, name)[1])
+    return hints
 
 
 def first_text(frame: pd.DataFrame, name: str) -> tuple[int, str]:

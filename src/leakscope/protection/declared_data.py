@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
 from leakscope.data.content import columns_as_numbers, columns_as_texts, missing_in, text_of
-from leakscope.data.missing import first_text, sign_hint
+from leakscope.data.missing import sign_hints
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -126,7 +125,7 @@ def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[st
     numbers, _ = columns_as_numbers(points, tuple(ranges))
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_ranges(values, ranges, _sign_hints(points, tuple(ranges)))
+    notes = _notes_of_ranges(values, ranges, sign_hints(points.x, tuple(ranges)))
     moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
     unused = [name for name in names if name not in (*ranges, *plan.by)]
     if unused:
@@ -164,7 +163,7 @@ def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[P
     low, _ = _ends(edges)
     values = numbers.x.to_numpy()
     return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), _notes_of_bins(
-        values, edges, _sign_hints(points, tuple(edges))
+        values, edges, sign_hints(points.x, tuple(edges))
     )
 
 
@@ -216,17 +215,6 @@ def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]], hints: 
                 f"{hints[name]}{REPLACE}"
             )
     return notes
-
-
-def _sign_hints(points: Points, names: Sequence[str]) -> dict[str, str]:
-    """Say of each column which flag reads its texts as numbers, where a comma may be the reason that they are none."""
-    hints = dict.fromkeys(names, "")
-    if not isinstance(points.x, pd.DataFrame):
-        return hints
-    for name in names:
-        if not pd.api.types.is_numeric_dtype(points.x[name]):
-            hints[name] = sign_hint(first_text(points.x, name)[1])
-    return hints
 
 
 def _n_outside_and_missing(values: Array, low: float, high: float) -> tuple[int, int]:

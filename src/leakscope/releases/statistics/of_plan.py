@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from leakscope import data as data_room
 from leakscope.core.checks import count
@@ -54,7 +54,7 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
     else:
         data = data_room.read(plan.data, plan.drop, id, **how)
     x = data.points.x
-    if plan.statistic not in STATISTICS or not isinstance(x, pd.DataFrame):
+    if plan.statistic not in STATISTICS or isinstance(x, np.ndarray):
         return data
     if plan.statistic in COUNTS:
         return _of_counted(plan, data)
@@ -62,7 +62,7 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
     texts = [name for name in data_room.words(data) if name in columns]
     is_unnamed = not labelled and plan.statistic in REGRESSIONS
     refuse_texts(x, texts, label=texts[-1] if texts and is_unnamed else "")
-    refuse_missing(pd.DataFrame(x[columns]), has_flag=True)
+    refuse_missing(x, columns, has_flag=True)
     return data
 
 
@@ -71,13 +71,12 @@ def _of_counted(plan: StatisticPlan, data: Data) -> Data:
 
     Other columns of a histogram are left out, whatever they hold.
     """
-    x = pd.DataFrame(data.points.x)
+    x = data.points.x
     if plan.statistic != "histogram" or not set(plan.by) <= set(x.columns):
         return data  # an unknown column is refused by the statistic
     refuse_texts(x, [name for name in data_room.words(data) if name in plan.by])
-    counted = pd.DataFrame(x[list(plan.by)])
-    refuse_missing(counted, has_flag=True)
-    left = data_room.from_arrays(counted)
+    refuse_missing(x, plan.by, has_flag=True)
+    left = data_room.from_arrays(x[list(plan.by)])
     return replace(data, points=replace(left, names=data.points.names))
 
 
