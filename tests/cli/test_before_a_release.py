@@ -23,7 +23,7 @@ def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
     draw_no_pages(monkeypatch)
     sectors, regions = np.meshgrid(["care", "trade", "build", "it", "food"], ["n", "s", "e", "w"])
     frame = pd.DataFrame({"sector": sectors.ravel(), "region": regions.ravel()})
-    frame = frame.loc[frame.index.repeat(np.arange(10, 30))]
+    frame = frame.loc[frame.index.repeat(list(range(10, 30)))]
     frame.to_csv("people.csv", index=False)
     return caller(monkeypatch, capfd)
 

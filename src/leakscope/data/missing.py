@@ -19,6 +19,7 @@ Array = np.ndarray
 _MOST_LETTERS = 30  # of a text that an error shows
 _MOST_NAMES = 6
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_DECIMAL_POINT = re.compile(r"\s*[+-]?\d+\.\d+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*")
 
 
@@ -166,6 +167,8 @@ def sign_hint(text: str) -> str:
         return "say --decimal . if the comma separates thousands, --decimal , if it is the decimal sign, "
     if _DECIMAL_COMMA.fullmatch(text):
         return "say --decimal , if the comma is the decimal sign, "
+    if _DECIMAL_POINT.fullmatch(text):  # read with --decimal , it is a text
+        return "say --decimal . if the point is the decimal sign, "
     return ""
 
 
