@@ -34,12 +34,12 @@ NUMBERS = {
     "information": {"information": 0.1},
 }
 OF_DATA = {
-    "pmp": {"clip": 2.0, "scale": 0.5, "drop": ("id",)},
-    "leakage": {},
+    "pmp": {"clip": 2.0, "scale": 0.5, "drop": ("id", "city", "sex")},
+    "leakage": {"drop": ("city", "sex")},
     "table": {"by": "city,sex"},
     "total": {"column": "hours"},
-    "leave-one-out": {"drop": ("id",), "noise_scale": (0.5, 1.0)},
-    "regression": {"drop": ("id",)},
+    "leave-one-out": {"drop": ("id", "city", "sex"), "noise_scale": (0.5, 1.0)},
+    "regression": {"drop": ("id", "city", "sex")},
 }
 
 

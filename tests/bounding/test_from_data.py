@@ -125,19 +125,22 @@ class TestTotal:
         assert max(column(coarse, "eta")) < max(column(fine, "eta"))
 
     def test_text_has_no_total(self, write) -> None:
-        with pytest.raises(ValueError, match="no column holds numbers; columns: name"):
+        with pytest.raises(ValueError, match="not only numbers in name, as 'a' in record 0 of name"):
             bound("total", data=write(name=["a", "b"]), column="name")
 
 
 class TestLeakage:
-    def test_the_outlier_leads_and_text_is_left_out(self, write) -> None:
+    def test_the_outlier_leads_and_text_is_refused(self, write) -> None:
         rng = np.random.default_rng(0)
         values = rng.normal(size=(50, 2))
         values[7] = 30
-        report = bound("leakage", data=write(a=values[:, 0], b=values[:, 1], name=["x"] * 50))
+        data = write(a=values[:, 0], b=values[:, 1], name=["x"] * 50)
+        with pytest.raises(ValueError, match=r"^not only numbers in name, as 'x' in record 0 of name"):
+            bound("leakage", data=data)
+        report = bound("leakage", data=data, drop="name")
         assert column(report, "record")[0] == 7
         assert column(report, "score") == sorted(column(report, "score"), reverse=True)
-        assert report.about.notes == ("columns that hold no numbers are left out: name",)
+        assert report.about.notes == ()
         assert {curve.role for curve in report.curves} == {"asymptotic"}
         top = next(each for each in report.findings if each.quantity == "advantage")
         assert top.value == pytest.approx(2 * column(report, "accuracy")[0] - 1)

@@ -107,7 +107,7 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
             "noise laplace is for one number, the statistic has 2; take gaussian",
         ),
         ("--data people.csv --statistic own:nothing", "own:nothing: cannot be imported: "),
-        ("--data regions.csv --drop pay --drop hours", "regions.csv: no column holds numbers; columns: region"),
+        ("--data regions.csv --drop pay --drop hours", "not only numbers in region, as "),
         ("--data people.csv --statistic quantiles --set bins=2", "unknown parameter of quantiles 'bins'; known: "),
         ("--data people.csv --ledger people.csv", "people.csv is open to others"),
     ],

@@ -175,14 +175,18 @@ class TestProtect:
 
 @pytest.mark.usefixtures("without_bands")
 class TestFiles:
-    def test_text_is_left_out_of_a_mean_and_said(self, people):
-        made = protect_file(data=people, statistic="mean", eta=0.1, **QUICK)
+    def test_text_in_a_column_of_a_mean_is_refused_unless_the_column_is_left_out(self, people):
+        with pytest.raises(
+            ValueError, match=r"not only numbers in town, as .* leave these columns out \(--drop town\)"
+        ):
+            protect_file(data=people, statistic="mean", eta=0.1, **QUICK)
+        made = protect_file(data=people, statistic="mean", drop="town", eta=0.1, **QUICK)
         assert [row.name for row in made.certificate.about.values] == [
             "mean of hours",
             "mean of wage",
             "mean of member",
         ]
-        assert made.certificate.about.notes == ("columns that hold no numbers are left out: town",)
+        assert made.certificate.about.notes == ()
         assert "/" not in json.dumps(made.certificate.about.plan)
 
     def test_a_table_counts_text(self, people):
@@ -191,7 +195,7 @@ class TestFiles:
         assert made.value.sum() == 60
 
     def test_a_logistic_regression_of_a_label(self, people):
-        made = protect_file(data=people, statistic="logistic", label="member", eta=0.1, fits=120, **QUICK)
+        made = protect_file(data=people, statistic="logistic", label="member", drop="town", eta=0.1, fits=120, **QUICK)
         assert len(made.value) == 3
 
     def test_a_histogram_by_bins_or_edges(self, people):
@@ -206,11 +210,11 @@ class TestFiles:
             raise ValueError("the disk is full")
 
         with pytest.raises(ValueError, match="the disk is full"):
-            protect_file(data=people, statistic="mean", eta=0.1, before=refuse, **QUICK)
+            protect_file(data=people, statistic="mean", drop="town", eta=0.1, before=refuse, **QUICK)
 
     @pytest.mark.slow
     def test_fits_in_the_store_are_not_made_again(self, people, tmp_path):
-        words = {"data": people, "statistic": "quantiles", "eta": 0.1, "fits": 200, **QUICK}
+        words = {"data": people, "statistic": "quantiles", "drop": "town", "eta": 0.1, "fits": 200, **QUICK}
         first = calibrate_file(store=tmp_path / "store", **words)
         files = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").iterdir()}
         again = calibrate_file(store=tmp_path / "store", **words)
@@ -221,7 +225,7 @@ class TestFiles:
 @pytest.mark.usefixtures("without_bands")
 class TestLedger:
     def words(self, people, tmp_path, **more):
-        return {"data": people, "eta": 0.1, "ledger": str(tmp_path / "ledger.json")} | more
+        return {"data": people, "drop": ("town",), "eta": 0.1, "ledger": str(tmp_path / "ledger.json")} | more
 
     def test_a_single_release_makes_a_ledger_and_a_second_is_refused(self, people, tmp_path):
         words = self.words(people, tmp_path, statistic="mean")
@@ -236,7 +240,7 @@ class TestLedger:
 
     @pytest.mark.parametrize("statistics", [("mean", "sum"), nightly(("covariance", "quantiles"))])
     def test_declared_queries_are_released_from_one_draw_with_a_joint_bound(self, people, tmp_path, statistics):
-        words = self.words(people, tmp_path, fits=400, drop=("member",))
+        words = self.words(people, tmp_path, fits=400, drop=("member", "town"))
         for number, statistic in enumerate(statistics):
             assert declare_file(**words, statistic=statistic, promise="drawn").endswith(
                 f"{number + 1} declared, 0 released"

@@ -872,7 +872,7 @@ class TestDeclaredRanges:
         assert made.value[0] == pytest.approx((1 + 2 + 10 + 0) / 4, abs=1e-6)
         assert made.owner.about.notes == (
             "2 of 4 values of x0 lie outside of 0 to 10, and were moved to the nearer end: correct them in the file, "
-            "drop these rows, or declare another range, from a codebook and not from the file",
+            "or declare another range, from a codebook and not from the file",
         )
         assert made.certificate.about.notes == ()
         assert "values lie outside" not in made.to_json()
@@ -887,8 +887,9 @@ class TestDeclaredRanges:
         ]
         assert made[0].value.tolist() == made[1].value.tolist()
         note = (
-            "1 of 4 values of x0 are missing or no numbers, and count as 1, the lower end of the range: drop these "
-            "rows, or replace these values in the file by a number that does not depend on the data"
+            "1 of 4 values of x0 are missing or no numbers, and count as 1, the lower end of the range: replace these "
+            "values in the file by a number that does not depend on the data (rows that are left out would change n, "
+            "which is public)"
         )
         assert [each.owner.about.notes for each in made] == [(note,), ()]
         assert made[0].certificate.about.notes == made[1].certificate.about.notes == ()
@@ -899,8 +900,8 @@ class TestDeclaredRanges:
         assert made.value.tolist() == [1, 1]
         note = (
             "2 of 4 records have a value that no level was declared for, and are in no cell (town 2, of these 1 "
-            "missing): declare these levels too, replace missing values by a declared level such as unknown, or drop "
-            "these rows"
+            "missing): declare these levels too, replace missing values by a declared level such as unknown "
+            "(rows that are left out would change n, which is public)"
         )
         assert (made.owner.about.notes, made.certificate.about.notes) == ((note,), ())
 

@@ -452,6 +452,7 @@ class TestEveryFieldOfThePlan:
             | set(WITHOUT_INFLUENCE)
             | OF_THE_CALL
             | OF_CSV
+            | {"drop_missing"}  # it changes the records, which are compared
             | OF_OTHER_DESIGNS
             | OF_TABLES
             | {"by", "levels"}
@@ -467,13 +468,12 @@ class TestEveryFieldOfThePlan:
             "drop": ("age", "town", "side"),
             "about": "every",
         }
-        base |= {"drop": ("age",)} if field == "drop" else {}
         assert identity(**base) == identity(**base)
         assert identity(**base | {field: CHANGED[field]}) != identity(**base)
 
     def test_how_a_file_is_written_is_not_compared_and_its_records_are(self, people):
         base = {"statistic": "mean", "eta": 0.1}
-        frame = pd.read_csv(people)[["hours", "wage"]].assign(pay="1,234")
+        frame = pd.read_csv(people)[["hours"]]
         frame["pay"] = [f"{number},{number + 200}" for number in range(1, 61)]
         frame.to_csv("colons.csv", index=False, sep=":")
         frame.to_csv("semicolons.csv", index=False, sep=";")

@@ -172,6 +172,7 @@ def bound(
     data: str | os.PathLike[str],
     label: str | None = None,
     drop: Sequence[str] = (),
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     statistic: str = "mean",
@@ -276,7 +277,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
             The total of a column without noise: ``data``, ``column``, ``id``, ``round=1.0``,
             ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
         leave-one-out
-            A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``, ``statistic="mean"``,
+            A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``,
+            ``drop_missing=False``, ``statistic="mean"``,
             ``by=()``, ``levels={}``, ``set={}``, ``id`` or ``group``, ``noise_scale``, ``eta``, ``delta=1e-5``,
             ``seed=0``; of CSV ``separator``, ``decimal``.
         gap

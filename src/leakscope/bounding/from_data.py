@@ -33,7 +33,7 @@ from leakscope.core.lengths import clipped, p_norm
 from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.data import Data
-from leakscope.data.columns import repeated_names
+from leakscope.data.columns import identifier_notes, repeated_names
 from leakscope.noise import GaussianNoise, swap_linear
 from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
 from leakscope.plans.limits import Limit
@@ -91,7 +91,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         curves,
         ranked(order, **with_names(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
         data,
-        [*_left_out(data), *repeated_names(data.points)],
+        [*identifier_notes(data.points), *repeated_names(data.points)],
     )
 
 
@@ -157,7 +157,7 @@ def pmp(plan: PmpPlan, row: Bound) -> Stated:
     n_clipped = int((p_norm(rows) > plan.clip).sum())
     stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped(rows, plan.clip))
     cut = [f"{n_clipped:,} of the {len(rows):,} {plural(plan.unit)} are longer than {plan.clip:g} and scaled down"]
-    return replace(stated, data=data, notes=[*stated.notes, *cut, *_left_out(data)])
+    return replace(stated, data=data, notes=[*stated.notes, *cut])
 
 
 def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
@@ -309,7 +309,7 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
         ],
         records=ranked(order, **with_names(data), leverage=leak.leverage, accuracy=accuracy),
         data=data,
-        notes=[*_left_out(data), *repeated_names(data.points)],
+        notes=repeated_names(data.points),
     )
 
 
@@ -391,12 +391,6 @@ def with_names(data: Data) -> dict[str, Array]:
     if data.points.names is not None:
         columns["name"] = data.points.names
     return columns
-
-
-def _left_out(data: Data) -> list[str]:
-    """List the columns that have no mean, in words."""
-    names = data_room.words(data)
-    return [f"columns that hold no numbers are left out: {', '.join(names)}"] if names else []
 
 
 def ranked(order: Array, **columns: Array) -> dict[str, list[Any]]:

@@ -16,7 +16,8 @@ from leakscope.core.lengths import p_norm
 from leakscope.core.repeated_rows import of_records, rows_of
 from leakscope.core.tradeoff import Gaussian
 from leakscope.data import Data
-from leakscope.data.columns import repeated_names
+from leakscope.data.columns import identifier_notes, repeated_names
+from leakscope.data.missing import rows_left_out
 from leakscope.plans.bounds import LeaveOneOutPlan
 from leakscope.releases.statistics.of_plan import check_declared, check_sizes, load_records, statistic_of
 from leakscope.reports import Curve
@@ -33,7 +34,8 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
     question. The release is then one of two Gaussians, which are ``mu = ||(T(all) - T(without))/scale||`` apart, so all
     numbers are exact.
     """
-    data, notes = load_records(plan, plan.group or plan.id)
+    data = load_records(plan, plan.group or plan.id)
+    notes = [*rows_left_out(data.kept), *([] if plan.by else identifier_notes(data.points))]
     check_declared(plan)
     names, unit = _units(data) if plan.group is not None else (None, None)
     check_sizes(plan, data.points)

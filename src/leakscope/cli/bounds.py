@@ -24,7 +24,20 @@ OF_THE_RUN = (
 )
 
 GROUPS = {  # panels of the help; what is not here is of the theorem
-    "Data": ("data", "label", "drop", "id", "group", "by", "levels", "column", "round", "separator", "decimal"),
+    "Data": (
+        "data",
+        "label",
+        "drop",
+        "drop_missing",
+        "id",
+        "group",
+        "by",
+        "levels",
+        "column",
+        "round",
+        "separator",
+        "decimal",
+    ),
     "Game": ("adjacency", "sampling", "prior", "k"),
     "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "as_json"),
 }

@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 
 from leakscope.core.types import Points
 from leakscope.data.files import has_column
-from leakscope.data.points import Data, from_arrays, repeated, some
+from leakscope.data.missing import refuse_missing, refuse_texts
+from leakscope.data.points import Data, from_arrays, repeated
 
 Array = np.ndarray
 FEWEST_RECORDS = 20  # so many different values are no accident in a column that repeats any
@@ -48,7 +49,7 @@ def words(data: Data) -> list[str]:
 
 
 def numbers(data: Data) -> Float[Array, "N d"]:
-    """Return the numeric columns as a matrix; those of ``words`` are left out.
+    """Return the columns as a matrix of numbers.
 
     Parameters
     ----------
@@ -62,24 +63,21 @@ def numbers(data: Data) -> Float[Array, "N d"]:
     Raises
     ------
     ValueError
-        If there are none, or naming the columns with missing or infinite values.
+        Naming the columns with text, or with missing or infinite values.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from leakscope.data import Data, from_arrays, numbers
-    >>> numbers(Data(from_arrays(pd.DataFrame({"town": ["Chur", "Bern"], "age": [30, 50]})), "people")).tolist()
-    [[30.0], [50.0]]
+    >>> numbers(Data(from_arrays(pd.DataFrame({"hours": [8, 4], "age": [30, 50]})), "people")).tolist()
+    [[8.0, 30.0], [4.0, 50.0]]
     """
     x = data.points.x
     if isinstance(x, pd.DataFrame):
-        x = x.drop(columns=words(data))
         if x.shape[1] == 0:
-            raise ValueError(f"{data.name}: no column holds numbers; columns: {some(words(data))}")
-        finite = {name: np.isfinite(x[name].to_numpy(dtype=float, na_value=np.nan)).all() for name in x.columns}
-        incomplete = [name for name in x.columns if not finite[name]]
-        if incomplete:
-            raise ValueError(f"{data.name}: missing or infinite values; drop or fill the columns: {some(incomplete)}")
+            raise ValueError(f"{data.name}: no column is left")
+        refuse_texts(x, words(data))
+        refuse_missing(x, has_flag=False)
         x = x.to_numpy()
     x = np.asarray(x, dtype=float).reshape(len(x), -1)
     if not np.isfinite(x).all():
@@ -118,34 +116,6 @@ def largest_numbers(points: Points) -> dict[str, float]:
             size = np.abs(values.to_numpy(dtype=float, na_value=np.nan))
             largest[name] = float(np.fmax.reduce(size, initial=0.0))
     return largest
-
-
-def first_text(data: Data, name: str) -> tuple[int, str]:
-    """Find the first value of a column that is no number, and say in which record it is.
-
-    Parameters
-    ----------
-    data : Data
-    name : str
-        A column of `words`.
-
-    Returns
-    -------
-    record : int
-    text : str
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakscope.data import Data, from_arrays
-    >>> from leakscope.data.columns import first_text
-    >>> first_text(Data(from_arrays(pd.DataFrame({"age": ["30", "many", "50"]})), "people"), "age")
-    (1, 'many')
-    """
-    values = pd.Series(_frame(data)[name])
-    as_numbers = pd.Series(pd.to_numeric(values, errors="coerce"))
-    record = int(np.argmax(as_numbers.isna() & values.notna()))
-    return record, str(values.iloc[record])
 
 
 def column(data: Data, name: str) -> Float[Array, " N"]:

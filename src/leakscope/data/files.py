@@ -19,8 +19,9 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
-from leakscope.data.csv_dialect import dialect_of, with_decimal_commas, with_thousands
+from leakscope.data.csv_dialect import Dialect, dialect_of, with_decimal_commas, with_thousands
 from leakscope.data.images import read_folder
+from leakscope.data.missing import complete_rows
 from leakscope.data.points import Data, from_arrays, picture_size, some
 from leakscope.data.slices import LABEL, classes, sliced
 
@@ -42,6 +43,7 @@ def load(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a named data set, a file, or a folder of images.
 
@@ -63,6 +65,8 @@ def load(
         Columns, features or not, whose values are kept to group the records by; see `leakscope.data.slices.sliced`.
     separator, decimal : str, optional
         The sign between the columns of a ``.csv`` file and its decimal sign; they are found out unless given.
+    drop_missing : bool or sequence of str
+        Of a table: leave out the rows with a missing value in these columns, or in any that is not dropped.
 
     Returns
     -------
@@ -82,6 +86,7 @@ def load(
     """
     source = os.fspath(source)
     _refuse_csv_flags(source, separator, decimal)
+    _refuse_drop_missing(source, drop_missing)
     has_columns = label is not None or group is not None or id is not None or bool(drop)
     if source in NAMED:
         if has_columns:
@@ -100,7 +105,7 @@ def load(
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         return _npz(path, label, group, id, slice)
-    return _table(path, label, group, drop, id, slice, separator=separator, decimal=decimal)
+    return _table(path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal)
 
 
 @in_one_line
@@ -112,6 +117,7 @@ def read(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a table, or the features of a named data set, without a label: every column is a feature.
 
@@ -125,6 +131,8 @@ def read(
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
     separator, decimal : str, optional
+        As in ``load``.
+    drop_missing : bool or sequence of str
         As in ``load``.
 
     Returns
@@ -145,6 +153,7 @@ def read(
     """
     source = os.fspath(source)
     _refuse_csv_flags(source, separator, decimal)
+    _refuse_drop_missing(source, drop_missing)
     if source in NAMED and not drop and id is None:
         loaded = _named(source)
         points = from_arrays(loaded.points.x)
@@ -164,8 +173,9 @@ def read(
     not_features = _distinct([*drop, id])
     for name in not_features:
         has_column(frame, name, source)
+    frame, kept = _without_missing(frame, drop_missing, [*drop, id], source)
     points = from_arrays(frame.drop(columns=not_features), names=None if id is None else frame[id])
-    return Data(points, path.name, slices=sliced(points, slice, frame))
+    return Data(points, path.name, slices=sliced(points, slice, frame), kept=kept)
 
 
 @in_one_line
@@ -219,6 +229,7 @@ def _table(
     drop: Sequence[str],
     id: str | None,
     slice: Sequence[str],
+    drop_missing: Sequence[str] | bool,
     **csv: str | None,
 ) -> Data:
     frame, notes = read_table(path, **csv)
@@ -229,6 +240,7 @@ def _table(
     not_features = _distinct([label, group, *drop, id])
     for name in not_features:
         has_column(frame, name, path)
+    frame, kept = _without_missing(frame, drop_missing, [*drop, id, group], path)
     features = frame.drop(columns=not_features)
     if features.shape[1] == 0:
         raise ValueError(f"{path}: no feature columns are left besides {', '.join(not_features)}")
@@ -240,7 +252,31 @@ def _table(
     )
     # the labels as they were checked: those of classes are not cut like numbers
     table = frame.assign(**{label: classes(points.y)}) if slice and points.y is not None else frame
-    return Data(points, path.name, notes=tuple(notes), slices=sliced(points, slice, table))
+    return Data(points, path.name, notes=tuple(notes), slices=sliced(points, slice, table), kept=kept)
+
+
+def _without_missing(
+    frame: pd.DataFrame, names: Sequence[str] | bool, unused: Sequence[str | None], source: str | Path
+) -> tuple[pd.DataFrame, Array | None]:
+    """Leave out the rows with a missing value in some columns; all but the unused ones if none are named."""
+    if names is False:
+        return frame, None
+    if names is True:
+        names = [str(name) for name in frame.columns if name not in unused]
+    for name in names:
+        has_column(frame, name, source)
+    kept = complete_rows(frame, names)
+    if kept.sum() < 2:
+        raise ValueError(f"{source}: {int(kept.sum())} of {len(kept):,} rows have no missing value")
+    # a new index, unless the file had one that names the records
+    complete = pd.DataFrame(frame.loc[kept])
+    return (complete.reset_index(drop=True) if isinstance(frame.index, pd.RangeIndex) else complete), kept
+
+
+def _refuse_drop_missing(source: str, drop_missing: Sequence[str] | bool) -> None:
+    """Refuse to leave out rows of what is no table."""
+    if drop_missing is not False and Path(source).suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{source}: drop_missing leaves out rows of a table, a .csv or .parquet file")
 
 
 def _distinct(names: Sequence[str | None]) -> list[str]:
@@ -297,6 +333,8 @@ def read_table(
     frame = _parsed(path, notes, separator, decimal, columns)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
+    if path.suffix == ".csv":
+        _refuse_empty_rows(frame, path)
     return frame, notes
 
 
@@ -339,6 +377,7 @@ def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | Non
     if dialect.separator != ",":
         refuse_wide_csv(path, dialect.separator.encode())
     sign = dialect.decimal or "."
+    _refuse_equal_headers(path, dialect)
     try:
         frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, decimal=sign)
     except pd.errors.ParserError as error:
@@ -354,6 +393,35 @@ def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | Non
     if parts:
         notes.append(f"{path.name} is read with {' and '.join(parts)}")
     return frame
+
+
+def _refuse_equal_headers(path: Path, dialect: Dialect) -> None:
+    """Refuse columns of the same name, which pandas would rename: which of them a flag means, nobody could tell."""
+    try:
+        header = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, header=None, nrows=1, dtype=str)
+    except pd.errors.ParserError:
+        return  # the reader of the whole file says what is wrong
+    names = [name for name in header.iloc[0] if isinstance(name, str)]
+    repeated = list(dict.fromkeys(name for name in names if names.count(name) > 1))
+    if repeated:
+        places = [str(place) for place, name in enumerate(header.iloc[0], start=1) if name == repeated[0]]
+        raise Refused(
+            f"{path}: the columns {' and '.join(places)} have the same name {repeated[0]!r}: give each column a name "
+            "of its own in the file"
+        )
+
+
+def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
+    """Refuse rows of separators alone, as spreadsheets write below a table: they would be records."""
+    if frame.shape[1] < 2:
+        return
+    is_empty = frame.isna().all(axis=1).to_numpy(dtype=bool)
+    if is_empty.any():
+        n_empty = int(is_empty.sum())
+        raise ValueError(
+            f"{path}: {n_empty:,} of {len(frame):,} rows {'has' if n_empty == 1 else 'have'} no value in any column, "
+            f"the first is record {int(is_empty.argmax()):,}: remove {'it' if n_empty == 1 else 'them'} from the file"
+        )
 
 
 def _check_texts(frame: pd.DataFrame) -> None:

@@ -41,6 +41,8 @@ class Data:
         How an unusual file was read, a sentence each.
     slices : mapping of str to array of shape (N,)
         Columns, features or not, that the records are grouped by.
+    kept : bool array, optional
+        Of each row of the file whether it is among the points, where rows with missing values were left out.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Data:
     image: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     slices: Mapping[str, Array] = field(default_factory=dict)
+    kept: Array | None = None
 
 
 def from_arrays(x: Any, y: Any = None, group: Any = None, names: Any = None) -> Points:

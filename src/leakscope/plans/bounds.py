@@ -267,6 +267,10 @@ class StatisticPlan(FilePlan, PagePlan):
         default=None, min_length=1, description="response column of a regression or of a function of (x, y)"
     )
     drop: Drop = ()
+    drop_missing: bool = Field(
+        default=False,
+        description="leave out rows with a missing value in a column that is used; not under promise anyone",
+    )
     separator: Separator = None
     decimal: Decimal = None
     statistic: str = Field(

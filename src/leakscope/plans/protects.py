@@ -65,6 +65,12 @@ NO_GROUP: Mapping[Design | None, str] = {
 }
 
 
+NO_DROP_MISSING = (
+    "under promise anyone drop_missing is refused: n is public, and n without the incomplete rows would tell whether "
+    "somebody's row is complete; values that are missing count as the lower end of their range, unless you fill them"
+)
+
+
 class CalibrationPlan(StatisticPlan):
     """How much noise a statistic needs for a promise."""
 
@@ -130,6 +136,11 @@ class CalibrationPlan(StatisticPlan):
         description="for the owner, what every design would cost; half: the noise that other methods need for the same "
         "promise",
     )
+    rules: dict[str, Any] = Field(
+        default={},
+        description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
+        "dominance_n=2, dominance_k=0.9 or p=0.1",
+    )
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
     @field_validator("noise")
@@ -144,6 +155,20 @@ class CalibrationPlan(StatisticPlan):
         for text in texts:
             _range(text)
         return texts
+
+    @field_validator("rules")
+    @classmethod
+    def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
+        for name, value in rules.items():
+            least = RULES[one_of("rule", name, RULES)][1]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+                raise ValueError(f"the threshold {name} must be a number >= {least:g}, got {value!r}")
+        return rules
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
+        return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
     @model_validator(mode="before")
     @classmethod
@@ -197,6 +222,8 @@ class CalibrationPlan(StatisticPlan):
             raise ValueError("design per-instance needs a noise_scale that was declared before looking at the data")
         if design == "dp" and self.noise_scale is not None:
             raise ValueError("design dp takes no noise_scale: it follows from the declared ranges and levels alone")
+        if design == "dp" and self.drop_missing:
+            raise ValueError(NO_DROP_MISSING)
         if self.budget is not None and self.budget < self.eta:
             raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
         return self
@@ -283,11 +310,6 @@ class ProtectionPlan(CalibrationPlan):
         description="publish the counts of a table or of groups as the nearest ones >= 0, which costs nothing of the "
         "promise; small counts are then too large on average",
     )
-    rules: dict[str, Any] = Field(
-        default={},
-        description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
-        "dominance_n=2, dominance_k=0.9 or p=0.1",
-    )
 
     @property
     def publishes_counts(self) -> bool:
@@ -314,20 +336,6 @@ class ProtectionPlan(CalibrationPlan):
         if self.declare and self.ledger is None and self.chosen == "half":
             raise ValueError("declare needs a ledger")
         return self
-
-    @field_validator("rules")
-    @classmethod
-    def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
-        for name, value in rules.items():
-            least = RULES[one_of("rule", name, RULES)][1]
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-                raise ValueError(f"the threshold {name} must be a number >= {least:g}, got {value!r}")
-        return rules
-
-    @property
-    def thresholds(self) -> dict[str, float]:
-        """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
-        return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
     @model_validator(mode="after")
     def _published(self) -> ProtectionPlan:

@@ -48,6 +48,7 @@ class ArraysOptions(TypedDict, total=False):
     compare: bool
     clip: float | None
     ranges: str | Sequence[str]
+    rules: Mapping[str, float]
     pairs_seed: int
     title: str
     unit: str
@@ -61,6 +62,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     data: Required[str | os.PathLike[str]]
     label: str | None
     drop: Sequence[str]
+    drop_missing: bool
     separator: str | None
     decimal: Literal[".", ","] | None
     statistic: str | Several
@@ -77,7 +79,6 @@ class ProtectionOptions(CalibrationOptions, total=False):
     insecure_seed: int | None
     merge: Mapping[str, Sequence[str]]
     non_negative: bool
-    rules: Mapping[str, float]
 
 
 @known_keywords()
@@ -108,6 +109,7 @@ def calibrate(
     compare: bool = False,
     clip: float | None = None,
     ranges: str | Sequence[str] = (),
+    rules: Mapping[str, float] | None = None,
     pairs_seed: int = 0,
     title: str = "",
     unit: str = "record",
@@ -181,6 +183,9 @@ def calibrate(
         With ``compare``: no value of a column without a range is larger; for differential privacy.
     ranges : str or sequence of str
         With ``compare``: the least and the largest value of columns, as ``"wage=0:80"``; for differential privacy.
+    rules : mapping of str to float, optional
+        Thresholds of the rules of statistics offices that are checked for the owner: ``minimum`` (10), ``dominance_n``
+        (2), ``dominance_k`` (0.9), ``p`` (0.1).
     pairs_seed : int
         Of the pairs and the simulated releases, never of a real one.
     title : str
@@ -235,6 +240,7 @@ def calibrate(
         "compare": compare,
         "clip": clip,
         "ranges": ranges,
+        "rules": rules,
         "pairs_seed": pairs_seed,
         "title": title,
         "unit": unit,

@@ -23,6 +23,8 @@ from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.planned import planned_numbers
 from leakscope.protection.published_table import table_for_publication
+from leakscope.protection.release_command import NO_RELEASE, release_command
+from leakscope.protection.statistic_parameters import parameters_of
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -153,7 +155,10 @@ def _about(
     job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"] | None, insecure: bool
 ) -> ProtectedAbout:
     plan, points = job.plan, job.data.points
-    notes = [*job.notes, *_notes(job, calibration, value)]
+    notes = [*job.notes, *job.owner_notes, *_notes(job, calibration, value)]
+    command, refusal = ("", "") if value is not None else release_command(plan)
+    if refusal:
+        notes.append(NO_RELEASE.format(reason=refusal))
     common = envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, command=job.command, notes=notes)
     return ProtectedAbout(
         kind="protected",
@@ -165,6 +170,8 @@ def _about(
         data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
+        parameters=parameters_of(plan, job.mechanism.statistic, points),
+        release_command=command,
         planned=_planned(job, calibration) if value is None else (),
         table=None if value is None else table_of_half(job, calibration, value),
         rules=_rules(job),
@@ -186,8 +193,6 @@ def table_of_half(job: Job, calibration: NoiseSearchResult, value: Float[Array, 
 
 def _rules(job: Job) -> tuple[OfficeRule, ...]:
     """Check the rules of statistics offices on all records."""
-    if not isinstance(job.plan, ProtectionPlan):
-        return ()
     return check_office_rules(job.plan, job.mechanism.statistic, job.data.points)
 
 

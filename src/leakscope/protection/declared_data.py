@@ -7,13 +7,14 @@ number or outside is moved, or counted nowhere, instead of being refused. How ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
 from leakscope.data.content import columns_as_numbers, columns_as_texts, missing_in, text_of
+from leakscope.data.missing import sign_hints
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -22,6 +23,10 @@ from leakscope.releases.statistics.of_plan import statistic_of
 from leakscope.releases.statistics.statistic import Covariance, Linear, Statistic
 
 Array = np.ndarray
+REPLACE = (
+    "replace these values in the file by a number that does not depend on the data (rows that are left out would "
+    "change n, which is public)"
+)
 
 
 def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
@@ -108,7 +113,7 @@ def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
     note = (
         f"{n_unknown:,} of {len(points):,} records have a value that no level was declared for, and are in no cell "
         f"({'; '.join(by_column)}): declare these levels too, replace missing values by a declared level such as "
-        "unknown, or drop these rows"
+        "unknown (rows that are left out would change n, which is public)"
     )
     return texts, [note]
 
@@ -120,7 +125,7 @@ def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[st
     numbers, _ = columns_as_numbers(points, tuple(ranges))
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_ranges(values, ranges)
+    notes = _notes_of_ranges(values, ranges, sign_hints(points.x, tuple(ranges)))
     moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
     unused = [name for name in names if name not in (*ranges, *plan.by)]
     if unused:
@@ -157,7 +162,9 @@ def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[P
     numbers, _ = columns_as_numbers(points, tuple(edges))
     low, _ = _ends(edges)
     values = numbers.x.to_numpy()
-    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), _notes_of_bins(values, edges)
+    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), _notes_of_bins(
+        values, edges, sign_hints(points.x, tuple(edges))
+    )
 
 
 def _ends(ranges: dict[str, tuple[float, float]]) -> tuple[Array, Array]:
@@ -172,7 +179,7 @@ def _with_values(points: Points, values: Array) -> Points:
     return Points(frame, points.y, points.group, points.digest, points.names)
 
 
-def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]]) -> list[str]:
+def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]], hints: Mapping[str, str]) -> list[str]:
     """Say how many values of each column count as an end of its range, and what to do."""
     notes = []
     n = len(values)
@@ -181,19 +188,17 @@ def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]]) -> l
         if n_outside:
             notes.append(
                 f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and were moved to the "
-                "nearer end: correct them in the file, drop these rows, or declare another range, from a codebook and "
-                "not from the file"
+                "nearer end: correct them in the file, or declare another range, from a codebook and not from the file"
             )
         if n_missing:
             notes.append(
                 f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and count as {low:g}, the lower "
-                "end of the range: drop these rows, or replace these values in the file by a number that does not "
-                "depend on the data"
+                f"end of the range: {hints[name]}{REPLACE}"
             )
     return notes
 
 
-def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]]) -> list[str]:
+def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]], hints: Mapping[str, str]) -> list[str]:
     """Say how many values of each column are in no bin, and what to do."""
     notes = []
     n = len(values)
@@ -206,8 +211,8 @@ def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]]) -> list
             )
         if n_missing:
             notes.append(
-                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin: drop these "
-                "rows, or replace these values in the file by a number that does not depend on the data"
+                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin: "
+                f"{hints[name]}{REPLACE}"
             )
     return notes
 

@@ -19,7 +19,7 @@ from leakscope.core.types import NotApplicable
 from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
-from leakscope.plans.protects import OF_DESIGN, PROMISE_OF, Design
+from leakscope.plans.protects import DEFAULT_DESIGN, NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
 from leakscope.protection.comparison import noise_of, total_errors
 from leakscope.protection.declared_data import declared_statistic
@@ -27,17 +27,19 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import search_noise
+from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
+from leakscope.protection.release_command import release_command
 from leakscope.protection.request import Request
 from leakscope.protection.sensitivity import sensitivity
 from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Linear
-from leakscope.reports.about import DesignErrors, DesignsCompared
+from leakscope.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
-Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound"]
+Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound", "drop_missing"]
 _MOST_GROUPS = 6  # that are named
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
@@ -82,6 +84,10 @@ class DesignTable:
         The public fact that it follows from.
     owner_notes : sequence of str
         What the data have that a statistic does not count as it is: exact functions of the data.
+    release_command : str
+        The command that releases under the recommended design; empty for arrays.
+    rules : sequence of OfficeRule
+        Rules of statistics offices, checked on the exact numbers.
     """
 
     labels: Sequence[str]
@@ -90,10 +96,12 @@ class DesignTable:
     recommended: Design
     why: Why
     owner_notes: Sequence[str] = ()
+    release_command: str = ""
+    rules: Sequence[OfficeRule] = ()
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
-        return designs_as_text(self.facts)
+        return designs_as_text(self.facts, self.release_command, self.rules)
 
     @property
     def facts(self) -> DesignsCompared:
@@ -149,7 +157,7 @@ def cost_of_designs(request: Request) -> DesignTable:
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
-    owner_notes = list(request.notes)
+    owner_notes = list(request.owner_notes)
     told = replace(request, tell_owner=owner_notes.append)
     rows = [
         _row(told, design, method, of_all)
@@ -158,7 +166,20 @@ def cost_of_designs(request: Request) -> DesignTable:
     ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
-    return DesignTable(statistic.labels(points), errors, rows, recommended, why, tuple(dict.fromkeys(owner_notes)))
+    chosen = {"design": None, "promise": PROMISE_OF[recommended]}
+    if DEFAULT_DESIGN[PROMISE_OF[recommended]] != recommended:
+        chosen["design"] = recommended
+    command, _ = release_command(request.plan.model_copy(update=chosen))
+    return DesignTable(
+        statistic.labels(points),
+        errors,
+        rows,
+        recommended,
+        why,
+        tuple(dict.fromkeys(owner_notes)),
+        command,
+        check_office_rules(request.plan, statistic, points),
+    )
 
 
 def recommendation(request: Request) -> tuple[Design, Why]:
@@ -168,6 +189,8 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     declared beforehand always answers; all else is left to leave-one-out.
     """
     plan, statistic = request.plan, request.statistic
+    if plan.drop_missing:
+        return "leave-one-out", "drop_missing"
     if counts_records(statistic):
         return "dp", "counts"
     if plan.noise_scale is not None:
@@ -206,6 +229,8 @@ def _with_design(request: Request, design: Design) -> Request:
 
 def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise and what moving values into their ranges changes: all records are used."""
+    if request.plan.drop_missing:
+        raise ValueError(NO_DROP_MISSING)
     if request.plan.statistic == GROUPED and request.plan.by:
         return _dp_of_groups(request, of_all)
     prepared = _dp_prepared(request)
@@ -227,6 +252,8 @@ def _dp_prepared(request: Request) -> Prepared:
 
 def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise of counts whose discrete Gaussian noise is calibrated by its own total variation."""
+    if request.plan.drop_missing:
+        raise ValueError(NO_DROP_MISSING)
     prepared = differential_privacy.prepare(request)
     points = request.data.points
     counts = Mechanism(settled(request.statistic, points), points, len(points), request.execution)

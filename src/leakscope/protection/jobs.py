@@ -28,6 +28,8 @@ class Job:
     notes : sequence of str
     assumptions : sequence of Term
         Of the request.
+    owner_notes : sequence of str
+        Exact functions of the data.
     """
 
     plan: CalibrationPlan
@@ -37,6 +39,7 @@ class Job:
     command: str = ""
     notes: Sequence[str] = ()
     assumptions: Sequence[Term] = ()
+    owner_notes: Sequence[str] = ()
 
     @classmethod
     def of(cls, request: Request) -> Job:
@@ -59,4 +62,13 @@ class Job:
             plan.pairs_seed,
             plan.noise_scale,
         )
-        return cls(plan, request.data, mechanism, target, request.command, request.notes, request.assumptions)
+        return cls(
+            plan,
+            request.data,
+            mechanism,
+            target,
+            request.command,
+            request.notes,
+            request.assumptions,
+            request.owner_notes,
+        )

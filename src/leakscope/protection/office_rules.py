@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.core.types import Points
-from leakscope.plans.protects import ProtectionPlan
+from leakscope.plans.protects import CalibrationPlan
 from leakscope.plans.statistics import REGRESSIONS
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
 from leakscope.releases.statistics.group_means import GroupMeans, GroupSums
@@ -31,12 +31,12 @@ from leakscope.reports.about import OfficeRule
 Array = np.ndarray
 
 
-def check_office_rules(plan: ProtectionPlan, statistic: Statistic, points: Points) -> tuple[OfficeRule, ...]:
+def check_office_rules(plan: CalibrationPlan, statistic: Statistic, points: Points) -> tuple[OfficeRule, ...]:
     """Check the rules that there are for a statistic.
 
     Parameters
     ----------
-    plan : ProtectionPlan
+    plan : CalibrationPlan
         With the thresholds.
     statistic : Statistic
     points : Points

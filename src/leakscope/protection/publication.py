@@ -26,8 +26,7 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
 from leakscope.protection.noise_search import NoiseSearchResult
 from leakscope.protection.published_table import counts_below_0
-from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Fit
+from leakscope.protection.statistic_parameters import parameters_of
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope, term_facts
 from leakscope.reports.sections.protected.designs import question_of
@@ -36,7 +35,6 @@ Array = np.ndarray
 CHOSEN = "chosen_by_pilot"  # a coupling of the plan's "auto" for statistics that are fitted
 FAILED = "the statistic failed on the draw; that it did is all that is released"
 ENOUGH = "the draw alone keeps the promise"
-STANDARDISED = "the columns were scaled by mean and deviation of all records, which are not published"
 _MOST_LABELS = 6
 
 
@@ -156,6 +154,7 @@ def _about(
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),
         certificate=_certificate(job, calibration),
         values=_values(job, calibration, value),
+        parameters=parameters_of(plan, job.mechanism.statistic, job.data.points),
         table=table,
     )
 
@@ -198,9 +197,6 @@ def _notes(job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"]) 
     notes = [ENOUGH] if calibration.noise is None else []
     if not np.isfinite(value).all():
         notes.append(FAILED)
-    statistic = job.mechanism.statistic
-    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in job.plan.set:
-        notes.append(STANDARDISED)
     return notes
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from leakscope.core.findings import Finding
 from leakscope.core.lengths import p_norm
 from leakscope.noise.norms import Mahalanobis
-from leakscope.plans.protects import ProtectionPlan, WeightedPlan
+from leakscope.plans.protects import WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
 from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
@@ -24,11 +24,11 @@ from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.publication import FAILED, STANDARDISED, promised_curve
+from leakscope.protection.publication import FAILED, promised_curve
 from leakscope.protection.published_table import counts_below_0, table_for_publication
+from leakscope.protection.release_command import NO_RELEASE, release_command
 from leakscope.protection.released_errors import sampling_from_released
-from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Fit
+from leakscope.protection.statistic_parameters import parameters_of
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -41,6 +41,7 @@ from leakscope.reports.about import (
     PublishedTable,
     ReleasedValue,
     StatisticFacts,
+    StatisticParameters,
     envelope,
     term_facts,
 )
@@ -103,7 +104,8 @@ def owner_half(
     Report
     """
     own = (*_proved(prepared), *prepared.public_findings, *prepared.owner_findings, _noise_size(prepared), *findings)
-    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *prepared.owner_notes, *notes])
+    of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
+    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
     return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
 
 
@@ -155,6 +157,11 @@ def _about(
     table = None if prepared.parts else _table(prepared, value)
     of_counts = [*counts_below_0([table, *tables.values()]), *counted_twice(tables)]
     all_notes = [*request.notes, *_notes(prepared, value), *of_counts, *notes]
+    command, refusal = ("", "")
+    if value is None and not is_public and not prepared.parts:
+        command, refusal = release_command(plan)
+    if refusal:
+        all_notes.append(NO_RELEASE.format(reason=refusal))
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -171,6 +178,8 @@ def _about(
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None and not is_public else (),
         statistics=statistics,
+        parameters=None if prepared.parts else _parameters(prepared),
+        release_command=command,
         table=table,
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
@@ -255,6 +264,7 @@ def _statistics(prepared: Prepared, value: Float[Array, " d"] | None, is_public:
             name=part.request.name,
             weight=_weight(part),
             noise=_noise_facts(part),
+            parameters=_parameters(part),
             table=_table(part, of_part),
             rules=() if is_public else _rules(part),
         )
@@ -297,10 +307,6 @@ def _notes(prepared: Prepared, value: Float[Array, " d"] | None) -> list[str]:
     notes = []
     if value is not None and not np.isfinite(value).all():
         notes.append(FAILED)
-    for part in prepared.statistics:
-        statistic, plan = part.request.statistic, part.request.plan
-        if isinstance(statistic, Fit) and isinstance(statistic.algorithm, Logistic) and "centre" not in plan.set:
-            notes.append(STANDARDISED)
     return notes
 
 
@@ -350,12 +356,19 @@ def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTab
     )
 
 
+def _parameters(prepared: Prepared) -> StatisticParameters | None:
+    """Describe the statistic to a reader of its numbers."""
+    request = prepared.request
+    points = request.data.points
+    if prepared.design == "dp":  # of the columns that are used
+        points, _ = declared_view(request.statistic, request.plan, points)
+    return parameters_of(request.plan, request.statistic, points)
+
+
 def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
     """Check the rules of statistics offices, for the owner."""
     request = prepared.request
     plan, statistic, points = request.plan, request.statistic, request.data.points
-    if not isinstance(plan, ProtectionPlan):
-        return ()
     if prepared.design == "dp":
         points, _ = declared_view(statistic, plan, points)
     return check_office_rules(plan, statistic, points)

@@ -317,7 +317,12 @@ def _asked(request: Request) -> dict[str, Any]:
     for name in _CHOICES:
         value = getattr(request.plan, name)
         content[name] = repr(value) if isinstance(value, dict | tuple) else value
-    return content
+    return content | _rows_of(request)
+
+
+def _rows_of(request: Request) -> dict[str, Any]:
+    """Say which rows are left out; nothing unless some are, as in ledgers of before there was this choice."""
+    return {"drop_missing": True} if request.plan.drop_missing else {}
 
 
 def _of_several(part: Request) -> dict[str, Any]:
@@ -331,7 +336,7 @@ def _statistic(prepared: Prepared) -> str:
     contents = []
     for part in prepared.statistics:
         content = {name: repr(getattr(part.request.plan, name)) for name in of_statistic}
-        contents.append({"of": describe_statistic(part.request.statistic), **content})
+        contents.append({"of": describe_statistic(part.request.statistic), **content, **_rows_of(part.request)})
     return canonical_digest({"several": contents} if prepared.parts else contents[0])
 
 

@@ -12,6 +12,8 @@ from leakscope import data as data_room
 from leakscope.core.findings import Term
 from leakscope.core.types import Noise, Points
 from leakscope.data import Data
+from leakscope.data.columns import identifier_notes
+from leakscope.data.missing import rows_left_out
 from leakscope.data.points import with_names
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
@@ -25,6 +27,7 @@ from leakscope.reports.phrases import plural
 from leakscope.runtime.observe import Execution
 
 ARRAYS = "array"  # the name of data that come from no file
+ROWS_LEFT_OUT = "rows with a missing value in a column that is used are left out, each for its own values alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,9 @@ class Request:
     command : str
         Printed on the page.
     notes : sequence of str
+        That may be published.
+    owner_notes : sequence of str
+        What the owner should read first: exact functions of the data.
     from_python : bool
         The statistic was given as an object or a function, and not by the name of a row of ``STATISTICS``.
     name : str
@@ -66,6 +72,7 @@ class Request:
     name: str = ""
     tell_owner: Callable[[str], Any] = lambda line: None
     parts: Sequence[Request] = ()
+    owner_notes: Sequence[str] = ()
 
     @property
     def assumptions(self) -> tuple[Term, ...]:
@@ -273,7 +280,18 @@ def _together(
                 "that are released together are of the same records"
             )
     notes = [f"{part.name}: {note}" for part in parts for note in part.notes]
-    return Request(shared, whole, parts[0].statistic, "gaussian", execution, command, notes, parts=tuple(parts))
+    owner_notes = list(dict.fromkeys(note for part in parts for note in part.owner_notes))
+    return Request(
+        shared,
+        whole,
+        parts[0].statistic,
+        "gaussian",
+        execution,
+        command,
+        notes,
+        parts=tuple(parts),
+        owner_notes=owner_notes,
+    )
 
 
 def _without_columns(x: Any, names: Sequence[str]) -> Any:
@@ -340,14 +358,19 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
         _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
-    # what a reader of a release of all records sees must not depend on the kind of a single value
-    declared_columns = plan.promise == "file"
-    data, notes = load_records(plan, plan.group or plan.id, declared_columns=declared_columns)
+    data = load_records(plan, plan.group or plan.id)
     _check_columns(data.points)
     check_sizes(plan, data.points)
     statistic = statistic_of(plan, data.points)
     check_determined(statistic, data.points)
-    return Request(plan, data, statistic, plan.noise, execution, command, notes)
+    notes = (ROWS_LEFT_OUT,) if plan.drop_missing else ()
+    owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points))
+    return Request(plan, data, statistic, plan.noise, execution, command, notes, owner_notes=owner_notes)
+
+
+def _identifiers(plan: CalibrationPlan, points: Points) -> list[str]:
+    """Name columns that look like identifiers where their numbers would be published, as the mean of an id."""
+    return [] if plan.by or plan.statistic not in STATISTICS else identifier_notes(points)
 
 
 def _name(statistic: Asked) -> str:

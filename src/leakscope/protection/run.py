@@ -32,7 +32,9 @@ def run_calibration(request: Request, simulated: Simulated | None = None) -> Cal
     ValueError
         In one line: without a choice of the promise, or for what the design cannot do.
     """
-    return DESIGNS[chosen_design(request.plan)].calibrate(request, simulated)
+    steps = DESIGNS[chosen_design(request.plan)]
+    _tell_owner(request)
+    return steps.calibrate(request, simulated)
 
 
 def run_release(
@@ -59,7 +61,15 @@ def run_release(
     ValueError
         As in `run_calibration`.
     """
-    return DESIGNS[chosen_design(request.plan)].release(request, before, simulated, publish)
+    steps = DESIGNS[chosen_design(request.plan)]
+    _tell_owner(request)
+    return steps.release(request, before, simulated, publish)
+
+
+def _tell_owner(request: Request) -> None:
+    """Tell the owner what the data have, before anything is computed."""
+    for note in request.owner_notes:
+        request.tell_owner(note)
 
 
 def run_declaration(request: Request) -> str:

@@ -104,10 +104,19 @@ def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
     plan, points = request.plan, request.data.points
     if not request.of_a_file:
         return row_names(points)
+    if request.data.kept is not None:  # named among all rows of the file, as in releases without this rule
+        return _names_of_file(plan)[request.data.kept]
     is_frame = points.y is None and not isinstance(points.x, np.ndarray)
     if Path(plan.data).suffix == ".parquet":
         has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
-        return row_names(points) if has_all else row_names_of_parquet(plan.data)
-    if is_frame and not plan.drop and not request.notes:  # a note says what is left out
+        return row_names(points) if has_all else _names_of_file(plan)
+    if is_frame and not plan.drop and plan.statistic != "histogram":  # of which its own columns alone are in memory
         return row_names(points)
+    return _names_of_file(plan)
+
+
+def _names_of_file(plan: CalibrationPlan) -> UInt8[Array, "N 16"]:
+    """Name the rows of a file by all of its columns."""
+    if Path(plan.data).suffix == ".parquet":
+        return row_names_of_parquet(plan.data)
     return row_names(data_room.read(plan.data, (), None, **plan.csv).points)

@@ -391,7 +391,7 @@ class DesignsCompared(Facts):
     standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
     designs: tuple[DesignErrors, ...]
     recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
-    why: Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound"] = Field(
+    why: Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound", "drop_missing"] = Field(
         description="The public fact that the recommendation follows from."
     )
 
@@ -405,12 +405,53 @@ class OfficeRule(Facts):
     failing: tuple[Text, ...] = Field(description="Their names.")
 
 
+class ColumnScale(Facts):
+    """How a column is moved and scaled before a statistic is computed: ``(x - centre)/spread``."""
+
+    column: Text
+    centre: Real
+    spread: Annotated[Real, Field(gt=0)]
+
+
+class StatisticParameters(Facts):
+    """What a reader of the numbers of a statistic must know: unit, transformation and parameters."""
+
+    kind: Literal[
+        "second_moment", "covariance", "correlation", "ratio", "histogram", "quantiles", "ols", "ridge", "logistic",
+        "poisson", "huber",
+    ]  # fmt: skip
+    response: Text = Field(default="", description="Of a regression: the column that is explained; empty for an array.")
+    modelled_class: Text = Field(
+        default="", description="Of a logistic regression: the value of the response whose log odds are modelled."
+    )
+    scales: tuple[ColumnScale, ...] = Field(
+        default=(), description="Of each column; the spread of second moments is 1. Empty for columns as they are."
+    )
+    scales_of_data: Flag = Field(
+        default=False,
+        description="The columns were scaled by mean and deviation of all records, which are not published.",
+    )
+    penalty: NonNegative | None = Field(
+        default=None,
+        description="Of ridge, times the sum of squared slopes beside that of squared residuals; of poisson and huber, "
+        "times half of it beside the losses; of logistic, C: one over that of poisson.",
+    )
+    threshold: Annotated[Real, Field(gt=0)] | None = Field(
+        default=None, description="Of huber: c of the pseudo-Huber loss, in the unit of the response."
+    )
+    denominator: Text = Field(default="", description="Of a ratio: the column by whose total the others are divided.")
+    interpolation: Literal["", "linear"] = Field(
+        default="", description="Of quantiles: between the two nearest records."
+    )
+
+
 class StatisticFacts(Facts):
     """One of several statistics that were released together, under one promise."""
 
     name: Text
     weight: Annotated[Real, Field(gt=0)] = Field(description="Relative size of its part of eta.")
     noise: NoiseFacts
+    parameters: StatisticParameters | None = Field(default=None, description="Null where the names say all.")
     table: PublishedTable | None = Field(default=None, description="Counts or means of groups as they are published.")
     rules: tuple[OfficeRule, ...] = Field(default=(), description="For the owner: empty where published.")
 
@@ -508,9 +549,15 @@ class ProtectedAbout(About):
         default=(),
         description="Where several were released together; the promise is of all of them. Empty for a single one.",
     )
+    parameters: StatisticParameters | None = Field(
+        None, description="Of a single statistic; null where the names of its numbers say all."
+    )
     table: PublishedTable | None = Field(None, description="Counts or means of groups as they are published.")
     rules: tuple[OfficeRule, ...] = Field((), description="For the owner: empty where published.")
     designs: DesignsCompared | None = Field(None, description="For the owner: null where published, or not asked for.")
+    release_command: Text = Field(
+        default="", description="For the owner: the command that releases what was calibrated; else empty."
+    )
 
 
 AnyAbout = AuditAbout | AttributeAbout | BoundAbout | ProtectedAbout

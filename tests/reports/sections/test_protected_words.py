@@ -137,6 +137,7 @@ def test_rows_without_content_are_left_out():
         "Coupling",
         "Confidence",
         "Does not promise",
+        "Other designs",
     ]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from leakscope import data as data_room
 from leakscope.core.checks import count
 from leakscope.core.types import Points
 from leakscope.data import Data
-from leakscope.data.columns import first_text, largest_numbers
+from leakscope.data.columns import largest_numbers
+from leakscope.data.missing import refuse_missing, refuse_texts
 from leakscope.plans.bounds import COUNTS, GROUPED, StatisticPlan
 from leakscope.plans.statistics import REGRESSIONS, STATISTICS
 from leakscope.releases.statistics.features import Cells, Histogram
@@ -21,30 +23,24 @@ from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic, named
 
 LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overflow
-_MOST_LETTERS = 30  # of a text that an error shows
-_MOST_NAMES = 6
 _BINS = 10  # of a histogram whose edges are not given
 
 
-def load_records(
-    plan: StatisticPlan, id: str | None = None, *, declared_columns: bool = False
-) -> tuple[Data, list[str]]:
-    """Read the file of a plan; columns without numbers are left out where the statistic has no use for them.
+def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
+    """Read the file of a plan, all of whose used columns must hold numbers where the statistic is one of numbers.
+
+    Which columns and which rows are used follows from the plan: a text in a single record must not decide it.
 
     Parameters
     ----------
     plan : StatisticPlan
     id : str, optional
         The column that names the records.
-    declared_columns : bool
-        Which columns are used must follow from the plan: those without numbers are refused, and not left out, since a
-        text in a single record would decide that.
 
     Returns
     -------
-    data : Data
-    notes : list of str
-        What was left out.
+    Data
+        Without rows that have a missing value, if the plan says ``drop_missing``.
 
     Raises
     ------
@@ -52,43 +48,46 @@ def load_records(
         In one line: what was given, what is allowed.
     """
     labelled = plan.label is not None or (plan.data in data_room.NAMED and plan.statistic in REGRESSIONS)
+    how = {**plan.csv, "drop_missing": used_columns(plan)}
     if labelled:
-        data = data_room.load(plan.data, plan.label, None, plan.drop, id, **plan.csv)
+        data = data_room.load(plan.data, plan.label, None, plan.drop, id, **how)
     else:
-        data = data_room.read(plan.data, plan.drop, id, **plan.csv)
-    words = data_room.words(data) if plan.statistic in STATISTICS and plan.statistic != "table" else []
-    if plan.statistic == GROUPED:
-        words = [name for name in words if name not in plan.by]
-    if plan.statistic == "histogram":
-        _check_numeric(data, [name for name in words if name in plan.by])
-    elif declared_columns:
-        _check_numeric(data, words, with_label=not labelled and plan.statistic in REGRESSIONS)
-    if not words:
-        return data, []
-    if not plan.by:
-        data_room.numbers(data)  # says so if there are none
-    left = data_room.from_arrays(data.points.x.drop(columns=words), data.points.y)
-    data = replace(data, points=replace(left, names=data.points.names))
-    if plan.statistic == "histogram":  # its columns are those of the plan
-        return data, []
-    return data, [f"columns that hold no numbers are left out: {', '.join(words)}"]
+        data = data_room.read(plan.data, plan.drop, id, **how)
+    x = data.points.x
+    if plan.statistic not in STATISTICS or isinstance(x, np.ndarray):
+        return data
+    if plan.statistic in COUNTS:
+        return _of_counted(plan, data)
+    columns = [str(name) for name in x.columns if name not in plan.by]
+    texts = [name for name in data_room.words(data) if name in columns]
+    is_unnamed = not labelled and plan.statistic in REGRESSIONS
+    refuse_texts(x, texts, label=texts[-1] if texts and is_unnamed else "")
+    refuse_missing(x, columns, has_flag=True)
+    return data
 
 
-def _check_numeric(data: Data, words: Sequence[str], with_label: bool = False) -> None:
-    """Refuse columns that hold a value that is no number."""
-    if not words:
-        return
-    place, value = first_text(data, words[0])
-    text = textwrap.shorten(value, _MOST_LETTERS, placeholder="...")
-    shown = list(words[:_MOST_NAMES])
-    more = f" and {len(words) - _MOST_NAMES:,} more" if len(words) > _MOST_NAMES else ""
-    drop = " ".join(f"--drop {name}" for name in shown)
-    label = f", or name the response (--label {words[-1]})" if with_label else ""
-    instead = f"leave these columns out ({drop}){label}, or make all their values numbers"
-    raise ValueError(
-        f"not only numbers in {', '.join(shown)}{more}, as {text!r} in record {place} of {shown[0]}, and no single "
-        f"record may decide which columns are used: {instead}"
-    )
+def _of_counted(plan: StatisticPlan, data: Data) -> Data:
+    """Take the columns of a histogram, which must be numbers; a table counts text, and the column it counts says more.
+
+    Other columns of a histogram are left out, whatever they hold.
+    """
+    x = data.points.x
+    if plan.statistic != "histogram" or not set(plan.by) <= set(x.columns):
+        return data  # an unknown column is refused by the statistic
+    refuse_texts(x, [name for name in data_room.words(data) if name in plan.by])
+    refuse_missing(x, plan.by, has_flag=True)
+    left = data_room.from_arrays(x[list(plan.by)])
+    return replace(data, points=replace(left, names=data.points.names))
+
+
+def used_columns(plan: StatisticPlan) -> Sequence[str] | bool:
+    """Return the columns of which no value may be missing: True for all that are not left out.
+
+    Whether a row has a missing value must be asked of the columns of a count alone: others do nothing there.
+    """
+    if not plan.drop_missing:
+        return False
+    return plan.by if plan.statistic in COUNTS else True
 
 
 def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:

@@ -71,7 +71,7 @@ def table(report: Report, width: int = WIDTH) -> str:
     document: Document = kind.document(report)
     sections = {section.name: section for section in document.sections}
     order = document.text_order or sections
-    blocks: list[Block] = [[document.title, Markup(", ").join(document.facts)]]
+    blocks: list[Block] = [document.text_first, [document.title, Markup(", ").join(document.facts)]]
     for name in order:
         if name in sections:
             blocks += sections[name].text

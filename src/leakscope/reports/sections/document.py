@@ -135,6 +135,8 @@ class Document:
         The charts of a notebook.
     text_order : sequence of str
         Names of sections in the order of the text; that of the page if not given.
+    text_first : sequence
+        What a text begins with, before its title.
     """
 
     about: About
@@ -146,6 +148,7 @@ class Document:
     sections: Sequence[Section]
     panels: Sequence[Panel] = ()
     text_order: Sequence[str] = field(default=())
+    text_first: Block = ()
 
     @property
     def unit(self) -> str:

@@ -23,6 +23,11 @@ LEDE = (
     "{who} who guesses whether {target} is in the data is right in <b>{much}{right} of 100 cases</b>{scope}; "
     "{baseline}."
 )
+DRAWN = {  # by the game
+    "fixed_number": "Where {k} of the {n} {units} are drawn at random into the data",
+    "each_by_a_coin": "Where each of the {n} {units} is in the data with probability {prior}",
+    "random_half": "Where a random half of the {n} {units} is the data",
+}
 EVERY = ", whoever the {unit} is and whatever the attacker computes"
 EXCEPT = ", except with probability {alpha} over the sampling"
 CAVEATS = {
@@ -99,9 +104,11 @@ def lede(result: BoundResult) -> Markup:
     if head.quantity != "accuracy":
         return joined([_plainly(result, head), _caveat(head)])
     large = "for large n, " if head.status == "asymptotic" else ""
+    drawn = _drawn(result, head)
+    who = large + WHO[head.bound_type]
     lede = say(
         LEDE,
-        who=capital(large + WHO[head.bound_type]),
+        who=say("{drawn}, {who}", drawn=drawn, who=who) if drawn else capital(who),
         target=_target(result, head),
         much=MUCH[head.bound_type],
         right=shown(head).value,
@@ -116,6 +123,20 @@ def lede(result: BoundResult) -> Markup:
             _caveat(head),
         ]
     )
+
+
+def _drawn(result: BoundResult, head: Finding) -> Markup:
+    """Say which records are in, where the game draws them: the number is about no other game."""
+    data = result.about.data
+    if head.game is None or head.game.id not in DRAWN or data is None:
+        return Markup("")
+    gaps = {"n": count(data.records), "unit": result.unit, "units": result.units}
+    values = head.game.values
+    if head.game.id == "fixed_number":
+        gaps["k"] = count(int(values["k"]))
+    if head.game.id == "each_by_a_coin":
+        gaps["prior"] = f"{values['prior']:g}"
+    return say(DRAWN[head.game.id], **gaps)
 
 
 def _target(result: BoundResult, head: Finding) -> str:

@@ -10,7 +10,7 @@ from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.findings import ADD_OR_REMOVE
-from leakscope.reports.sections.protected.designs import fill, named_design, origin_of, words_of
+from leakscope.reports.sections.protected.designs import ONE_DESIGN, fill, named_design, origin_of, words_of
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.words import covered, named
 from leakscope.reports.sections.quantities import shown
@@ -211,7 +211,14 @@ def _declared(result: ProtectedResult) -> Markup:
         ranges=", their ranges" if plan.get("ranges") else "",
         levels=", the levels of the table" if plan.get("levels") else "",
         entry=", the entry and the budget of the ledger" if result.certificate.entry else "",
+        classes=", the two classes of the response" if _has_classes(result) else "",
     )
+
+
+def _has_classes(result: ProtectedResult) -> bool:
+    """Whether the page names a class of a response, as that of a logistic regression."""
+    facts = [result.about.parameters, *(statistic.parameters for statistic in result.about.statistics)]
+    return any(each is not None and each.modelled_class for each in facts)
 
 
 def _grid(steps: Sequence[float | None]) -> Markup:
@@ -331,6 +338,8 @@ def _limits(result: ProtectedResult) -> list[Row]:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
     rows.append(("Other designs", _other_designs(result)))
+    if not result.public and not result.certificate.others and result.about.designs is None:
+        rows[-1] = ("Other designs", say(ONE_DESIGN))  # otherwise the table of the designs says so
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]
     rows[0] = (heading, joined([first, particular, _exact(result)]))

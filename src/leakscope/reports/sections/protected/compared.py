@@ -47,6 +47,10 @@ RECOMMENDED: Mapping[str, str] = {
         "Recommended: --promise file. The levels of the groups are not declared, and differential privacy must not "
         "take them from the file. If you know them from a codebook, declare them (--levels) and compare again."
     ),
+    "drop_missing": (
+        "Recommended: --promise file. Rows with missing values are left out, which differential privacy does not "
+        "allow: n is public there, and would tell whose row is complete."
+    ),
     "no_bound": (
         "Recommended: --promise file. No bound is known here on what one record changes in this statistic, and leaving "
         "one record out needs no such bound."

@@ -256,8 +256,8 @@ HALF = DesignWords(
     },
     owner_is_told=False,
     declared_public=(
-        "The numbers n and k, the names of the columns{levels}, and the plan. All else is computed from the released "
-        "values and the printed noise."
+        "The numbers n and k, the names of the columns{levels}{classes}, and the plan. All else is computed from the "
+        "released values and the printed noise."
     ),
     all_used=(
         "The data are {k} of the {n_count} {units}, drawn at random: the sampling error is about {longer} times that "
@@ -402,8 +402,8 @@ LEFT_OUT = DesignWords(
     },
     owner_is_told=True,
     declared_public=(
-        "The number n, the names of the columns{levels}{entry}, and the plan. All else is computed from the released "
-        "values and the printed noise."
+        "The number n, the names of the columns{levels}{classes}{entry}, and the plan. All else is computed from the "
+        "released values and the printed noise."
     ),
     all_used="All but one of the {n} are used.",
     sampling_note=SAMPLING_OF_ALL,
@@ -523,8 +523,8 @@ PER_INSTANCE = DesignWords(
     },
     owner_is_told=True,
     declared_public=(
-        "The number n, the names of the columns{levels}{entry}, the scale of the noise, and the plan. All else is "
-        "computed from the released values and the printed noise."
+        "The number n, the names of the columns{levels}{classes}{entry}, the scale of the noise, and the plan. All "
+        "else is computed from the released values and the printed noise."
     ),
     all_used="",
     sampling_note=SAMPLING_OF_ALL,
@@ -667,6 +667,10 @@ WORDS: Mapping[str, DesignWords] = {
 }
 
 
+ONE_DESIGN = (
+    "Choose the design before the first release: after it, a release of these data under another design is refused "
+    "unless it is asked for as another_design, and then no joint number is promised over both."
+)
 # What a question calls a statistic whose own name is an abbreviation.
 ASKED = {"ols": "regression", "second_moment": "second moments", "standard_errors": "standard errors"}
 
@@ -674,6 +678,11 @@ ASKED = {"ols": "regression", "second_moment": "second moments", "standard_error
 def words_of(result: ProtectedResult) -> DesignWords:
     """Return the words of the design of a release."""
     return WORDS[result.certificate.design]
+
+
+def name_of(result: ProtectedResult) -> str:
+    """Return the design as a plan names it."""
+    return result.certificate.design
 
 
 def question_of(design: str, statistic: str) -> str:

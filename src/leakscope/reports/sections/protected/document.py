@@ -25,9 +25,10 @@ from leakscope.reports.sections.document import (
 )
 from leakscope.reports.sections.findings import Group, as_given, cells, groups, row
 from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.protected import certificate, compared, costs, table, words
+from leakscope.reports.sections.protected import certificate, compared, costs, sign_off, table, words
 from leakscope.reports.sections.protected.costs import Cells
-from leakscope.reports.sections.protected.designs import fill, words_of
+from leakscope.reports.sections.protected.designs import ONE_DESIGN, fill, words_of
+from leakscope.reports.sections.protected.parameters import parameters_note
 from leakscope.reports.sections.protected.result import ProtectedResult, protected_result
 from leakscope.reports.sections.words import capital, joined, say
 
@@ -68,10 +69,12 @@ def document(report: Report) -> Document:
     result = protected_result(report)
     about, head = result.about, interval_head(result.about.confidence)
     own = _groups(result)
+    first = sign_off.rows(result)
     all_groups = [*own, *_others(result)]
     text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
+        Section("sign_off", {"rows": first, "command": about.release_command}) if first else None,
         _summary(result),
         _planned(result),
         _published(result),
@@ -95,6 +98,10 @@ def document(report: Report) -> Document:
         [part for part in parts if part is not None],
         [Panel("", figure)] if result.curves else [],
         TEXT_ORDER,
+        text_first=[
+            *(say("{head}: {text}", head=head, text=text) for head, text in first),
+            say("Release it with: {command}", command=about.release_command) if about.release_command else Markup(""),
+        ],
     )
 
 
@@ -113,15 +120,16 @@ def _summary(result: ProtectedResult) -> Section:
         "texts": costs.TEXTS,
         "values": _table(values),
         "by_statistic": [(capital(name), _table(costs.values(own))) for name, own in _with_values(result)],
-        "values_note": joined([Markup.escape(words.values_note(result)), _table_note(result)]),
+        "values_note": joined([Markup.escape(words.values_note(result)), _table_note(result), _parameters(result)]),
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES), _table_note(result)]]
+    notes: Block = [_table_note(result), _parameters(result) if result.values else Markup("")]
+    shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES), *notes]]
     if result.about.table is not None and table.is_crossed(result.about.table):
         shown = []  # the section that follows has them
     if content["by_statistic"]:
-        shown = [*_titled_rows(result, _values_of_text), [_table_note(result)]]
+        shown = [*_titled_rows(result, _values_of_text), notes]
     return Section("release", content, [[words.warning(result)], [joined([lede, promise])], *shown])
 
 
@@ -136,7 +144,7 @@ def _planned(result: ProtectedResult) -> Section | None:
         sentences.append(table.NO_MEAN)
     if max(len(rows) for _, rows in tables) > MOST_VALUES:
         sentences.append(PLANNED_MORE)
-    note = joined(say(sentence, most=MOST_VALUES) for sentence in sentences)
+    note = joined([_parameters(result), *(say(sentence, most=MOST_VALUES) for sentence in sentences)])
     content = {
         "heads": costs.HEADS,
         "texts": costs.TEXTS,
@@ -176,6 +184,14 @@ def _table_note(result: ProtectedResult) -> Markup:
     return table.note(result)
 
 
+def _parameters(result: ProtectedResult) -> Markup:
+    """Say what a reader must know of the numbers, of each statistic by its name where there are several."""
+    if not result.by_statistic:
+        return parameters_note(result.about.parameters)
+    notes = [(name, parameters_note(own.about.parameters)) for name, own in result.by_statistic]
+    return joined(say("{name}: {note}", name=capital(name), note=note) for name, note in notes if note)
+
+
 def _tabled(result: ProtectedResult) -> Sequence[tuple[str, ProtectedResult]]:
     """Return those of several statistics that are a table, with no section of its own."""
     tables = [(name, own, own.about.table) for name, own in result.by_statistic]
@@ -204,7 +220,7 @@ def _designs(result: ProtectedResult) -> Section | None:
         return None
     rows, below = (
         compared.rows(facts),
-        [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why]],
+        [*compared.reasons(facts), *compared.notes(facts), compared.RECOMMENDED[facts.why], ONE_DESIGN],
     )
     heads = {column: column for column in rows[0]} if rows else {}
     shown = None

@@ -48,7 +48,12 @@ class ProtectedResult:
             certificate = self.certificate.model_copy(update=noise)
             values = tuple(row for row in self.values if row.statistic == statistic.name)
             planned = tuple(number for number in self.about.planned if number.statistic == statistic.name)
-            published = {"table": statistic.table, "rules": statistic.rules, "planned": planned}
+            published = {
+                "parameters": statistic.parameters,
+                "table": statistic.table,
+                "rules": statistic.rules,
+                "planned": planned,
+            }
             own = {"certificate": certificate, "values": values, "statistics": (), **published}
             results.append((statistic.name, replace(self, about=self.about.model_copy(update=own))))
         return tuple(results)

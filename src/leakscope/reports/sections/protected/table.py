@@ -103,10 +103,11 @@ def n_below_0(table: PublishedTable) -> int:
 
 def rules(result: ProtectedResult) -> list[Cells]:
     """List the rules that were checked, and what fails."""
-    return [_rule(rule) for rule in result.about.rules]
+    return [rule_cells(rule) for rule in result.about.rules]
 
 
-def _rule(rule: OfficeRule) -> Cells:
+def rule_cells(rule: OfficeRule) -> Cells:
+    """Write a rule, what it asks for, and what fails it."""
     heading, asks = RULES[rule.rule]
     thresholds = {name: parameter(value) for name, value in rule.thresholds.items()}
     n_more = len(rule.failing) - MOST_NAMES
