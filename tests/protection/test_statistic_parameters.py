@@ -35,6 +35,7 @@ OF_EACH: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "table": ({"by": "ill", "levels": {"ill": ["0", "1"]}}, None, ""),
     "quantiles": ({"allow_exact": True}, {"interpolation": "linear"}, "interpolated linearly"),
     "ols": ({"label": "wage"}, {"response": "wage"}, "Least squares of wage, on the columns as they are."),
+    "standard_errors": ({"label": "wage"}, {"response": "wage"}, "least squares of wage, for independent records"),
     "ridge": ({"set": {"penalty": 2.5}}, {"response": "ill", "penalty": 2.5}, "of ill, with 2.5 times the sum of"),
     "logistic": (
         {"label": "ill", "set": CENTRED},

@@ -18,6 +18,7 @@ from leakscope.releases.statistics.features import Histogram, SecondMoments, col
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.ratio import Ratio
 from leakscope.releases.statistics.regressions import Huber, Poisson, Ridge
+from leakscope.releases.statistics.standard_errors import StandardErrors
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 from leakscope.reports.about import ColumnScale, StatisticParameters
 
@@ -60,6 +61,8 @@ def parameters_of(plan: CalibrationPlan, statistic: Statistic, points: Points) -
     if isinstance(statistic.algorithm, LeastSquares | Ridge | Poisson | Huber | Logistic):
         return _of_regression(plan, statistic.algorithm, points)
     match statistic.algorithm:
+        case StandardErrors():
+            return StatisticParameters(kind="standard_errors", response=_response(plan, points))
         case Correlation():
             return StatisticParameters(kind="correlation")
         case Ratio() as ratio:

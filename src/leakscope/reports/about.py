@@ -417,8 +417,8 @@ class StatisticParameters(Facts):
     """What a reader of the numbers of a statistic must know: unit, transformation and parameters."""
 
     kind: Literal[
-        "second_moment", "covariance", "correlation", "ratio", "histogram", "quantiles", "ols", "ridge", "logistic",
-        "poisson", "huber",
+        "second_moment", "covariance", "correlation", "ratio", "histogram", "quantiles", "ols", "standard_errors",
+        "ridge", "logistic", "poisson", "huber",
     ]  # fmt: skip
     response: Text = Field(default="", description="Of a regression: the column that is explained; empty for an array.")
     modelled_class: Text = Field(

@@ -18,6 +18,10 @@ WHAT: Mapping[str, str] = {
     "histogram": "A bin holds its left edge and not its right one, the last bin both.",
     "quantiles": "Quantiles are interpolated linearly between the two nearest records.",
     "ols": "Least squares of {response}, on the columns as they are.",
+    "standard_errors": (
+        "Standard errors of the coefficients of least squares of {response}, for independent records and errors of "
+        "equal variance."
+    ),
     "ridge": (
         "Least squares of {response}, with {penalty} times the sum of squared slopes added to that of squared "
         "residuals."
