@@ -108,17 +108,18 @@ def of_function(monkeypatch, function: str, seconds: float) -> str:
 
 
 def test_a_fit_that_takes_long_is_stopped_and_a_part_stands_for_it(monkeypatch):
-    """178 ms are too long for 60 ms; 22 records of a quarter take 44 ms of 120."""
+    """A fit takes at least 178 ms, of which 120 may pass; of a quarter, with half of 45 records, 44 ms of the rest."""
     line = of_function(monkeypatch, "slow", 0.2)
-    assert re.match(r"own: 8 models, 0\.\d+ s to \d\.?\d* s each, between .* in all with 2 workers, ", line)
-    assert "measured on a fit that was stopped after 0.12 s and one of a quarter of the records (0.0" in line
+    assert re.match(r"own: 8 models, 0\.\d+ s to \d+\.?\d* s each, between .* in all with 2 workers, ", line)
+    assert re.search(r"a fit that was stopped after 0\.\d+ s and one of a quarter of the records \(0\.\d+ s\)", line)
 
 
 def test_a_fit_of_which_nothing_is_known_is_said_to_take_longer(monkeypatch):
     started = perf_counter()
     line = of_function(monkeypatch, "much_slower", 0.2)
     assert perf_counter() - started < 5
-    assert line.startswith("own: 8 models, more than 0.12 s each, more than 0.32 s in all with 2 workers, and nobody")
+    words = r"own: 8 models, more than 0\.\d+ s each, more than \d\.?\d* s in all with 2 workers, and nobody"
+    assert re.match(words, line)
 
 
 def test_clusters_and_the_network(monkeypatch):
