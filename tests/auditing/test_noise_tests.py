@@ -163,7 +163,11 @@ class TestBatches:
     @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 1.0])
     @pytest.mark.parametrize("scale", [1.0, 1.5])
     def test_levels_of_right_batches(self, rate, scale, n_draws):
-        """Of right batches, also with more noise than claimed; a false alarm has probability 1e-4 each."""
+        """Of right batches, also with more noise than claimed; a false alarm has probability 1e-4 each.
+
+        More noise may come from a normaliser that is too large, which makes the canaries larger, too. Where it does
+        not, the test is conservative.
+        """
         rng = np.random.default_rng(0)
         by_rate = by_order = 0
         for _ in range(n_draws):
@@ -172,7 +176,8 @@ class TestBatches:
             by_rate += found.log_p_rate < math.log(0.01)
             by_order += found.log_p_order < math.log(0.01)
         assert max(by_rate, by_order) <= at_most(n_draws)
-        assert by_rate >= stats.binom.ppf(1e-4, n_draws, 0.005)  # and not much less: 0 of 400, 6 of 4,000
+        if scale == 1.0:
+            assert by_rate >= stats.binom.ppf(1e-4, n_draws, 0.005)  # and not much less: 0 of 400, 6 of 4,000
 
     @pytest.mark.parametrize("mistake", ["twice", "same", "order"])
     def test_mistakes_are_found(self, mistake):
