@@ -34,7 +34,7 @@ CPU_TIME = {  # of one core of a small server, without a GPU
     "azize2024/canaries": "23 min (120 trainings)",
     "delgrosso2021/figure3": "21 s",
     "delgrosso2021/section33": "2 to 9 s",
-    "delgrosso2021/figure4": "87 min (393 networks)",
+    "delgrosso2021/figure4": "2 h (423 networks)",
     "delgrosso2021/table1": "45 min (24 networks)",
     "delgrosso2021/figure5": "18 min (810 networks)",
     "sablayrolles2019/figure1": "11 s",
