@@ -47,7 +47,7 @@ def parameters_of(plan: CalibrationPlan, statistic: Statistic, points: Points) -
     >>> from leakscope.protection.statistic_parameters import parameters_of
     >>> from leakscope.releases.statistics.statistic import named
     >>> points = Points(np.array([[3.0], [5.0]]), np.array([0, 1]))
-    >>> plan = CalibrationPlan(data="people.csv", label="ill", eta=0.1)
+    >>> plan = CalibrationPlan(data="people.csv", statistic="logistic", label="ill", eta=0.1)
     >>> facts = parameters_of(plan, named("logistic", centre=(4.0,), spread=(2.0,)), points)
     >>> facts.response, facts.modelled_class, facts.scales[0].centre
     ('ill', '1', 4.0)
