@@ -902,7 +902,7 @@ def audit_scores(
     slice : column of the points, sequence of them, or mapping of str to array of shape (J,)
         Groups of records to compare, as in ``audit``.
     name : str
-        What the report calls the attack.
+        What the report calls the model that was attacked.
     claim : str, ClaimPlan, mapping, or sequence of them
         What was promised; each is put to the test.
     accept_shift : bool
