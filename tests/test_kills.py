@@ -42,12 +42,17 @@ class Undisturbed:
 
     report: bytes
     page: bytes
+    names: list[str]
     chunks: dict[str, bytes]
 
     @classmethod
     def of(cls, folder: Path) -> Undisturbed:
         report, page = ((folder / "out" / name).read_bytes() for name in ("report.json", "report.html"))
-        return cls(report, page, chunks(folder / "store"))
+        return cls(report, page, names_in(folder / "out"), chunks(folder / "store"))
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def started(
@@ -168,7 +173,8 @@ def check_rerun(folder: Path, code: int, undisturbed: Undisturbed) -> None:
     assert code == 0
     assert of_the_result((folder / "out" / "report.json").read_bytes()) == of_the_result(undisturbed.report)
     assert of_the_result((folder / "out" / "report.html").read_bytes()) == of_the_result(undisturbed.page)
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["report.html", "report.json", "run.json"]
+    assert names_in(folder / "out") == undisturbed.names
+    assert [name for name in undisturbed.names if name != "noise.csv"] == ["report.html", "report.json", "run.json"]
     assert chunks(folder / "store") == undisturbed.chunks
     assert list((folder / "store").glob(".*")) == []
 
