@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakscope as ls
+from leakscope.plans.protects import PROMISE_OF
+from leakscope.reports.sections.protected import sign_off
 from leakscope.reports.sections.protected.designs import ONE_DESIGN
 from tests.cli.calling import Left, caller, draw_no_pages
 
@@ -110,3 +113,15 @@ def test_the_owner_hears_that_a_design_is_for_life_before_the_first_release(leak
 def test_a_bound_says_its_game_in_the_first_sentence_of_its_finding(leakscope, command, said) -> None:
     left = leakscope(f"bound {command} --data people.csv")
     assert left.out.split("\n\n")[1].replace("\n", " ").startswith(said)
+
+
+def test_the_short_form_names_the_promise_of_each_design() -> None:
+    assert sign_off.PROMISES == PROMISE_OF
+
+
+def test_the_page_of_a_calibration_says_whom_it_is_for_before_all_else() -> None:
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    page = ls.calibrate("mean", x, eta=0.1, promise="file", games=0, n_jobs=1).certificate.to_html()
+    body = page[page.index("<body") :]
+    assert body.count("Not for publication") == 1
+    assert body.index("Not for publication") < body.index("Would be released") < body.index("The promise")

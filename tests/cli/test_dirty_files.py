@@ -138,7 +138,10 @@ def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakscope) -
         assert leakscope(f"{command} --ledger {number} --out out{number}").code == 0
         public = json.loads(Path(f"out{number}/release.json").read_text())["about"]
         owner = json.loads(Path(f"out{number}/owner/private.json").read_text())["about"]
-        rule = "rows with a missing value in a column that is used are left out, each for its own values alone"
+        rule = (
+            "rows with a missing value in a column that is used are left out; whether one is depends on its own values "
+            "alone"
+        )
         assert public["notes"] == [rule]
         assert public["certificate"]["n"] == 40 - number
         assert owner["notes"] == [rule, *["1 of 40 rows has a missing value, and is left out"] * number]

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
+from leakscope.data.points import some
+
 Array = np.ndarray
 _MOST_LETTERS = 30  # of a text that an error shows
 _MOST_NAMES = 6
@@ -88,7 +90,7 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, h
         return
     first = incomplete[0]
     n_missing = int(missing[first].sum())
-    others = f" (and of {_some(incomplete[1:])})" if incomplete[1:] else ""
+    others = f" (and of {some(incomplete[1:], _MOST_NAMES)})" if incomplete[1:] else ""
     rows = "leave these rows out (--drop-missing), " if has_flag else ""
     drop = " ".join(f"--drop {name}" for name in incomplete[:_MOST_NAMES])
     raise ValueError(
@@ -121,9 +123,9 @@ def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") 
     drop = " ".join(f"--drop {name}" for name in names[:_MOST_NAMES])
     response = f", or name the response (--label {label})" if label else ""
     raise ValueError(
-        f"not only numbers in {_some(names)}, as {text!r} in record {place} of {names[0]}, and no single record may "
-        f"decide which columns are used: {sign_hint(value)}leave these columns out ({drop}){response}, or make all "
-        "their values numbers"
+        f"not only numbers in {some(names, _MOST_NAMES)}, as {text!r} in record {place} of {names[0]}, and no single "
+        f"record may decide which columns are used: {sign_hint(value)}leave these columns out ({drop}){response}, or "
+        "make all their values numbers"
     )
 
 
@@ -216,8 +218,3 @@ def first_text(frame: pd.DataFrame, name: str) -> tuple[int, str]:
     as_numbers = pd.Series(pd.to_numeric(values, errors="coerce"))
     record = int(np.argmax(as_numbers.isna() & values.notna()))
     return record, str(values.iloc[record])
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"

@@ -162,9 +162,8 @@ def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[P
     numbers, _ = columns_as_numbers(points, tuple(edges))
     low, _ = _ends(edges)
     values = numbers.x.to_numpy()
-    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), _notes_of_bins(
-        values, edges, sign_hints(points.x, tuple(edges))
-    )
+    notes = _notes_of_bins(values, edges, sign_hints(points.x, tuple(edges)))
+    return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), notes
 
 
 def _ends(ranges: dict[str, tuple[float, float]]) -> tuple[Array, Array]:

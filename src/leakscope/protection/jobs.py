@@ -67,8 +67,8 @@ class Job:
             request.data,
             mechanism,
             target,
-            request.command,
-            request.notes,
-            request.assumptions,
-            request.owner_notes,
+            command=request.command,
+            notes=request.notes,
+            assumptions=request.assumptions,
+            owner_notes=request.owner_notes,
         )

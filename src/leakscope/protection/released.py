@@ -321,7 +321,7 @@ def _asked(request: Request) -> dict[str, Any]:
 
 
 def _rows_of(request: Request) -> dict[str, Any]:
-    """Say which rows are left out; nothing unless some are, as in ledgers of before there was this choice."""
+    """Say that rows with missing values are left out; nothing where all rows are used, as in older ledgers."""
     return {"drop_missing": True} if request.plan.drop_missing else {}
 
 

@@ -27,7 +27,9 @@ from leakscope.reports.phrases import plural
 from leakscope.runtime.observe import Execution
 
 ARRAYS = "array"  # the name of data that come from no file
-ROWS_LEFT_OUT = "rows with a missing value in a column that is used are left out, each for its own values alone"
+ROWS_LEFT_OUT = (
+    "rows with a missing value in a column that is used are left out; whether one is depends on its own values alone"
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.core.types import Points
 from leakscope.releases.statistics.features import Cells, Histogram
-from leakscope.releases.statistics.left_out import left_out_values
+from leakscope.releases.statistics.left_out import left_out_values, left_out_values_with_error
 from leakscope.releases.statistics.losses import LogisticLoss
 from leakscope.releases.statistics.newton import TOLERANCE, left_out_minimisers
 from leakscope.releases.statistics.statistic import Linear, named
@@ -166,6 +167,35 @@ def agrees(name, x, unit) -> None:
     assert (np.nan_to_num(np.abs(without - expected)) <= allowed).all()
     np.testing.assert_array_equal(np.isnan(of_all), np.isnan(of_all_expected))
     assert (np.nan_to_num(np.abs(of_all - of_all_expected)) <= allowed).all()
+
+
+def exact_squares(x):
+    """Squared standard errors of a regression on one column, as fractions."""
+    rows = [[Fraction(float(value)) for value in row] for row in x]
+    n = len(rows)
+    mean_x, mean_y = (sum(column) / n for column in zip(*rows, strict=True))
+    spread = sum((a - mean_x) ** 2 for a, _ in rows)
+    slope = sum((a - mean_x) * (b - mean_y) for a, b in rows) / spread
+    variance = sum((b - mean_y - slope * (a - mean_x)) ** 2 for a, b in rows) / (n - 2)
+    return [variance * (Fraction(1, n) + mean_x**2 / spread), variance / spread]
+
+
+@pytest.mark.parametrize("weight", [1.0, 30.0, 300.0, 3000.0])
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+def test_standard_errors_err_by_no_more_than_is_said(weight, mean) -> None:
+    """A record outweighs the others in its column, and another in the residuals; against fractions."""
+    rng = np.random.default_rng(int(weight))
+    x = np.column_stack([rng.normal(size=30), rng.normal(size=30)])
+    x[0, 0] = weight
+    x[1, 1] = 10 * weight
+    x[:, 0] += mean
+    found = left_out_values_with_error(named("standard_errors"), Points(x))
+    assert found is not None
+    for record in range(len(x)):
+        exact = np.sqrt([float(square) for square in exact_squares(np.delete(x, record, axis=0))])
+        fit = named("standard_errors").observe(Points(x), (np.arange(30) != record)[None], np.zeros(1, dtype=int))
+        own_error = np.abs(fit["output"][0] - exact)  # of a fit, by which the values may differ from it, too
+        assert (np.abs(found.without[record] - exact) <= found.error[record] + own_error).all()
 
 
 @pytest.mark.parametrize("kind", list(TABLES))

@@ -67,9 +67,9 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
 
 
 def _of_counted(plan: StatisticPlan, data: Data) -> Data:
-    """Take the columns of a histogram, which must be numbers; a table counts text, and the column it counts says more.
+    """Leave out the columns that a histogram does not count, whatever they hold; those that it does must be numbers.
 
-    Other columns of a histogram are left out, whatever they hold.
+    A table counts texts, too: it is read as it is.
     """
     x = data.points.x
     if plan.statistic != "histogram" or not set(plan.by) <= set(x.columns):
@@ -81,9 +81,9 @@ def _of_counted(plan: StatisticPlan, data: Data) -> Data:
 
 
 def used_columns(plan: StatisticPlan) -> Sequence[str] | bool:
-    """Return the columns of which no value may be missing: True for all that are not left out.
+    """Return the columns whose missing values leave a row out: those that are counted, or all that are not dropped.
 
-    Whether a row has a missing value must be asked of the columns of a count alone: others do nothing there.
+    False where no row is to be left out, True for all columns.
     """
     if not plan.drop_missing:
         return False

@@ -172,6 +172,7 @@ class LeftOutErrors:
         per_deviation = np.sqrt(variance)
         values = np.sqrt(squares / free)[:, None] * per_deviation
         size = values * (all_squares / squares)[:, None] + self.spread * per_deviation
+        size /= left[:, None]  # rounding counts more the less of a direction is left
         # the intercept is the sum of what the slopes add at the mean of the columns
         size[:, 0] += size[:, 1:] @ np.abs(self.centre)
         return values, size, accurate

@@ -181,10 +181,11 @@ def _statistics(result: ProtectedResult) -> Markup:
 
 
 def _other_designs(result: ProtectedResult) -> Markup:
-    """Name what was released of the same data under other designs."""
+    """Name what was released of the same data under other designs; tell the owner beforehand what one would cost."""
     others = result.certificate.others
     if not others:
-        return Markup("")
+        is_said = result.public or result.about.designs is not None  # the table of the designs says it, too
+        return Markup("") if is_said else say(ONE_DESIGN)
     named = [
         f"{named_design(other)}, release {count(other.number)}{f' of {other.date}' if other.date else ''}, "
         f"entry {other.digest[:DIGEST]}"
@@ -338,8 +339,6 @@ def _limits(result: ProtectedResult) -> list[Row]:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
     rows.append(("Other designs", _other_designs(result)))
-    if not result.public and not result.certificate.others and result.about.designs is None:
-        rows[-1] = ("Other designs", say(ONE_DESIGN))  # otherwise the table of the designs says so
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]
     rows[0] = (heading, joined([first, particular, _exact(result)]))

@@ -74,8 +74,8 @@ def document(report: Report) -> Document:
     text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
-        Section("sign_off", {"rows": first, "command": about.release_command}) if first else None,
-        _summary(result),
+        _sign_off(result, first) if first else None,
+        _summary(result, has_warning=not first),
         _planned(result),
         _published(result),
         _certificate(result),
@@ -105,13 +105,19 @@ def document(report: Report) -> Document:
     )
 
 
-def _summary(result: ProtectedResult) -> Section:
-    """Show what is promised, and what was released."""
+def _sign_off(result: ProtectedResult, rows: Sequence[tuple[str, Markup]]) -> Section:
+    """Say in short what would be released, below whom the page is for."""
+    content = {"warning": words.warning(result), "rows": rows, "command": result.about.release_command}
+    return Section("sign_off", content)
+
+
+def _summary(result: ProtectedResult, *, has_warning: bool) -> Section:
+    """Show what is promised, and what was released; with the warning, unless the page has begun with it."""
     big, unit = words.big(result)
     values = costs.values(result)
     lede, promise = words.lede(result), words.promise(result)
     content = {
-        "warning": words.warning(result),
+        "warning": words.warning(result) if has_warning else Markup(""),
         "lede": lede,
         "big": big,
         "big_unit": unit,
