@@ -529,7 +529,8 @@ class _Moments:
         blocks = [slice(start, start + size) for start in range(0, len(weight), size)]
         # differences to one of the rows lose no digits of values that are far from zero
         mean = np.sum([weight[block] @ (distinct.rows[block] - first) for block in blocks], axis=0)
-        farthest = np.max([np.abs(distinct.rows[block] - first - mean).max(axis=0) for block in blocks], axis=0)
+        lowest, highest = distinct.rows.min(axis=0) - first, distinct.rows.max(axis=0) - first
+        farthest = np.maximum(highest - mean, mean - lowest)
         unit = np.exp2(np.floor(np.log2(np.where(farthest > 0, farthest, 1.0))))  # so that no square overflows
         covariance = np.zeros((d, d))
         for block in blocks:

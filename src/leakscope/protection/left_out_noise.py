@@ -78,7 +78,7 @@ class LeftOutNoise:
         rows = rows_of(self.table)
         if self.noise is None:
             return with_rows(self.table, _TOLD_APART * Distinct.of(rows).which[:, None])
-        noisy = rows[:, self.noisy_coords]
+        noisy = _columns(rows, self.noisy_coords)
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
         return with_rows(self.table, standardised(self.noise.norm, noisy - lowest) / self.noise.scale)
 
@@ -327,11 +327,26 @@ def _on_grid(values: Table, found: LeftOutNoise, scale: float, labels: Sequence[
     assert found.noise is not None
     noise = replace(found.noise, scale=scale)
     noisy_coords = found.noisy_coords
-    rows = rows_of(values).copy()
-    grid = _grid(noise, rows[:, noisy_coords], noisy_coords, labels)
-    rows[:, noisy_coords] = _noisy_grid(grid, noisy_coords).snap(rows[:, noisy_coords])
-    worst = LeftOut(with_rows(values, rows[:, noisy_coords])).worst(noise)
+    exact = _columns(rows_of(values), noisy_coords)
+    grid = _grid(noise, exact, noisy_coords, labels)
+    snapped = _noisy_grid(grid, noisy_coords).snap(exact)
+    worst = LeftOut(with_rows(values, snapped)).worst(noise)
+    rows = _with_columns(rows_of(values), noisy_coords, snapped)
     return replace(found, table=with_rows(values, rows), noise=noise, grid=grid, worst=worst)
+
+
+def _columns(rows: Float[Array, "n d"], chosen: Bool[Array, " d"]) -> Float[Array, "n e"]:
+    """Select columns; the rows themselves, not a copy, where it is all of them."""
+    return rows if chosen.all() else rows[:, chosen]
+
+
+def _with_columns(rows: Float[Array, "n d"], chosen: Bool[Array, " d"], columns: Float[Array, "n e"]) -> Array:
+    """Return rows with other values in some columns."""
+    if chosen.all():
+        return columns
+    changed = rows.copy()
+    changed[:, chosen] = columns
+    return changed
 
 
 def _covariance(shape: PrintedShape | None) -> Float[Array, "e e"] | Float[Array, " e"] | None:
@@ -382,7 +397,8 @@ def _grid(
     ValueError
         Where the steps would be below the rounding errors of the values: those differ by little more than these.
     """
-    magnitudes = np.abs(noisy[np.isfinite(noisy).all(axis=1)]).max(axis=0)
+    finite = noisy if np.isfinite(noisy).all() else noisy[np.isfinite(noisy).all(axis=1)]
+    magnitudes = np.maximum(finite.max(axis=0), -finite.min(axis=0))
     deviations = deviations_of(noise, noisy.shape[1])
     steps = np.ones(len(noisy_coords))
     for number, place in enumerate(np.flatnonzero(noisy_coords).tolist()):
