@@ -103,7 +103,10 @@ class TestTable:
 
     def test_missing_values_are_a_cell_and_a_missing_column_is_refused(self, write) -> None:
         data = write(city=["a", None, None, "a"])
-        assert sorted(column(bound("table", data=data, by="city"), "cell")) == ["a", "nan"]
+        assert sorted(column(bound("table", data=data, by="city"), "cell")) == ["a", "missing"]
+        without = bound("table", data=data, by="city", drop_missing=True)
+        assert column(without, "cell") == ["a"]
+        assert "2 of 4 rows have a missing value, and are left out" in without.about.notes
         with pytest.raises(ValueError, match="no column 'town'; columns: city"):
             bound("table", data=data, by="town")
         with pytest.raises(ValueError, match="digits has no columns by name"):

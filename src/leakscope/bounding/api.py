@@ -81,6 +81,7 @@ def bound(
     name: Literal["pmp"],
     *,
     data: str | os.PathLike[str],
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
@@ -108,6 +109,7 @@ def bound(
     name: Literal["leakage"],
     *,
     data: str | os.PathLike[str],
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
@@ -129,6 +131,7 @@ def bound(
     name: Literal["table"],
     *,
     data: str | os.PathLike[str],
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     by: str | Sequence[str],
@@ -149,6 +152,7 @@ def bound(
     name: Literal["total"],
     *,
     data: str | os.PathLike[str],
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     column: str,
@@ -228,6 +232,7 @@ def bound(
     name: Literal["regression"],
     *,
     data: str | os.PathLike[str],
+    drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
     drop: Sequence[str] = (),
@@ -264,17 +269,18 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
             Training by DP-SGD: ``noise_multiplier``, ``sample_rate`` and ``steps``, or ``epochs``, ``batch_size`` and
             ``records``; ``batches="poisson"``, ``delta=1e-5``, ``adjacency="replace_one"``, ``prior=0.5``.
         pmp
-            Practical membership privacy: ``data``, ``drop=()``, ``mechanism="mean"``, ``clip``, ``scale`` (of a mean),
-            ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism), ``candidates=32``,
-            ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``; of CSV ``separator``, ``decimal``.
-        leakage
-            Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``id``, ``covariance="diagonal"``,
-            ``released``, ``rate=1.0``, ``delta=1e-5``; of CSV ``separator``, ``decimal``.
-        table
-            Counts without noise: ``data``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or ``k``, ``eta``; of CSV
+            Practical membership privacy: ``data``, ``drop=()``, ``drop_missing=False``, ``mechanism="mean"``, ``clip``,
+            ``scale`` (of a mean), ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism),
+            ``candidates=32``, ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``; of CSV
             ``separator``, ``decimal``.
+        leakage
+            Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``drop_missing=False``, ``id``,
+            ``covariance="diagonal"``, ``released``, ``rate=1.0``, ``delta=1e-5``; of CSV ``separator``, ``decimal``.
+        table
+            Counts without noise: ``data``, ``drop_missing=False``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or
+            ``k``, ``eta``; of CSV ``separator``, ``decimal``.
         total
-            The total of a column without noise: ``data``, ``column``, ``id``, ``round=1.0``,
+            The total of a column without noise: ``data``, ``drop_missing=False``, ``column``, ``id``, ``round=1.0``,
             ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
         leave-one-out
             A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``,
@@ -286,8 +292,8 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
         information
             Mutual information in nats: ``information``, ``prior=0.5``.
         regression
-            Least squares with a fixed design: ``data``, ``drop=()``, ``id``, ``noise_std=1.0``; of CSV ``separator``,
-            ``decimal``.
+            Least squares with a fixed design: ``data``, ``drop=()``, ``drop_missing=False``, ``id``,
+            ``noise_std=1.0``; of CSV ``separator``, ``decimal``.
 
         ``leakscope bound NAME --help`` says what each means, and so do the fields of
         ``leakscope.plans.BOUND_PLANS[NAME]``.

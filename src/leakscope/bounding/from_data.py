@@ -34,6 +34,7 @@ from leakscope.core.seeds import stream
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes, repeated_names
+from leakscope.data.missing import rows_left_out
 from leakscope.noise import GaussianNoise, swap_linear
 from leakscope.plans.bounds import LeakagePlan, PmpPlan, RegressionPlan, TablePlan, TotalPlan
 from leakscope.plans.limits import Limit
@@ -54,7 +55,7 @@ EXACT = (
 
 def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     """Score every record of a table, and bound the most exposed and the median one."""
-    data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+    data = data_room.read(plan.data, plan.drop, plan.id, drop_missing=plan.drop_missing, **plan.csv)
     released = plan.released or len(data.points)
     rows = data_room.numbers(data)
     score = leakage_scores(rows, plan.covariance, released)
@@ -91,13 +92,13 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
         curves,
         ranked(order, **with_names(data), score=score, accuracy=accuracy, eta=accuracy - 0.5),
         data,
-        [*identifier_notes(data.points), *repeated_names(data.points)],
+        [*rows_left_out(data.kept), *identifier_notes(data.points), *repeated_names(data.points)],
     )
 
 
 def table(plan: TablePlan, row: Bound) -> Stated:
     """Exact eta of every cell of a table of counts; for a wanted eta the smallest cell and the cells to merge."""
-    data = data_room.read(plan.data, **plan.csv)
+    data = data_room.read(plan.data, drop_missing=plan.by if plan.drop_missing else False, **plan.csv)
     _, names, sizes = data_room.cells(data, plan.by)
     game = _drawing(plan, len(data.points))
     eta = exact_eta_table(sizes, len(data.points), **game.words)
@@ -105,7 +106,8 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     common = {"status": row.status, "source": row.source, "game": game.term, "assumptions": EXACT}
     findings = _exposed(eta, order, Scope("worst", name=names[order[0]]), game.prior, common)
     columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.baseline_accuracy + eta}
-    notes = [f"everything that is computed from these {len(sizes):,} counts has the same ceiling"]
+    everything = f"everything that is computed from these {len(sizes):,} counts has the same ceiling"
+    notes = [*rows_left_out(data.kept), everything]
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
         findings.append(Finding("smallest_cell", least, operating_point={"eta": plan.eta}, **common))
@@ -132,7 +134,8 @@ def table(plan: TablePlan, row: Bound) -> Stated:
 
 def total(plan: TotalPlan, row: Bound) -> Stated:
     """Exact eta of every record of a column that is published as a total."""
-    data = data_room.read(plan.data, id=plan.id, **plan.csv)
+    used = (plan.column,) if plan.drop_missing else False
+    data = data_room.read(plan.data, id=plan.id, drop_missing=used, **plan.csv)
     values = on_grid(data_room.column(data, plan.column), plan.round)
     game = _drawing(plan, len(values))
     eta = exact_eta_total(values, **game.words)
@@ -146,18 +149,18 @@ def total(plan: TotalPlan, row: Bound) -> Stated:
             order, **with_names(data), value=values * plan.round, eta=eta, accuracy=game.baseline_accuracy + eta
         ),
         data=data,
-        notes=repeated_names(data.points),
+        notes=[*rows_left_out(data.kept), *repeated_names(data.points)],
     )
 
 
 def pmp(plan: PmpPlan, row: Bound) -> Stated:
     """Practical membership privacy of a noisy mean, or of the exponential mechanism, on these records."""
-    data = data_room.read(plan.data, plan.drop, **plan.csv)
+    data = data_room.read(plan.data, plan.drop, drop_missing=plan.drop_missing, **plan.csv)
     rows = data_room.numbers(data)
     n_clipped = int((p_norm(rows) > plan.clip).sum())
     stated = (_noisy_mean if plan.mechanism == "mean" else _geometric_median)(plan, row, clipped(rows, plan.clip))
     cut = [f"{n_clipped:,} of the {len(rows):,} {plural(plan.unit)} are longer than {plan.clip:g} and scaled down"]
-    return replace(stated, data=data, notes=[*stated.notes, *cut])
+    return replace(stated, data=data, notes=[*rows_left_out(data.kept), *stated.notes, *cut])
 
 
 def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
@@ -275,7 +278,7 @@ def _promises(everywhere: float, exact: float | None, nominal: float, common: di
 
 def regression(plan: RegressionPlan, row: Bound) -> Stated:
     """Compute the Bayes attacker on least squares, exactly, for every row of the design."""
-    data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+    data = data_room.read(plan.data, plan.drop, plan.id, drop_missing=plan.drop_missing, **plan.csv)
     leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
     order = np.argsort(-leak.leverage, kind="stable")
     common: dict[str, Any] = {
@@ -309,7 +312,7 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
         ],
         records=ranked(order, **with_names(data), leverage=leak.leverage, accuracy=accuracy),
         data=data,
-        notes=repeated_names(data.points),
+        notes=[*rows_left_out(data.kept), *repeated_names(data.points)],
     )
 
 

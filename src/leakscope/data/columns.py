@@ -77,7 +77,7 @@ def numbers(data: Data) -> Float[Array, "N d"]:
         if x.shape[1] == 0:
             raise ValueError(f"{data.name}: no column is left")
         refuse_texts(x, words(data))
-        refuse_missing(x, has_flag=False)
+        refuse_missing(x)
         x = x.to_numpy()
     x = np.asarray(x, dtype=float).reshape(len(x), -1)
     if not np.isfinite(x).all():
@@ -155,7 +155,7 @@ def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], I
     ----------
     data : Data
     by : sequence of str
-        Columns; a missing value is a value of its own.
+        Columns; a missing value is a level of its own, named missing.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def cells(data: Data, by: Sequence[str]) -> tuple[Int[Array, " N"], list[str], I
         has_column(frame, name, data.name)
     groups = frame.groupby(list(by), sort=False, dropna=False, observed=True)
     keys = [key if isinstance(key, tuple) else (key,) for key in groups.size().index]
-    names = [" / ".join(map(str, key)) for key in keys]
+    names = [" / ".join("missing" if pd.isna(level) else str(level) for level in key) for key in keys]
     return groups.ngroup().to_numpy(), names, groups.size().to_numpy()
 
 

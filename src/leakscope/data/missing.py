@@ -58,7 +58,7 @@ def complete_rows(frame: pd.DataFrame, names: Sequence[str]) -> Bool[Array, " N"
     return kept
 
 
-def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, has_flag: bool) -> None:
+def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> None:
     """Refuse columns with missing values.
 
     Parameters
@@ -66,8 +66,6 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, h
     frame : DataFrame
     names : sequence of str, optional
         The columns that are used; all unless given.
-    has_flag : bool
-        Whether what was called has ``drop_missing``.
 
     Raises
     ------
@@ -79,7 +77,7 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, h
     >>> import pandas as pd
     >>> from leakscope.data.missing import refuse_missing
     >>> try:
-    ...     refuse_missing(pd.DataFrame({"age": [30, None]}), has_flag=False)
+    ...     refuse_missing(pd.DataFrame({"age": [30, None]}))
     ... except ValueError as reason:
     ...     print(str(reason).partition(":")[0])
     1 of 2 values of age is missing or infinite, the first in record 1
@@ -91,12 +89,11 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None, *, h
     first = incomplete[0]
     n_missing = int(missing[first].sum())
     others = f" (and of {some(incomplete[1:], _MOST_NAMES)})" if incomplete[1:] else ""
-    rows = "leave these rows out (--drop-missing), " if has_flag else ""
     drop = " ".join(f"--drop {name}" for name in incomplete[:_MOST_NAMES])
     raise ValueError(
         f"{n_missing:,} of {len(frame):,} values of {first}{others} {'is' if n_missing == 1 else 'are'} missing or "
-        f"infinite, the first in record {int(missing[first].argmax()):,}: {rows}fill them in the file with a number "
-        f"that does not depend on the data, or leave the column out ({drop})"
+        f"infinite, the first in record {int(missing[first].argmax()):,}: leave these rows out (--drop-missing), fill "
+        f"them in the file with a number that does not depend on the data, or leave the column out ({drop})"
     )
 
 

@@ -44,6 +44,7 @@ Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon,
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
 Drop = Annotated[ColumnNames, Field(description="columns of the file that are not used")]
+DropMissing = Annotated[bool, Field(description="leave out rows with a missing value in a column that is used")]
 Id = Annotated[
     str | None,
     Field(description="the column that names the records, for their owner and for a ledger; not used otherwise"),
@@ -166,6 +167,7 @@ class PmpPlan(FilePlan, PagePlan):
 
     data: Source
     drop: Drop = ()
+    drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     mechanism: Literal["mean", "exponential"] = Field(
@@ -200,6 +202,7 @@ class LeakagePlan(FilePlan, PagePlan):
 
     data: Source
     drop: Drop = ()
+    drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     id: Id = None
@@ -217,6 +220,7 @@ class TablePlan(FilePlan, PagePlan):
     """Counts of a table, published without noise."""
 
     data: Source
+    drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
@@ -244,6 +248,7 @@ class TotalPlan(FilePlan, PagePlan):
     """The total of a column, published without noise."""
 
     data: Source
+    drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     column: str = Field(min_length=1, description="the column that is summed")
@@ -365,6 +370,7 @@ class RegressionPlan(FilePlan, PagePlan):
 
     data: Source
     drop: Drop = ()
+    drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     id: Id = None

@@ -166,11 +166,6 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     """
     shared = {name: value for name, value in content.items() if name != "statistic"}
     _check_keys(shared, tuple(ProtectionPlan.model_fields), where)
-    if shared.get("drop_missing"):
-        raise ValueError(
-            f"{where}: drop_missing is for a single statistic; several of one release are of the same records: leave "
-            "rows with missing values out of the file"
-        )
     tables = [_as_table(table, where) for table in content["statistic"]]
     if len(tables) < 2:
         raise ValueError(f"{where}: several statistics are two or more, got {len(tables)}")

@@ -15,12 +15,14 @@ from leakscope.data import Data
 from leakscope.data.columns import identifier_notes
 from leakscope.data.missing import rows_left_out
 from leakscope.data.points import with_names
+from leakscope.plans.bounds import COUNTS
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.plans.several import SeveralPlan, read_plan, read_several
 from leakscope.protection.declared_data import declared_statistic
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.dependent_columns import check_determined
+from leakscope.releases.statistics.features import columns_of
 from leakscope.releases.statistics.of_plan import check_not_read, check_sizes, load_records, statistic_of
 from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, Statistic
 from leakscope.reports.phrases import plural
@@ -254,12 +256,26 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
         In one line: what was given, what is allowed.
     """
     shared = plan.shared
-    whole = data_room.read(shared.data, (), shared.group or shared.id, **shared.csv)
+    names = shared.group or shared.id
+    whole = data_room.read(shared.data, (), names, **shared.csv)
+    complete: Sequence[str] = ()
+    if shared.drop_missing:  # the statistics are of the same rows: of those that are complete for all of them
+        complete = _used_by_any(plan.statistics, columns_of(whole.points.x))
+        whole = data_room.read(shared.data, (), names, drop_missing=complete, **shared.csv)
     parts = []
     for each in plan.statistics:
         with of_statistic(each.name):
-            parts.append(replace(file_request(each, execution, command), name=each.name))
+            parts.append(replace(file_request(each, execution, command, complete), name=each.name))
     return _together(shared, whole, parts, execution, command)
+
+
+def _used_by_any(plans: Sequence[CalibrationPlan], columns: Sequence[str]) -> list[str]:
+    """List the columns of a file that some statistic uses, in their order."""
+    used: set[str] = set()
+    for plan in plans:
+        used.update(plan.by if plan.statistic in COUNTS else set(columns) - set(plan.drop))
+    unknown = sorted(used - set(columns))  # refused where the file is read
+    return [*(name for name in columns if name in used), *unknown]
 
 
 @contextmanager
@@ -281,7 +297,8 @@ def _together(
                 f"{part.name} is of {len(part.data.points):,} of the {len(whole.points):,} records: statistics "
                 "that are released together are of the same records"
             )
-    notes = [f"{part.name}: {note}" for part in parts for note in part.notes]
+    of_all = [note for note in parts[0].notes if all(note in part.notes for part in parts)]
+    notes = [*of_all, *(f"{part.name}: {note}" for part in parts for note in part.notes if note not in of_all)]
     owner_notes = list(dict.fromkeys(note for part in parts for note in part.owner_notes))
     return Request(
         shared,
@@ -341,7 +358,9 @@ def request_of_file(
     return file_request(plan, execution, command)
 
 
-def file_request(plan: CalibrationPlan, execution: Execution, command: str = "") -> Request:
+def file_request(
+    plan: CalibrationPlan, execution: Execution, command: str = "", complete: Sequence[str] = ()
+) -> Request:
     """Make the request of a plan, with the data of its file.
 
     Parameters
@@ -350,6 +369,8 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
     execution : Execution
     command : str
         Printed on the page.
+    complete : sequence of str
+        Columns whose missing values leave a row out, of several statistics together; none if the plan says it.
 
     Raises
     ------
@@ -360,7 +381,7 @@ def file_request(plan: CalibrationPlan, execution: Execution, command: str = "")
         data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
         _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
-    data = load_records(plan, plan.group or plan.id)
+    data = load_records(plan, plan.group or plan.id, complete)
     _check_columns(data.points)
     check_sizes(plan, data.points)
     statistic = statistic_of(plan, data.points)

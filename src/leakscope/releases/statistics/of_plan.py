@@ -26,7 +26,7 @@ LARGEST_NUMBER = 1e150  # of a column or a statistic: its square does not overfl
 _BINS = 10  # of a histogram whose edges are not given
 
 
-def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
+def load_records(plan: StatisticPlan, id: str | None = None, complete: Sequence[str] = ()) -> Data:
     """Read the file of a plan, all of whose used columns must hold numbers where the statistic is one of numbers.
 
     Which columns and which rows are used follows from the plan: a text in a single record must not decide it.
@@ -36,6 +36,8 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
     plan : StatisticPlan
     id : str, optional
         The column that names the records.
+    complete : sequence of str
+        Columns whose missing values leave a row out, if they are not those of `used_columns`.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
         In one line: what was given, what is allowed.
     """
     labelled = plan.label is not None or (plan.data in data_room.NAMED and plan.statistic in REGRESSIONS)
-    how = {**plan.csv, "drop_missing": used_columns(plan)}
+    how = {**plan.csv, "drop_missing": complete or used_columns(plan)}
     if labelled:
         data = data_room.load(plan.data, plan.label, None, plan.drop, id, **how)
     else:
@@ -62,7 +64,7 @@ def load_records(plan: StatisticPlan, id: str | None = None) -> Data:
     texts = [name for name in data_room.words(data) if name in columns]
     is_unnamed = not labelled and plan.statistic in REGRESSIONS
     refuse_texts(x, texts, label=texts[-1] if texts and is_unnamed else "")
-    refuse_missing(x, columns, has_flag=True)
+    refuse_missing(x, columns)
     return data
 
 
@@ -75,7 +77,7 @@ def _of_counted(plan: StatisticPlan, data: Data) -> Data:
     if plan.statistic != "histogram" or not set(plan.by) <= set(x.columns):
         return data  # an unknown column is refused by the statistic
     refuse_texts(x, [name for name in data_room.words(data) if name in plan.by])
-    refuse_missing(x, plan.by, has_flag=True)
+    refuse_missing(x, plan.by)
     left = data_room.from_arrays(x[list(plan.by)])
     return replace(data, points=replace(left, names=data.points.names))
 
