@@ -60,7 +60,7 @@ class TestChoice:
         lines = left.out.splitlines()
         assert lines[0].startswith("Would be released: 2 numbers. Nothing is chosen yet; recommended: promise anyone")
         assert any(line.startswith("Release it with: leakscope protect --data people.csv") for line in lines[:4])
-        assert "Total error of each design for the same accuracy of any attacker" in left.out
+        assert "Total error of each design at the same accuracy of its own attacker" in left.out
         shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in (*EVERY, "half")]
         assert shown == ["dp", "leave-one-out", "half"]
         assert "Recommended: --promise anyone." in left.out
@@ -82,6 +82,15 @@ class TestChoice:
         text = " ".join(left.out.split())
         assert "Recommended: --promise file. No bound is known here on what one record changes" in text
         assert "Nothing was declared" not in text
+
+    def test_the_range_of_a_quantile_is_no_reason_for_differential_privacy(self, leakscope) -> None:
+        left = leakscope(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
+        text = " ".join(left.out.split())
+        assert (
+            "Recommended: --promise file. The range bounds what one record changes in a quantile by the range" in text
+        )
+        assert "Release it with: leakscope protect" in text
+        assert "--promise file" in text.split("Release it with:")[1]
 
     def test_every_number_of_a_comparison_is_shown(self, leakscope) -> None:
         """More numbers than fit beside each other are rows, each with its standard error in its own unit."""

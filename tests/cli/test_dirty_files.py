@@ -212,7 +212,9 @@ def test_several_statistics_under_differential_privacy_refuse_to_leave_rows_out(
     plan = 'data = "people.csv"\npromise = "anyone"\neta = 0.1\ndrop_missing = true\nranges = { wage = [0, 80] }\n'
     Path("plan.toml").write_text(plan + 'statistic = ["mean", "sum"]\n')
     write(with_wage(""))
-    refused(leakscope("protect --plan plan.toml"), "plan.toml: statistic 1: under promise anyone drop_missing is refused")
+    refused(
+        leakscope("protect --plan plan.toml"), "plan.toml: statistic 1: under promise anyone drop_missing is refused"
+    )
 
 
 def test_differential_privacy_refuses_to_leave_rows_out(leakscope) -> None:

@@ -221,7 +221,7 @@ def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
             "for the life of the data, and adds up what all its releases tell.",
             "What several people change together is the sum of their shifts, and the noise need not hide that.",
             "Where the file itself is the secret, use differential privacy, or a scale of the noise that is declared "
-            "beforehand, which answers whomever it covers (design per-instance).",
+            "beforehand (design per-instance): it always answers, and promises something only to those whom it covers.",
         ):
             assert said in text
         assert re.search("leave-one-out membership certificate", text, flags=re.IGNORECASE)
@@ -246,19 +246,19 @@ def test_leave_one_out_promises_and_names():
     report = alone(design_report("leave-one-out"))
     assert promise(report) == (
         "An attacker who knows all 1,000 people and guesses whether a given person is the one left out is right in at "
-        "most 55.0 of 100 cases, whichever of the 1,000 people it is and whatever the attacker computes; guessing from "
-        "the prior alone gives 50. Somebody who tries to name the one left out is right with probability at most "
-        "0.1009."
+        "most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is and "
+        "whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the one "
+        "left out is right with probability at most 0.1009; without any release the probability is 0.0010."
     )
     lede = flat(protected_words.lede(protected_result(report)).striptags())
     assert lede == (
-        "Nobody is right in more than 55.0 of 100 cases about whether a given person is the one left out. The promise "
-        "is about that one person, and not about the file."
+        "If both answers are equally likely beforehand, nobody is right in more than 55.0 of 100 cases about whether a "
+        "given person is the one left out. The promise is about that one person, and not about the file."
     )
     whole = flat(Page(report.to_html()).whole)
     assert "Protected release · 1,000 people, all but one of them in the data · promise η = 0.05 ·" in whole
     assert "Naming the one left out, any attacker 10.1 of 100" in whole
-    assert "every attacker\u2019s guess “left out or not” on seeing this release is right" in whole
+    assert "every attacker\u2019s guess “left out or not” at even odds on seeing this release" in whole
     assert "Its scale and shape were computed from all 1,000 people." in whole
 
 
@@ -280,9 +280,9 @@ def test_per_instance_promises_to_those_whom_the_noise_covers(owner):
     said = promise(report)
     assert said.startswith(
         "An attacker who knows all other people and guesses whether a given person was used is right in at most 55.0 "
-        "of 100 cases, whatever the attacker computes; guessing from the prior alone gives 50. This is promised to "
-        "each person whose bound, computed by the owner, is at most η = 0.05 (a covered person); how many are not is "
-        "not published."
+        "of 100 cases if both answers are equally likely beforehand, whatever the attacker computes; guessing from the "
+        "prior alone gives 50. This is promised to each person whose bound, computed by the owner, is at most η = 0.05 "
+        "(a covered person); how many are not is not published."
     )
     assert ("the most exposed person can be told in at most 62.3 of 100 cases" in said) is owner
     assert "No attack was run" not in said
@@ -314,8 +314,9 @@ def test_differential_privacy_is_for_everybody():
     report = alone(design_report("dp", owner=True))
     assert promise(report) == (
         "An attacker who knows all other people and guesses whether a given person is in the data or another one "
-        "instead is right in at most 55.0 of 100 cases, whoever the person is, in this file or any other, and whatever "
-        "the attacker computes; guessing from the prior alone gives 50."
+        "instead is right in at most 55.0 of 100 cases if both answers are equally likely beforehand, whoever the "
+        "person is, in this file or any other, and whatever the attacker computes; guessing from the prior alone gives "
+        "50."
     )
     whole = flat(Page(report.to_html()).whole)
     assert "This holds for every person, in this file or any other." in whole
@@ -324,7 +325,10 @@ def test_differential_privacy_is_for_everybody():
     assert (
         "Differential privacy with (ε, δ) = (0.94, 10 \N{MINUS SIGN}5 ) if one person is replaced by another." in whole
     )
-    assert "Differential privacy with (ε, δ) = (0.44, 10 \N{MINUS SIGN}5 ) if one person is added or removed." in whole
+    assert (
+        "Differential privacy with (ε, δ) = (0.44, 10 \N{MINUS SIGN}5 ) if one person is added or removed: of the noisy "
+        "numbers alone, for the number of records, which is public, changes then."
+    ) in whole
     assert "ε at δ = 10 \N{MINUS SIGN}5 , one person added or removed 0.44" in whole
     assert "Its size follows from η, n and what was declared of the columns alone." in row(report, "Noise")
     assert row(report, "Tells of the data").startswith("Nothing beyond the promise")
@@ -388,6 +392,10 @@ def test_versions_of_the_data_take_nothing_from_the_promise():
     terms = [{"id": "versions_differ", "values": {"difference": 0.002}}]
     report = design_report("leave-one-out", certificate={"assumptions": terms})
     assert protected_words.right(protected_result(report)) == "60.0"
+    first = "of those who are in the first version of these data"
+    assert f"whichever {first} it is and whatever the attacker computes" in promise(report)
+    promised = certificate.promised(protected_result(report)).striptags()
+    assert promised.startswith(f"For every one {first}, every attacker")
     assert row(report, "Assumes") == (
         "The data changed since an earlier release of this ledger: the promise is to those who are in its first "
         "version, whoever came or went later; with probability 0.002 not the same one is left out of all versions."
@@ -409,10 +417,11 @@ def test_naming_is_of_all_releases_where_that_is_known():
     said = promise(design_report("leave-one-out", owner=True))
     assert (
         "Somebody who tries to name the one left out, on seeing all releases of this ledger, is right with probability "
-        "at most 0.2008, on seeing this release alone at most 0.1009." in said
+        "at most 0.2008, on seeing this release alone at most 0.1009; without any release the probability is 0.0010."
+        in said
     )
     said = promise(design_report("leave-one-out"))
-    assert "name the one left out, on seeing this release alone, is right with probability at most 0.1009." in said
+    assert "name the one left out, on seeing this release alone, is right with probability at most 0.1009; " in said
     assert "Naming" not in heads(design_report("dp"))
 
 
@@ -613,7 +622,7 @@ def test_other_words_of_a_design_change_the_words_of_a_report_and_nothing_else(n
 def test_a_design_has_no_words_that_fill_cannot_fill():
     """Every gap of every sentence is known."""
     known = {"n", "n_count", "k", "unit", "units", "whose", "prior", "statistic", "asked", "bound", "names", "rates"}
-    known |= {"fraction", "fpr", "longer", "levels", "ranges", "entry", "classes"}
+    known |= {"fraction", "fpr", "longer", "levels", "ranges", "entry", "classes", "them"}
     gaps = set(re.findall(r"\{(\w+)\}", repr(WORDS)))
     assert gaps <= known
     assert certificate_of("dp")["entry"]["budget"] == BUDGET

@@ -39,7 +39,7 @@ from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
-Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound", "drop_missing"]
+Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"]
 _MOST_GROUPS = 6  # that are named
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
@@ -199,6 +199,8 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     is_grouped = plan.statistic == GROUPED and bool(plan.by)
     if not is_grouped and not differential_privacy.is_known(statistic):
         return "leave-one-out", "no_bound"
+    if plan.statistic == "quantiles":
+        return "leave-one-out", "quantiles"
     if not plan.ranges:
         return "leave-one-out", "no_ranges"
     if is_grouped and not set(plan.by) <= set(plan.levels):

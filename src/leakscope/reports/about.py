@@ -368,7 +368,7 @@ class PublishedTable(Facts):
 
 
 class DesignErrors(Facts):
-    """What a design would have cost for the same accuracy of any attacker."""
+    """What a design would have cost for the same accuracy of its own attacker."""
 
     name: Literal["dp", "leave-one-out", "per-instance", "half"]
     promise: Literal["anyone", "file", "drawn"]
@@ -391,9 +391,9 @@ class DesignsCompared(Facts):
     standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
     designs: tuple[DesignErrors, ...]
     recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
-    why: Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "no_bound", "drop_missing"] = Field(
-        description="The public fact that the recommendation follows from."
-    )
+    why: Literal[
+        "counts", "ranges", "declared_scale", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"
+    ] = Field(description="The public fact that the recommendation follows from.")
 
 
 class OfficeRule(Facts):

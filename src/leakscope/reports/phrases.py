@@ -234,7 +234,10 @@ PHRASES = {  # of the terms of findings
         "from the file, and tells about it"
     ),
     "replace_one_any_data": "any one of {n:,} records may be replaced by any other one, whatever the data are",
-    "add_or_remove": "one record is added or removed, and the number of records is not published",
+    "add_or_remove": (
+        "one record is added or removed, and the noisy numbers alone are seen: the number of records, which this page "
+        "states, changes with it"
+    ),
     "n_is_public": "the number of records, {n:,}, is public",
     "ranges_declared": "declared ranges, which were not taken from the data: {ranges}",
     "levels_declared": (
@@ -242,7 +245,8 @@ PHRASES = {  # of the terms of findings
         "them, is in no cell or bin; how many these are is not published"
     ),
     "nothing_outside_the_ledger": (
-        "no statistic of the same {units} is published without noise, or from another ledger: no program can check that"
+        "no statistic of the same {units} is published without noise, or from another ledger, but for releases of "
+        "another design that this certificate names: no program can check that"
     ),
     "row_is_a_unit": "each row of the file is one {unit}, and no {unit} has two: that is not checked",
     "rows_of_a_unit": (

@@ -61,6 +61,9 @@ OTHER_DESIGNS = (
     "designs: each certificate speaks of the releases of its own design alone, and somebody who sees both kinds may "
     "tell more than either of them says."
 )
+ADDED_OR_REMOVED = (
+    "added or removed: of the noisy numbers alone, for the number of records, which is public, changes then"
+)
 MOST_OTHERS = 6  # releases under other designs that are named
 FIRST = ("Statistics", "Game", "Naming", "Noise", "Confidence")  # rows that a page does not fold
 Row = tuple[str, Markup]
@@ -297,7 +300,7 @@ def _epsilons(result: ProtectedResult) -> Markup:
     """State epsilon and delta of differential privacy, for each way in which data are neighbours."""
     sentences = []
     for finding in result.epsilons:
-        change = "added or removed" if ADD_OR_REMOVE in finding.method else "replaced by another"
+        change = ADDED_OR_REMOVED if ADD_OR_REMOVE in finding.method else "replaced by another"
         delta = parameter(finding.operating_point.get("delta", 0.0))
         epsilon = shown(finding).value
         sentences.append(say(EPSILON, epsilon=epsilon, delta=delta, unit=result.unit, change=change))

@@ -56,6 +56,8 @@ class DesignWords:
         What an attacker cannot tell, for the first sentence.
     lede_limit : str
         A sentence after the first one.
+    odds : str
+        Under which odds the accuracy is that of the promise, where the game itself does not set them.
     guesses, everyone, promise_limit : str
         What the attacker of the promise does, to whom it is made, and a sentence after it.
     unattacked : str
@@ -112,6 +114,7 @@ class DesignWords:
     owner_holds: str
     whether: str
     lede_limit: str
+    odds: str
     guesses: str
     everyone: str
     promise_limit: str
@@ -151,6 +154,8 @@ class DesignWords:
 
 
 # Words that several designs share.
+EVEN_ODDS = "if both answers are equally likely beforehand"
+OF_FIRST_VERSION = "those who are in the first version of these data"
 ROLLED_BACK = (
     "A release that is not in the ledger, as one that was made before the ledger was put back to an earlier copy, is "
     "not covered."
@@ -166,7 +171,7 @@ SAMPLING_OF_ALL = "the sampling error is that of the {n_count} as a random sampl
 BESIDE = "The noise is what the privacy cost, the sampling error what the sampling cost."
 ACCURACY = ("Accuracy", "Cases of 100 in which the guess is right. 50 is guessing at even odds, 100 is certainty.")
 ETA = ("η", "Accuracy minus that of a guess from the prior alone, as a fraction: what is promised.")
-CEILING = ("Ceiling", "The curve that no attacker exceeds, whatever it knows and computes.")
+CEILING = ("Ceiling", "The curve that no attacker of this game exceeds, whatever it computes.")
 CERTIFIED = ("Certified", "Follows from a proof under the assumptions of the certificate.")
 MEASURED = ("Measured", "What an attack reached; a better attack may exist.")
 RATE = "{fraction} of cases at {fpr} false alarms"
@@ -197,6 +202,7 @@ HALF = DesignWords(
     owner_holds="what is proved beyond the promise, sampling errors, attacks and a digest",
     whether="whether {whose} is among the {k}",
     lede_limit="",
+    odds="",  # those of the draw
     guesses="guesses whether {whose} is in the data",
     everyone="whoever the {unit} is and whatever the attacker computes",
     promise_limit="",
@@ -319,8 +325,9 @@ LEFT_OUT = DesignWords(
     owner_holds="what is proved beyond the promise, sampling errors, attacks and a digest",
     whether="whether {whose} is the one left out",
     lede_limit="The promise is about that one {unit}, and not about the file.",
+    odds=EVEN_ODDS,
     guesses="knows all {n} and guesses whether {whose} is the one left out",
-    everyone="whichever of the {n} it is and whatever the attacker computes",
+    everyone="whichever of {them} it is and whatever the attacker computes",
     promise_limit="",
     unattacked="No attack was run against it.",
     no_noise=f"None: {LEFT_OUT_EXACT}",
@@ -332,8 +339,8 @@ LEFT_OUT = DesignWords(
     name="Leave-one-out membership certificate",
     heading="The leave-one-out membership certificate",
     called="leave one out",
-    whom="For every one of the {n}",
-    guess="“left out or not”",
+    whom="For every one of {them}",
+    guess="“left out or not” at even odds",
     whom_limit="",
     game=(
         "One of the {n} is drawn uniformly at random and in secret, and left out. The release is a function of the "
@@ -379,7 +386,7 @@ LEFT_OUT = DesignWords(
         Limit(
             "If the file is secret",
             "Where the file itself is the secret, use differential privacy, or a scale of the noise that is declared "
-            "beforehand, which answers whomever it covers (design per-instance).",
+            "beforehand (design per-instance): it always answers, and promises something only to those whom it covers.",
         ),
     ),
     limits_first=True,
@@ -448,6 +455,7 @@ PER_INSTANCE = DesignWords(
     owner_holds="how many {units} the noise does not cover, sampling errors and a digest",
     whether="whether {whose} was used, if the noise covers that {unit}",
     lede_limit="",
+    odds=EVEN_ODDS,
     guesses="knows all other {units} and guesses whether {whose} was used",
     everyone="whatever the attacker computes",
     promise_limit=(
@@ -464,7 +472,7 @@ PER_INSTANCE = DesignWords(
     heading="The per-instance membership certificate",
     called="per instance",
     whom=f"For each of the {{n}} {COVERED}",
-    guess="“used or not”",
+    guess="“used or not” at even odds",
     whom_limit="How many are not is not published.",
     game=(
         "The file holds {n}, and their number is public. The attacker knows all of them, the method and the "
@@ -574,6 +582,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     owner_holds="sampling errors, how many values were outside of their ranges, and a digest",
     whether="whether {whose} is in the data",
     lede_limit="This holds for every {unit}, in this file or any other.",
+    odds=EVEN_ODDS,
     guesses="knows all other {units} and guesses whether {whose} is in the data or another one instead",
     everyone="whoever the {unit} is, in this file or any other, and whatever the attacker computes",
     promise_limit="",
@@ -588,7 +597,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     heading="The certificate of differential privacy",
     called="differential privacy",
     whom="For every {unit}, in this file or any other",
-    guess="“this one or another”",
+    guess="“this one or another” at even odds",
     whom_limit="",
     game=(
         "All {n} are used, and their number is public. The attacker knows all but one of them and two candidates for "
@@ -713,6 +722,8 @@ def fill(result: ProtectedResult, pattern: str, **more: object) -> Markup:
         "whose": f"a {'randomly chosen' if result.on_average else 'given'} {result.unit}",
         "prior": "½" if certificate.prior == 0.5 else f"{count(certificate.k)}/{count(certificate.n)}",
     }
+    is_changed = any(term.id == "versions_differ" for term in certificate.assumptions)
+    gaps["them"] = OF_FIRST_VERSION if is_changed else f"the {gaps['n']}"
     return say(pattern, **{**gaps, **more})
 
 

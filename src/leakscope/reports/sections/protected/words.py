@@ -16,18 +16,22 @@ from leakscope.reports.sections.words import baseline, capital, joined, lettered
 NOT, HARDLY, BADLY = 0.05, 0.2, 0.5
 LEDE = (  # what cannot be told is that of the design
     (NOT, "Nobody can tell with any confidence {whether}."),
-    (HARDLY, "Nobody is right in more than {right} of 100 cases about {whether}."),
+    (HARDLY, "{nobody} is right in more than {right} of 100 cases about {whether}."),
     (BADLY, "Nobody can be sure {whether}, but a guess may be a good deal better than one from the prior alone."),
-    (1.0, "This promise is weak: {whether} may be guessed in {right} of 100 cases."),
+    (1.0, "This promise is weak: {whether} may be guessed in {right} of 100 cases{odds}."),
 )
 PROMISE = (
-    "An attacker who {guesses}{seeing} is right in <b>at most {right} of 100 cases</b>, {scope}{sampled}; {baseline}."
+    "An attacker who {guesses}{seeing} is right in <b>at most {right} of 100 cases</b>{odds}, {scope}{sampled}; "
+    "{baseline}."
 )
 SEEING_ALL = ", on seeing all releases of this ledger,"
 SEEING_SEVERAL = ", on seeing all {n} statistics of this release,"
 ALONE = "On seeing this release alone it is at most {alone} of 100."
 AVERAGE = "whatever the attacker computes"
-NAMED = "Somebody who tries to name the one left out{seeing} is right with probability at most {named}{alone}."
+NAMED = (
+    "Somebody who tries to name the one left out{seeing} is right with probability at most {named}{alone}; without any "
+    "release the probability is {by_chance}."
+)
 EXPOSED = "For the owner alone: from this release the most exposed {unit} can be told in at most {right} of 100 cases."
 BEST = "The best attack that we know is right in {right} of 100 for {target}{interval}."
 WITHOUT = {
@@ -88,7 +92,9 @@ def lede(result: ProtectedResult) -> Markup:
     words = words_of(result)
     gained = min(1.0, settled(result.eta_of_all / (1 - result.prior_accuracy)))
     pattern = next(words for most, words in LEDE if gained <= most)
-    first = say(pattern, whether=fill(result, words.whether), right=right(result))
+    nobody = f"{capital(words.odds)}, nobody" if words.odds else "Nobody"
+    odds = f", {words.odds}" if words.odds else ""
+    first = say(pattern, nobody=nobody, whether=fill(result, words.whether), right=right(result), odds=odds)
     return joined([first, fill(result, words.lede_limit), price(result)])
 
 
@@ -135,6 +141,7 @@ def _promised(result: ProtectedResult) -> Markup:
         guesses=fill(result, words.guesses),
         seeing=SEEING_ALL if result.shares_a_budget else _seeing_several(result),
         right=right(result),
+        odds=f" {words.odds}" if words.odds else "",
         scope=AVERAGE if average else fill(result, words.everyone),
         sampled=f", except with probability {alpha} over the calibration" if confidence < 1 else "",
         baseline=baseline(result.prior_accuracy),
@@ -164,12 +171,13 @@ def named(result: ProtectedResult) -> Markup:
     of_all, of_this = result.named_right_of_all, result.named_right
     if of_this is None:
         return Markup("")
-    if not result.shares_a_budget:
-        return say(NAMED, seeing="", named=probability(of_this), alone="")
-    if of_all is None:
-        return say(NAMED, seeing=", on seeing this release alone,", named=probability(of_this), alone="")
-    alone = f", on seeing this release alone at most {probability(of_this)}"
-    return say(NAMED, seeing=SEEING_ALL, named=probability(of_all), alone=alone)
+    seeing, named, alone = "", of_this, ""
+    if result.shares_a_budget and of_all is None:
+        seeing = ", on seeing this release alone,"
+    elif result.shares_a_budget and of_all is not None:
+        seeing, named, alone = SEEING_ALL, of_all, f", on seeing this release alone at most {probability(of_this)}"
+    by_chance = significant(1 / result.certificate.n)
+    return say(NAMED, seeing=seeing, named=probability(named), alone=alone, by_chance=by_chance)
 
 
 def probability(finding: Finding) -> str:
