@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from itertools import product
 from math import comb, log, log2
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from docs import gallery
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, rel_entr, xlogy
 from scipy.stats import binom, entropy, kstest, norm, triang
@@ -416,7 +419,7 @@ def test_when_an_event_keeps_the_whole_divergence():
 def test_the_best_attacker_may_be_right_in_less_than_half_of_the_games():
     """Appendix D.3, "P_Suc(phi*) >= 1/2": so for two values; with 44 writers it is 1/44 if nothing is released.
 
-    Section 4.3 prints 25 points more. Eq. 72 does not need it: the success is at least that of the prior guess (eq. 71).
+    Section 4.3 prints 25 points more. Eq. 72 does not need it, but eq. 71: no less than the success of the prior guess.
     """
     assert best_success(np.full((WRITERS, 1), 1 / WRITERS)) == pytest.approx(1 / 44, abs=1e-15)
     rng = np.random.default_rng(22)
@@ -469,6 +472,22 @@ def test_the_likelihood_attack_may_be_below_the_bound():
     found = gap.membership_results(log_p, np.arange(8) < 4, 4)
     assert found["success"] == 0.5
     assert ls.bounds.generalisation_bound(found["gap"], -2, 2) == pytest.approx(0.5 + 1.6 / 8)
+
+
+def test_a_network_that_reveals_its_members_reveals_their_writers_if_they_are_few():
+    """Section 5, "other, more severe": the best strategy of Figure 5 against the guess of a forest without the network.
+
+    By intervals that do not meet: membership is found at every n, the writer better with the network at 100 and 200.
+    """
+    numbers = pd.read_csv(io.StringIO(gallery.read("delgrosso2021/figure5")["numbers"]))
+    of_text = numbers[numbers["setting"] == "text"].set_index(["line", "n"])
+    low, high = (of_text[end].unstack(0) for end in ("low", "high"))
+    strategies = list(figure5.STRATEGIES)
+    assert (low["success"] > 0.5).all()
+    better = low[strategies].max(axis=1) > high["imputation"]
+    worse = high[strategies].max(axis=1) < low["imputation"]
+    assert set(better.index[better]) == {100, 200}
+    assert set(worse.index[worse]) == {500, 1000, 2000, 4000, 8000}
 
 
 def test_what_the_attacks_of_table_1_need():
