@@ -76,6 +76,7 @@ def test_images_are_moved_by_up_to_four_pixels():
 
 def test_features_come_from_the_other_classes_alone(images, monkeypatch):
     """Another ship changes its own features, the network not. It learns: 7 of 20 right by chance are one run in 120."""
+    assert (SHIP, TRUCK) == (pretrained.SHIP, pretrained.TRUCK)
     monkeypatch.setattr(room, "BATCH", 20)
     before = features(0, 200, 2)
     assert before["x"].shape == (160, 128)

@@ -163,3 +163,43 @@ def test_numbers_beside_a_verdict_are_those_of_the_claims(paper):
         for written in re.findall(r"(?<![\d.])(?<!= )\.\d+", verdict) if named else ():
             digits = len(written) - 1
             assert any(round(number, digits) == float(written) for number in known), f"{item}: {written}"
+
+
+def claim(verdict, explained_by="", **tried):
+    """A claim of a run, with verdicts under other settings."""
+    others = [{"setting": setting, "verdict": each} for setting, each in tried.items()]
+    return {"verdict": verdict, "explained_by": explained_by, "tried": others}
+
+
+KEYS = {"p/f:x_{n}": {"p/f:x_400": "400", "p/f:x_6000": "6000"}, "p/f:y": {"p/f:y": ""}, "p/f:z": {"p/f:z": "fashion"}}
+RUNS = {
+    "p/f:x_400": claim("differs"),
+    "p/f:x_6000": claim("cannot tell"),
+    "p/f:y": claim("differs", "code", code="agrees"),
+    "p/f:z": claim("erratum"),
+}
+
+
+@pytest.mark.parametrize(
+    ("named", "verdict", "is_right"),
+    [
+        ("x_{n}", "differs; cannot tell at n = 6,000", True),
+        ("x_{n}", "cannot tell; differs at n = 400 (other features)", True),
+        ("x_{n}", "differs at n = 400; cannot tell at n = 6,000", True),
+        ("x_{n}", "differs", False),
+        ("x_{n}", "agrees", False),  # neither is, and no claim agrees
+        ("x_{n}", "differs; cannot tell at n = 400", False),  # 400 is not, and 6,000 is left
+        ("x_{n}", "differs; cannot tell at n = 6,000 and 7,000", False),
+        ("y", "explained by *code*", True),
+        ("y", "differs; agrees with *code*", False),  # it is explained
+        ("y", "explained by *text*", False),
+        ("z", "wrong: [erratum 9](errata.md#erratum-9)", True),
+        ("z", "wrong for Fashion-MNIST", True),
+        ("z", "differs for Fashion-MNIST", False),
+        ("z", "agrees (though wrong elsewhere)", False),
+        ("none", "differs", True),
+    ],
+)
+def test_a_verdict_that_is_not_that_of_the_claims_is_found(named, verdict, is_right):
+    test = f"`p/f:{named}`" if named != "none" else "`tests/a.py::test_b`"
+    assert (not against(test, verdict, KEYS, RUNS)) == is_right
