@@ -438,9 +438,10 @@ def is_there(name: str) -> bool:
 
 
 def written_keys(paper: str) -> set[str]:
-    """The keys of the claims as printed.toml has them, before its names are filled in."""
+    """The keys of the claims as printed.toml has them, before and after its names are filled in."""
     text = (ROOT / "src" / "leakscope" / "papers" / paper / "printed.toml").read_text(encoding="utf-8")
-    return {f"{paper}/{claim['experiment']}:{claim['key']}" for claim in tomllib.loads(text)["claim"]}
+    written = {f"{paper}/{claim['experiment']}:{claim['key']}" for claim in tomllib.loads(text)["claim"]}
+    return written | {f"{paper}/{figure}:{key}" for figure, claims in printed(paper).items() for key in claims}
 
 
 def test_the_runs_that_are_kept_are_small() -> None:

@@ -165,6 +165,10 @@ def test_correctness_success_by_counting():
     """Of 200 points 60 are members, 54 of these and 91 of the others are right."""
     assert correctness_success(54 / 60, 91 / 140, 60 / 200) == pytest.approx((54 + 49) / 200)
     assert correctness_success(0.7, 0.7) == 0.5
+    # at even odds the gain over 1/2 is half of the gap: of 100 members 90 are right, of 100 others 60 or 80
+    for right, gain in ((60, 30), (80, 10)):
+        assert correctness_success(90 / 100, right / 100) == pytest.approx((90 + 100 - right) / 200)
+        assert correctness_success(90 / 100, right / 100) - 0.5 == pytest.approx(gain / 200)
     assert correctness_success(0.6, 0.9) < 0.5  # it is an attack, not a bound
 
 

@@ -76,6 +76,7 @@ def test_images_are_moved_by_up_to_four_pixels():
 
 def test_features_come_from_the_other_classes_alone(images, monkeypatch):
     """Another ship changes its own features, the network not. It learns: 7 of 20 right by chance are one run in 120."""
+    assert (SHIP, TRUCK) == (pretrained.SHIP, pretrained.TRUCK)
     monkeypatch.setattr(room, "BATCH", 20)
     before = features(0, 200, 2)
     assert before["x"].shape == (160, 128)
@@ -147,6 +148,31 @@ def test_table_2_from_one_end_to_the_other(images, monkeypatch):
     assert outcome.numbers["accuracy"].between(0.3, 1).all()
     assert outcome.numbers["tpr"].isna().tolist() == [True] + [False] * 5
     assert len(table2.draw(outcome.numbers).axes) == 2
+
+
+def test_table_2_is_trained_as_printed(images, monkeypatch):
+    """Section 6.3: the network, 50 epochs at .001, and halves: of the 30 other models 15 hold an image on average."""
+    seen = {}
+
+    class Enough(Exception):
+        pass
+
+    def stand_in(release, points, game, *_, **__):
+        seen.update(release=release, game=game)
+        raise Enough
+
+    monkeypatch.setattr(ls, "signals_of", stand_in)
+    monkeypatch.setattr(table2, "QUICK", table2.Scale(30, table2.PAPER.epochs, table2.PAPER.models))
+    with pytest.raises(Enough):
+        table2.measure(Lab(quick=True, n_jobs=1))
+    recipe, member = seen["release"].recipe, seen["game"].member
+    assert (recipe.optimiser, recipe.lr, recipe.epochs) == ("adam", 0.001, 50)
+    assert seen["release"].make is tanh_cnn
+    assert member.shape == (31, 60)
+    assert set(member.sum(axis=1)) == {30}
+    for attacked in range(31):
+        others = np.delete(member, attacked, axis=0)
+        assert others.sum(axis=0).mean() == 15 == (~others).sum(axis=0).mean()
 
 
 @pytest.fixture

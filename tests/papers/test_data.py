@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from leakscope.papers import data
@@ -88,7 +89,14 @@ def test_real_images_are_those_that_were_published(real_data, monkeypatch):
     for name in ("mnist", "fashion"):
         found = data.images(name)
         assert data.digest(found.x, found.y) == data.SETS[name].sha256
+        assert (found.n_train, len(found.x) - found.n_train) == (60_000, 10_000)
+    known = data.SETS["cifar10"]
+    split = pd.read_parquet(real_data / known.files[0], columns=["split"])["split"]
+    assert set(split[: known.n_train]) == {"train"}
+    assert set(split[known.n_train :]) == {"test"}
+    assert (known.n_train, len(split) - known.n_train) == (50_000, 10_000)
     assert len(set(data.writers()["writer"].tolist())) == 44
+    assert {len(array) for array in data.writers().values()} == {10_992}  # not 11,990: erratum 21
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "PIL"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from itertools import product
 from math import comb, log, log2
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from docs import gallery
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, rel_entr, xlogy
 from scipy.stats import binom, entropy, kstest, norm, triang
@@ -353,6 +356,81 @@ def test_lemmas_1_and_2_for_every_set():
     assert largest > 0.95
 
 
+def test_when_a_channel_keeps_the_whole_divergence():
+    """Eq. 47: equality if and only if P(X | Y) = Q(X | Y), the second of Q_X; of P_X, as is printed, it is the first.
+
+    The channel of six values to three outputs keeps all if what it merges has one likelihood ratio, and loses some as
+    soon as one of the ratios is another.
+    """
+    rng = np.random.default_rng(20)
+    for _ in range(20):
+        p, ratio = rng.dirichlet(np.ones(6)), rng.uniform(0.2, 3.0, size=3)
+        merged = np.repeat(np.eye(3), 2, axis=0)  # the outputs of the six values: 0, 0, 1, 1, 2, 2
+        q = p / np.repeat(ratio, 2)
+        q /= q.sum()
+        other = q.copy()
+        other[:2] *= [1.3, 0.8]
+        other /= other.sum()
+        assert rel_entr(p @ merged, q @ merged).sum() == pytest.approx(rel_entr(p, q).sum(), abs=1e-12)
+        assert given_output(p, merged) == pytest.approx(given_output(q, merged), abs=1e-12)
+        assert rel_entr(p @ merged, other @ merged).sum() < rel_entr(p, other).sum() - 1e-4
+        assert np.abs(given_output(p, merged) - given_output(other, merged)).max() > 0.01
+        of_x = given_output(other, merged) @ (other @ merged)  # Q(X | Y) Q_Y, summed over Y: Q_X, not P_X
+        assert of_x == pytest.approx(other, abs=1e-12)
+        assert np.abs(of_x - p).max() > 0.01
+
+
+def given_output(law: np.ndarray, channel: np.ndarray) -> np.ndarray:
+    """Law of X given Y, a column for each output."""
+    joint = law[:, None] * channel
+    return joint / joint.sum(axis=0)
+
+
+def test_when_an_event_keeps_the_whole_divergence():
+    """Lemma 1: equality if and only if both laws agree within the event, and outside of it.
+
+    It is sought among all 2^6 events, as the largest binary divergence.
+    """
+    rng = np.random.default_rng(21)
+    events = np.array(list(product([False, True], repeat=6)))
+    for chosen in events[[7, 21, 38, 62]]:
+        within, outside = (rng.dirichlet(np.ones(each)) for each in (chosen.sum(), (~chosen).sum()))
+        p, q, bent = np.empty(6), np.empty(6), np.empty(6)
+        for law, chance in ((p, 0.7), (q, 0.2)):
+            law[chosen], law[~chosen] = chance * within, (1 - chance) * outside
+        bent[:] = q
+        pair = np.flatnonzero(chosen if chosen.sum() > 1 else ~chosen)[:2]
+        bent[pair] = q[pair].sum() * (p[pair][::-1] + 0.3) / (p[pair] + 0.3).sum()
+        for law, whole in ((q, True), (bent, False)):
+            divergence = float(rel_entr(p, law).sum())
+            binary = np.array([kl(p[each].sum(), law[each].sum()) for each in events[1:-1]])
+            assert (binary <= divergence + 1e-12).all()
+            alike = [
+                all(
+                    np.allclose(p[side] / p[side].sum(), law[side] / law[side].sum(), atol=1e-9)
+                    for side in (each, ~each)
+                )
+                for each in events[1:-1]
+            ]
+            np.testing.assert_array_equal(binary > divergence - 1e-9, alike)
+            assert any(alike) == whole
+
+
+def test_the_best_attacker_may_be_right_in_less_than_half_of_the_games():
+    """Appendix D.3, "P_Suc(phi*) >= 1/2": so for two values; with 44 writers it is 1/44 if nothing is released.
+
+    Section 4.3 prints 25 points more. Eq. 72 does not need it, but eq. 71: no less than the success of the prior guess.
+    """
+    assert best_success(np.full((WRITERS, 1), 1 / WRITERS)) == pytest.approx(1 / 44, abs=1e-15)
+    rng = np.random.default_rng(22)
+    for n_values in (2, 3, WRITERS):
+        prior = rng.dirichlet(np.ones(n_values))
+        success = best_success(prior[:, None] * rng.dirichlet(np.ones(5), size=n_values))
+        assert success >= prior.max() - 1e-12
+        assert success >= 0.5 or n_values > 2
+    assert success < 0.5
+
+
 def test_lemmas_1_and_2_fail_for_the_divergence_of_eq_46():
     """Eq. 46 is the divergence of Q from P: with it both lemmas are wrong."""
     p, q = 0.5, 2.0**-20
@@ -394,6 +472,24 @@ def test_the_likelihood_attack_may_be_below_the_bound():
     found = gap.membership_results(log_p, np.arange(8) < 4, 4)
     assert found["success"] == 0.5
     assert ls.bounds.generalisation_bound(found["gap"], -2, 2) == pytest.approx(0.5 + 1.6 / 8)
+
+
+def test_a_network_that_reveals_its_members_reveals_their_writers_if_they_are_few():
+    """Section 5, "other, more severe": the best strategy of Figure 5 against the guess of a forest without the network.
+
+    By intervals that do not meet: membership is found at every n, the writer better with the network at 100 and 200.
+    """
+    run = gallery.read("delgrosso2021/figure5")
+    assert run
+    numbers = pd.read_csv(io.StringIO(run["numbers"]))
+    of_text = {(row["line"], row["n"]): row for row in numbers.to_dict("records") if row["setting"] == "text"}
+    better, worse = [], []
+    for n in figure5.FULL:
+        assert of_text["success", n]["low"] > 0.5
+        ours, theirs = [of_text[name, n] for name in figure5.STRATEGIES], of_text["imputation", n]
+        better += [n] * (max(row["low"] for row in ours) > theirs["high"])
+        worse += [n] * (max(row["high"] for row in ours) < theirs["low"])
+    assert (better, worse) == ([100, 200], [500, 1000, 2000, 4000, 8000])
 
 
 def test_what_the_attacks_of_table_1_need():
