@@ -344,7 +344,7 @@ def test_the_data_of_section_3(monkeypatch):
 
     Two Kolmogorov tests at level 1e-4 each; the seed is fixed.
     """
-    free = geometric_median.Setting(subset=1.0, d=2, sigma=1.7, clip=1e6)
+    free = geometric_median.Setting(subset=1.0, d=2, sigma=0.3, clip=1e6)
     angles, shifts = [], []
     for number in range(60):
         outputs, records = drawn_game(free, number, monkeypatch)
@@ -352,9 +352,9 @@ def test_the_data_of_section_3(monkeypatch):
         assert records.shape == (12, 2)
         assert np.linalg.norm(outputs, axis=1) == pytest.approx(np.ones(10))
         angles.append(np.arctan2(outputs[:, 1], outputs[:, 0]))
-        shifts.append((records - outputs[0]).ravel() / 1.7)
-        clipped = drawn_game(free._replace(clip=2.0), number, monkeypatch)[1]
-        assert clipped == pytest.approx(records * np.minimum(1, 2 / np.linalg.norm(records, axis=1))[:, None])
+        shifts.append((records - outputs[0]).ravel() / 0.3)
+        clipped = drawn_game(free._replace(clip=1.0), number, monkeypatch)[1]
+        assert clipped == pytest.approx(records * np.minimum(1, 1 / np.linalg.norm(records, axis=1))[:, None])
         with_outliers = drawn_game(free._replace(n_outliers=2), number, monkeypatch)[1]
         assert with_outliers == pytest.approx(records * np.r_[100, 100, np.ones(10)][:, None])
     assert kstest(np.concatenate(angles) / (2 * np.pi) + 0.5, "uniform").pvalue > 1e-4
