@@ -52,6 +52,24 @@ def test_the_network_has_25450_parameters():
     assert network(torch.zeros(3, 28, 28)).shape == (3, 10)
 
 
+def test_dirac_canaries_are_far_from_what_a_step_releases(digits, release):
+    """Appendix D: in each step every one of them is farther than every record, and nearly as far as a gradient can be.
+
+    No gradient within the clipping norm has a squared distance above 1/sigma^2, which the noise alone would give.
+    """
+    release, squares = replace(release, dpsgd=replace(DPSGD, steps=5)), {}
+    for name in ("dirac", "random"):
+        chosen = CHOSEN[name](digits, release)
+        game = ls.games.canaries(len(chosen.points), chosen.numbers, 1, seed=0)
+        seen = chosen.watched_by(release).observe(chosen.points, game.member, np.array([0]), ["step_norm"])
+        squares[name] = seen["step_norm"][0, chosen.numbers]
+        assert squares[name].shape == (60, 5)
+    most = 1 / DPSGD.noise_multiplier**2
+    assert (squares["random"].max(axis=0) < squares["dirac"].min(axis=0)).all()
+    assert squares["dirac"].max() < most * (1 + 1e-5)
+    assert np.median(squares["dirac"]) > 0.9 * most > 2 * 0.9 * np.median(squares["random"])
+
+
 def test_scores_by_hand():
     dot, norm = [[1.0, 4.0], [2.0, 0.0]], [[2.0, 2.0], [2.0, 2.0]]
     made = dict(scores(signals(dot, norm, [True, False]), 0.25, records=True))

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections import Counter
+from itertools import combinations, pairwise, product
 from math import comb, exp, log
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import kstest, norm
 
 import leakscope as ls
 from leakscope.bounds.exact import deterministic
-from leakscope.papers.lowy2024 import clipped_mean, figure1, figure2, geometric_median
+from leakscope.papers.lowy2024 import (
+    clipped_mean,
+    figure1,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    geometric_median,
+)
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PROMISE
+from tests.papers.asked import first_task
 
 N = 6  # records in use, of 12
 MEMBER = ls.bounds.subsets(2 * N, N)
@@ -79,6 +90,34 @@ def test_lemma_11_both_sticks_are_the_largest_over_all_events(epsilon):
             curve = ls.bounds.exact_tradeoff(chances, MEMBER, record)
             assert curve.hockey_sticks(epsilon) == pytest.approx(excess.max(axis=0), abs=1e-12)
             assert curve.delta(epsilon) == pytest.approx(excess.max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_lemma_3_prints_the_parent_set_for_the_data_set(n):
+    """It has "x in X" in X_in and "x not in X" in X_out: the sets are not halves of all. With D for X, as in Lemma 15,
+    each has N = C(2n, n)/2 sets.
+    """
+    parent, x = range(2 * n), 0
+    drawn = list(combinations(parent, n))
+    as_printed = [D for D in drawn if x in parent], [D for D in drawn if x not in parent]
+    meant = [D for D in drawn if x in D], [D for D in drawn if x not in D]
+    assert [len(sets) for sets in as_printed] == [comb(2 * n, n), 0]
+    assert [len(sets) for sets in meant] == [comb(2 * n, n) / 2] * 2
+    member = ls.bounds.subsets(2 * n, n)
+    assert [int(member[:, x].sum()), int((~member[:, x]).sum())] == [len(sets) for sets in meant]
+
+
+def test_at_n_1_without_delta_pmp_is_dp():
+    """The sentence before Corollary 4: the same epsilon, which is that of local differential privacy.
+
+    Five possible records, four outputs; the parent set is any two of them.
+    """
+    pair = ls.bounds.subsets(2, 1)
+    for seed in range(20):
+        chances = np.random.default_rng(seed).dirichlet(np.full(4, 0.7), 5) * 0.99 + 0.0025
+        by_dp = max(np.log(chances[one] / chances[other]).max() for one, other in product(range(5), repeat=2))
+        by_pmp = max(ls.bounds.pmp_discrete(chances[list(parent)], pair) for parent in combinations(range(5), 2))
+        assert by_pmp == pytest.approx(by_dp)
 
 
 def test_lemma_15_first_part_for_one_event():
@@ -253,6 +292,88 @@ def test_the_success_that_the_text_on_figure_2_prints():
 # --- The simulations --------------------------------------------------------------------------------------------------
 
 
+def test_settings_of_the_exponential_mechanism():
+    """The captions of Figures 1 to 3: all that is kept, and each value on the axis once. Figure 3 has no C."""
+    kept = {
+        figure1: ("sigma", {"d": 1, "n": 6, "n_outputs": 10, "clip": 10.0, "subset": 5.0, "n_outliers": 0}),
+        figure2: ("clip", {"d": 5, "n": 6, "n_outputs": 32, "sigma": 1.0, "subset": 10.0, "n_outliers": 2}),
+        figure3: ("d", {"n": 6, "n_outputs": 10, "sigma": 1.0, "subset": 2.0, "n_outliers": 0}),
+    }
+    for figure, (axis, values) in kept.items():
+        settings = [setting for _, setting, _ in first_task(figure.measure)]
+        assert len(set(settings)) == len({getattr(setting, axis) for setting in settings}) > 4
+        for setting in settings:
+            assert values.items() <= setting._asdict().items()
+    assert geometric_median.OUTLIER == 100
+    assert 1.0 in figure1.SIGMAS
+    assert min(figure1.SIGMAS) < 0.1
+    assert 50.0 in figure2.CLIPS
+
+
+def test_settings_of_the_gaussian_mechanism():
+    """The captions of Figures 4 to 6, and the text on Figure 5: epsilon = 5 at C = 100. Figure 6 has no epsilon."""
+    kept = {
+        figure4: ("value", {"n": 100, "d": 20, "clip": 50.0, "sigma": 1.0, "n_outliers": 0, "fixed": EXACT}),
+        figure5: ("clip", {"n": 100, "d": 10, "sigma": 5.0, "n_outliers": 2, "value": 5.0, "fixed": PROMISE}),
+        figure6: ("d", {"n": 100, "clip": 50.0, "sigma": 1.0, "n_outliers": 0, "fixed": EXACT}),
+    }
+    for figure, (axis, values) in kept.items():
+        settings = [setting for _, setting, _ in first_task(figure.measure)]
+        assert len(set(settings)) == len({getattr(setting, axis) for setting in settings}) > 4
+        for setting in settings:
+            assert values.items() <= setting._asdict().items()
+    assert (clipped_mean.DELTA, clipped_mean.OUTLIER) == (0.01, 10)
+    assert max(figure4.SUBSETS) == 10
+    assert max(figure5.CLIPS) == 100
+
+
+def drawn_game(setting, number, monkeypatch):
+    """Outputs and records of a data set of Section 3."""
+    seen = []
+    real = ls.bounds.geometric_median_loss
+    with monkeypatch.context() as patch:
+        patch.setattr(ls.bounds, "geometric_median_loss", lambda *given: seen.append(given) or real(*given))
+        geometric_median.game(0, setting, number)
+    ((outputs, records),) = seen
+    return outputs, records
+
+
+@pytest.mark.statistics
+def test_the_data_of_section_3(monkeypatch):
+    """Unit vectors in random directions, records around the first of them, clipped to C; outliers times 100.
+
+    Two Kolmogorov tests at level 1e-4 each; the seed is fixed.
+    """
+    free = geometric_median.Setting(subset=1.0, d=2, sigma=0.3, clip=1e6)
+    angles, shifts = [], []
+    for number in range(60):
+        outputs, records = drawn_game(free, number, monkeypatch)
+        assert outputs.shape == (10, 2)
+        assert records.shape == (12, 2)
+        assert np.linalg.norm(outputs, axis=1) == pytest.approx(np.ones(10))
+        angles.append(np.arctan2(outputs[:, 1], outputs[:, 0]))
+        shifts.append((records - outputs[0]).ravel() / 0.3)
+        clipped = drawn_game(free._replace(clip=1.0), number, monkeypatch)[1]
+        assert clipped == pytest.approx(records * np.minimum(1, 1 / np.linalg.norm(records, axis=1))[:, None])
+        with_outliers = drawn_game(free._replace(n_outliers=2), number, monkeypatch)[1]
+        assert with_outliers == pytest.approx(records * np.r_[100, 100, np.ones(10)][:, None])
+    assert kstest(np.concatenate(angles) / (2 * np.pi) + 0.5, "uniform").pvalue > 1e-4
+    assert kstest(np.concatenate(shifts), "norm").pvalue > 1e-4
+
+
+@pytest.mark.statistics
+def test_the_data_of_section_4():
+    """Records around 0, clipped to C; outliers times 10. A Kolmogorov test at level 1e-4; the seed is fixed."""
+    free = clipped_mean.Setting(5.0, PROMISE, d=3, sigma=5.0, clip=1e6)
+    records = clipped_mean.data(0, free, 0)
+    assert records.shape == (200, 3)
+    assert kstest(records.ravel() / 5.0, "norm").pvalue > 1e-4
+    clipped = clipped_mean.data(0, free._replace(clip=7.0), 0)
+    assert clipped == pytest.approx(records * np.minimum(1, 7 / np.linalg.norm(records, axis=1))[:, None])
+    with_outliers = clipped_mean.data(0, free._replace(n_outliers=2), 0)
+    assert with_outliers == pytest.approx(records * np.r_[10, 10, np.ones(198)][:, None])
+
+
 @pytest.mark.slow
 def test_larger_n_does_not_make_the_ratio_to_epsilon_smaller():
     """Section 3 on Figure 2 expects smaller ratios for n above 6. They are the same at n = 10, with epsilon(X) = 10.
@@ -341,6 +462,22 @@ def test_proposition_12_is_an_average_over_the_other_record(query):
         assert hockey(distance).mean() == pytest.approx(single)
         right_side.append(single)
     assert max(right_side) == pytest.approx(delta)
+
+
+def test_a_naive_third_step_takes_exponentially_many_terms():
+    """Section 4, Our Approach: the double sum of Proposition 12 for one record x, at n = 2 to 5.
+
+    It has n C(2n - 1, n - 1) terms, each x' in C(2n - 2, n - 1) of them; the simplified sum has one for each x'.
+    """
+    terms = []
+    for n in (2, 3, 4, 5):
+        with_x = [{0, *rest} for rest in combinations(range(1, 2 * n), n - 1)]
+        swapped_in = Counter(other for D in with_x for other in range(2 * n) if other not in D)
+        assert swapped_in == {other: comb(2 * n - 2, n - 1) for other in range(1, 2 * n)}
+        terms.append(swapped_in.total())
+        assert terms[-1] == n * comb(2 * n - 1, n - 1)
+        assert len(swapped_in) == 2 * n - 1
+    assert all(later > 3 * earlier for earlier, later in pairwise(terms))
 
 
 # --- Discussion and appendix ------------------------------------------------------------------------------------------

@@ -313,6 +313,7 @@ class TestBadInput:
 N_RECORDS, N_COLUMNS, ROUNDS = 1000, 5000, 2000
 P = np.random.default_rng(20).uniform(0.3, 0.7, N_COLUMNS)
 EASY = (P <= 0.5).astype(float)
+MEDIUM = (np.random.default_rng(21).random(N_COLUMNS) < 0.5).astype(float)
 LEVEL = 1e-3  # of each comparison with the theory
 
 
@@ -325,6 +326,7 @@ CASES = {
     "noise 1": (EASY, 1.0, 1.0),
     "half": (EASY, 0.0, 0.5),
     "tenth": (EASY, 0.0, 0.1),
+    "exact medium": (MEDIUM, 0.0, 1.0),
 }
 
 
