@@ -1,8 +1,8 @@
 """Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py [FOLDER]``.
 
-The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Numbers and claims of each full
-run are kept in ``papers/runs``, compressed; table and picture of every kept run are made again from them. Experiments
-that were never kept stay as they are.
+The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Claims, numbers and trials of
+each full run are kept in ``papers/runs``, compressed; table and picture of every kept run are made again from them.
+Experiments that were never kept stay as they are.
 """
 
 from __future__ import annotations
@@ -60,11 +60,13 @@ def picture(experiment: Experiment, result: dict[str, Any], target: Path) -> Non
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    """What a run left: its command, its claims and its numbers."""
+    """What a run left: its command, its claims, its numbers, and the trials behind their means."""
+    trials = folder / "trials.csv"
     return {
         "run": json.loads((folder / "run.json").read_text(encoding="utf-8")),
         "claims": json.loads((folder / "claims.json").read_text(encoding="utf-8")),
         "numbers": (folder / "numbers.csv").read_text(encoding="utf-8"),
+        "trials": trials.read_text(encoding="utf-8") if trials.is_file() else "",
     }
 
 

@@ -337,7 +337,7 @@ def test_success_at_each_threshold_is_that_of_its_games() -> None:
 def test_the_effect_of_the_loss_is_a_difference_of_accuracies(made_up_images) -> None:
     lab = Lab(quick=True, n_jobs=1)
     runs = [{"success": 0.5, "gap": 0.1, "test_accuracy": value} for value in (0.8, 0.9)]
-    found = figure4.effect_of_loss(lab, "mnist", 12, runs, 40)
+    found = figure4.effect_of_loss(12, runs, figure4.accuracy_by_entropy(lab, "mnist", 12, 2, 40))
     others = [images.attacked("mnist", 12, 40, number, 0, "cross_entropy")["test_accuracy"] for number in (0, 1)]
     assert found.value == pytest.approx(0.85 - np.mean(others))
     assert found.smaller == "n = 12 of 1,000 images"

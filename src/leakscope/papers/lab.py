@@ -157,12 +157,33 @@ class Outcome:
         What was run, in a sentence with its sizes.
     tried : mapping of str to mapping of str to Ours
         As ``ours``, by the name of another setting.
+    trials : DataFrame
+        Each independent trial behind the means: ``trial``, ``value``, and columns that say of what, of `trials_of`.
+        Empty where the numbers themselves are such values, are exact, or are sums over rounds of a game.
     """
 
     numbers: pd.DataFrame
     ours: Mapping[str, Ours]
     run: str
     tried: Mapping[str, Mapping[str, Ours]] = field(default_factory=dict)
+    trials: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def trials_of(values: Sequence[float] | np.ndarray, **of: Any) -> list[dict[str, Any]]:
+    """Make a row of each independent trial, from which means and intervals can be computed anew.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    **of
+        What they are values of, as the numbers of the figure say it.
+
+    Examples
+    --------
+    >>> trials_of([0.7, 0.8], attack="loss")
+    [{'attack': 'loss', 'trial': 0, 'value': 0.7}, {'attack': 'loss', 'trial': 1, 'value': 0.8}]
+    """
+    return [{**of, "trial": trial, "value": float(value)} for trial, value in enumerate(values)]
 
 
 def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:

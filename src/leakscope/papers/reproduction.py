@@ -144,6 +144,8 @@ class Reproduction:
     def write(self, folder: str | os.PathLike[str]) -> None:
         """``numbers.csv``, ``claims.csv``, ``claims.json``, ``figure.png`` and ``figure.svg``, all or none.
 
+        Where the numbers are means over independent trials, ``trials.csv`` has the value of each.
+
         Raises
         ------
         ValueError
@@ -159,6 +161,8 @@ class Reproduction:
             claims_of(self.document()).to_csv(new / "claims.csv", index=False)
             if self.outcome:
                 self.numbers.to_csv(new / "numbers.csv", index=False)
+                if len(self.outcome.trials):
+                    self.outcome.trials.to_csv(new / "trials.csv", index=False)
                 for kind in ("png", "svg"):
                     with figures.looking():
                         (new / f"figure.{kind}").write_bytes(figures.as_bytes(self.figure(), kind))

@@ -32,8 +32,9 @@ from leakscope.papers.azize2024.mean_game import (
     operating_points,
     over_draws,
     ratio,
+    scores_of,
 )
-from leakscope.papers.lab import Lab, Outcome, Parameter
+from leakscope.papers.lab import Lab, Outcome, Parameter, trials_of
 from leakscope.papers.printed import Ours
 
 Array = np.ndarray
@@ -90,7 +91,16 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
         f"{sizes.draws} draws of p for the scores; {sizes.rounds:,} rounds of each game, {len(hard.value):,} in (c); "
         f"n = {sizes.n:,}, d = {sizes.d:,}."
     )
-    return Outcome(pd.DataFrame(rows), ours, run)
+    cases = [
+        (p, drawn, target, 0.0) for p, drawn in (("as written", written), ("a = .30", worlds)) for target in TARGETS
+    ]
+    cases += [("a = .30", worlds, "easy", gamma) for gamma in NOISES]
+    each = [
+        row
+        for p, drawn, target, gamma in cases
+        for row in trials_of(scores_of(drawn, target, gamma), p=p, target=target, gamma=gamma)
+    ]
+    return Outcome(pd.DataFrame(rows), ours, run, trials=pd.DataFrame(each))
 
 
 def line(panel: str, name: str, kind: str, x: Array, y: Any, **more: Array) -> Iterator[dict[str, Any]]:

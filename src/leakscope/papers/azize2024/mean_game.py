@@ -163,7 +163,12 @@ def ratio(signals: ls.Signals, rho: float = 1.0) -> ls.Scores:
 
 def over_draws(worlds: Sequence[World], target: str, gamma: float = 0.0) -> Ours:
     """Mean of a leakage score over draws of p. The paper has one draw: the deviation is the printed number's error."""
-    return mean_of([world.score(target, gamma) for world in worlds], detail=f"mean of {len(worlds)} draws of p")
+    return mean_of(scores_of(worlds, target, gamma), detail=f"mean of {len(worlds)} draws of p")
+
+
+def scores_of(worlds: Sequence[World], target: str, gamma: float = 0.0) -> list[float]:
+    """Leakage score of a target in each draw of p."""
+    return [world.score(target, gamma) for world in worlds]
 
 
 def moments(scores: ls.Scores, m: float) -> dict[str, Ours]:

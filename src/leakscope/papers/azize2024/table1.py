@@ -42,7 +42,7 @@ from leakscope.papers.azize2024.mean_game import (
     relative_variance,
     separation,
 )
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, mean_of, trials_of
 from leakscope.papers.printed import Ours, all_above
 
 Array = np.ndarray
@@ -143,7 +143,8 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
     ours: dict[str, Ours] = {}
     for row in table:
         ours |= row.claims
-    ours |= averages(lab, sizes, world)
+    of_average, scores = averages(lab, sizes, world)
+    ours |= of_average
     ours |= noise_claims(mean["easy"], noisy)
     ours |= subsampling_claims(mean["easy"], subsampled)
     ours |= glir_claims(world, rounds_of_glir)
@@ -156,7 +157,7 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
         f"{sizes.rounds:,} rounds of each game, 1/rho times as many of the sub-sampled ones, a fifth for GLiR; "
         f"{sizes.draws:,} draws of a target for its average score; n = {sizes.n:,}, d = {sizes.d:,}, a = .30."
     )
-    return Outcome(pd.DataFrame(rows), ours, run)
+    return Outcome(pd.DataFrame(rows), ours, run, trials=pd.DataFrame(trials_of(scores, quantity="average score")))
 
 
 def drawn_world(n: int, d: int, seed: int) -> World:
@@ -260,8 +261,15 @@ def column_rounds(n: int, d: int, world_seed: int, rho: float, n_rounds: int, se
     return {"member": member, **results}
 
 
-def averages(lab: Lab, sizes: Sizes, world: World) -> dict[str, Ours]:
-    """Remark 3.3: the score of a random target on average, and the game with a new target in each round."""
+def averages(lab: Lab, sizes: Sizes, world: World) -> tuple[dict[str, Ours], Array]:
+    """Remark 3.3: the score of a random target on average, and the game with a new target in each round.
+
+    Returns
+    -------
+    claims : dict of str to Ours
+    scores : array of shape (draws,)
+        Of each random target.
+    """
     rng = lab.stream("table1", "average score")
     drawn = 1.0 * (rng.random((sizes.draws, sizes.d)) < world.p)
     scores = np.asarray(ls.bounds.leakage_score(drawn, world.p, world.variance, sizes.n))
@@ -274,7 +282,7 @@ def averages(lab: Lab, sizes: Sizes, world: World) -> dict[str, Ours]:
     points = ls.Points(candidates, digest=hashlib.sha256(candidates.tobytes()).hexdigest())
     signals = ls.signals_of(release, points, game, ["step_dot", "step_norm"], seed=seed, **lab.execution)
     of_game = moments(ratio(signals), sizes.d / sizes.n)
-    return ours | {f"average_{name}": of_game[name] for name in ("out_mean", "in_mean", "variance")}
+    return ours | {f"average_{name}": of_game[name] for name in ("out_mean", "in_mean", "variance")}, scores
 
 
 def noise_claims(plain: Row, noisy: Mapping[float, Row]) -> dict[str, Ours]:

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 import leakscope as ls
 from leakscope.papers import figures
 from leakscope.papers.delgrosso2021 import gap, images
-from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of
+from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of, trials_of
 from leakscope.papers.printed import Ours, all_above
 
 # Networks by n: 100 each in print.
@@ -103,15 +103,19 @@ def study(
     """
     settings = lab.settings(*images.SETTINGS)
     rows: list[dict[str, Any]] = []
+    each: list[dict[str, Any]] = []
     ours: dict[str, dict[str, Ours]] = {setting: {} for setting in settings}
     for name in plan:
         runs_of = _networks(lab, settings, name, plan[name], plan_as_code[name], n_others)
         for setting, runs in runs_of.items():
             rows += _rows(name, setting, runs)
+            each += [row for n, of_n in runs.items() for row in trials(of_n, setting=setting, data=name, n=n)]
             ours[setting] |= claims(name, setting, runs)
         if TEXT in settings and name in n_of_losses:
             n = n_of_losses[name]
-            ours[TEXT][f"mse_{name}"] = effect_of_loss(lab, name, n, runs_of[TEXT][n], n_others)
+            by_entropy = accuracy_by_entropy(lab, name, n, len(runs_of[TEXT][n]), n_others)
+            each += trials_of(by_entropy, setting=TEXT, data=name, n=n, line="test_accuracy by cross-entropy")
+            ours[TEXT][f"mse_{name}"] = effect_of_loss(n, runs_of[TEXT][n], by_entropy)
         if set(settings) & set(images.SETTINGS):
             rows += _rows_of_results(name)
     texts = [f"{n_others:,} test images for each network."]
@@ -121,7 +125,28 @@ def study(
     if set(settings) & set(images.SETTINGS):
         texts.append(f"As the public code: {_listed(plan_as_code)}.")
     first, *others = settings
-    return Outcome(pd.DataFrame(rows), ours[first], " ".join(texts), {setting: ours[setting] for setting in others})
+    tried = {setting: ours[setting] for setting in others}
+    return Outcome(pd.DataFrame(rows), ours[first], " ".join(texts), tried, pd.DataFrame(each))
+
+
+def trials(runs: Sequence[Mapping[str, Any]], *, setting: str, data: str, n: int) -> list[dict[str, Any]]:
+    """Make a row of each number of each network, and of its success with each of the thresholds.
+
+    Parameters
+    ----------
+    runs : sequence of mapping
+        Of `images.attacked`.
+    setting, data : str
+    n : int
+    """
+    of = {"setting": setting, "data": data, "n": n}
+    success = success_by_threshold(runs, images.n_members(setting, n))
+    by_threshold = [
+        row
+        for threshold, values in zip(THRESHOLDS, success.T, strict=True)
+        for row in trials_of(values, **of, line=f"success at {threshold:.1f}")
+    ]
+    return by_threshold + gap.Networks.of(runs).trials(**of)
 
 
 def claims(name: str, setting: str, runs_of: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[str, Ours]:
@@ -150,29 +175,43 @@ def claims(name: str, setting: str, runs_of: Mapping[int, Sequence[Mapping[str, 
     return ours
 
 
-def effect_of_loss(lab: Lab, name: str, n: int, runs: Sequence[Mapping[str, Any]], n_others: int) -> Ours:
-    """Compare the accuracy by the squared loss with that by cross-entropy, network by network.
+def accuracy_by_entropy(lab: Lab, name: str, n: int, n_networks: int, n_others: int) -> np.ndarray:
+    """Train the same networks by cross-entropy, and return their accuracy at others.
 
     Parameters
     ----------
     lab : Lab
     name : {"mnist", "fashion", "cifar10"}
+    n, n_networks, n_others : int
+
+    Returns
+    -------
+    array of shape (n_networks,)
+    """
+    arguments = [(name, n, n_others, number, lab.seed, "cross_entropy") for number in range(n_networks)]
+    runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]} by cross-entropy, n = {n}", name)
+    return gap.Networks.of(runs).test_accuracy
+
+
+def effect_of_loss(n: int, runs: Sequence[Mapping[str, Any]], by_entropy: np.ndarray) -> Ours:
+    """Compare the accuracy by the squared loss with that by cross-entropy, network by network.
+
+    Parameters
+    ----------
     n : int
     runs : sequence of mapping
         Of `images.attacked` by the squared loss, two or more.
-    n_others : int
+    by_entropy : array of shape (networks,)
 
     Returns
     -------
     Ours
         The difference.
     """
-    arguments = [(name, n, n_others, number, lab.seed, "cross_entropy") for number in range(len(runs))]
-    others = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]} by cross-entropy, n = {n}", name)
-    accuracy, accuracy_of_others = (gap.Networks.of(results).test_accuracy for results in (runs, others))
+    accuracy = gap.Networks.of(runs).test_accuracy
     smaller = "" if n == N_OF_LOSSES else f"n = {n:,} of {N_OF_LOSSES:,} images"
-    detail = f"{accuracy.mean():.3f} and {accuracy_of_others.mean():.3f}, {len(others)} networks"
-    return mean_of(accuracy - accuracy_of_others, smaller=smaller, detail=detail)
+    detail = f"{accuracy.mean():.3f} and {by_entropy.mean():.3f}, {len(runs)} networks"
+    return mean_of(accuracy - by_entropy, smaller=smaller, detail=detail)
 
 
 def success_by_threshold(runs: Sequence[Mapping[str, Any]], n: int) -> np.ndarray:

@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 import leakscope as ls
 from leakscope.papers import data, figures
 from leakscope.papers.delgrosso2021 import gap
-from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of
+from leakscope.papers.lab import TEXT, Lab, Outcome, mean_of, trials_of
 from leakscope.papers.printed import Ours, all_above
 
 WRITERS, DIGITS = 44, 10
@@ -63,6 +63,7 @@ def measure(lab: Lab) -> Outcome:
     plans = {TEXT: lab.size(full=FULL, quick=QUICK), "code": lab.size(full=FULL_AS_CODE, quick=QUICK_AS_CODE)}
     settings = lab.settings("code")
     rows: list[dict[str, Any]] = []
+    each: list[dict[str, Any]] = []
     ours: dict[str, dict[str, Ours]] = {}
     texts = []
     for setting in settings:
@@ -74,6 +75,7 @@ def measure(lab: Lab) -> Outcome:
             facts = {"setting": setting, "n": n, "models": models}
             for line, (value, low, high) in lines(runs_of[n], setting).items():
                 rows.append(facts | {"line": line, "value": value, "low": low, "high": high})
+            each += trials(runs_of[n], setting=setting, n=n)
         ours[setting] = attribute_claims(runs_of)
         counts = ", ".join(f"{n:,} ({models} networks)" for n, models in plans[setting].items())
         texts.append(f"n = {counts}" if setting == TEXT else f"as the public code: n = {counts}")
@@ -82,7 +84,14 @@ def measure(lab: Lab) -> Outcome:
             ours[TEXT] |= membership_claims(runs_of)
     first, *others = settings
     run = f"{'; '.join(texts)}; {ATTACKED} records of each attacked, or all that it was trained on."
-    return Outcome(pd.DataFrame(rows), ours[first], run, {setting: ours[setting] for setting in others})
+    tried = {setting: ours[setting] for setting in others}
+    return Outcome(pd.DataFrame(rows), ours[first], run, tried, pd.DataFrame(each))
+
+
+def trials(runs: list[dict[str, Any]], **of: Any) -> list[dict[str, Any]]:
+    """Make a row of all that is guessed about each network."""
+    guessed = [row for name in (*STRATEGIES, *BLIND) for row in trials_of(_of(runs, name), **of, line=name)]
+    return guessed + gap.Networks.of(runs).trials(**of)
 
 
 def lines(runs: list[dict[str, Any]], setting: str) -> dict[str, tuple[float, float, float]]:

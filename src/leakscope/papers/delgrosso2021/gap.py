@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import mean_of
+from leakscope.papers.lab import mean_of, trials_of
 from leakscope.papers.printed import Ours, all_above
 
 THRESHOLD = 0.8  # of the likelihood attack
@@ -83,6 +83,10 @@ class Networks:
             np.array([run[name] for run in runs], dtype=float) for name in ("success", "gap", "test_accuracy")
         )
         return cls(success, gap, accuracy)
+
+    def trials(self, **of: Any) -> list[dict[str, Any]]:
+        """Make a row of each number of each network; ``of`` as of `trials_of`."""
+        return [row for name, values in vars(self).items() for row in trials_of(values, **of, line=name)]
 
     @property
     def above(self) -> Ours:

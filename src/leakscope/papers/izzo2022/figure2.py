@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of, trials_of
 from leakscope.papers.printed import Ours, all_above
 
 SIGMA = np.array([[2.0, 0.6, 0.2], [0.6, 1.0, 0.3], [0.2, 0.3, 0.5]])
@@ -58,7 +58,7 @@ def measure(lab: Lab) -> Outcome:
     text, *others = lab.settings("undivided")
     run_text = f"n = {n:,}, {n_runs} runs, {N_DRAWS} draws of the noise in each."
     tried = {setting: claims(error, DP[setting]) for setting in others}
-    return Outcome(table(error), claims(error, DP[text]), run_text, tried)
+    return Outcome(table(error), claims(error, DP[text]), run_text, tried, trials(error))
 
 
 def claims(error: dict[str, np.ndarray], dp_method: str = DP["text"]) -> dict[str, Ours]:
@@ -104,6 +104,16 @@ def table(error: dict[str, np.ndarray]) -> pd.DataFrame:
             mean = mean_of(values[:, *place])
             rows.append({"method": method, "error of": ERRORS[place[1]], "eta": ETAS[place[0]]})
             rows[-1] |= {"mean": mean.value, "standard_error": mean.error}
+    return pd.DataFrame(rows)
+
+
+def trials(error: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Return the errors of each run."""
+    rows = []
+    for method, values in error.items():
+        for eta_number, which in np.ndindex(values.shape[1:]):
+            of = {"method": method, "error of": ERRORS[which], "eta": ETAS[eta_number]}
+            rows += trials_of(values[:, eta_number, which], **of)
     return pd.DataFrame(rows)
 
 

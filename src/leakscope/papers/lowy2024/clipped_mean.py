@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Parameter
+from leakscope.papers.lab import Lab, Parameter, trials_of
 from leakscope.papers.lowy2024 import ratios
 from leakscope.papers.lowy2024.ratios import EXACT, HALVED, NOMINAL, Runs
 
@@ -101,6 +101,15 @@ def table(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.Dat
         error = average.std(axis=1, ddof=1) / np.sqrt(average.shape[1])
         known = {"line": line, "x": axis, "quantity": "average", "mean": average.mean(axis=1), "error": error}
         parts.append(pd.DataFrame(known))
+    return pd.concat(parts, ignore_index=True)
+
+
+def trials(lines: dict[str, tuple[Runs, Array]], axis: Sequence[float]) -> pd.DataFrame:
+    """Return the three epsilons of each data set, and the average record's."""
+    parts = [ratios.trials({line: runs for line, (runs, _) in lines.items()}, axis)]
+    for line, (_, average) in lines.items():
+        for x, values in zip(axis, average, strict=True):
+            parts.append(pd.DataFrame(trials_of(values, line=line, x=x, quantity="average")))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import leakscope as ls
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, mean_of, trials_of
 from leakscope.papers.lowy2024 import geometric_median, ratios
 from leakscope.papers.lowy2024.geometric_median import Setting, practical
 from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, Runs
@@ -41,7 +41,14 @@ def measure(lab: Lab) -> Outcome:
     first, *others = lab.settings("nominal", "wide")
     sizes = f"{n_trials} data sets for each of {len(SIGMAS)} sigmas."
     ours = claims(by_setting[first]) | {"zero": alike(runs, left)}
-    return Outcome(pd.concat(numbers), ours, sizes, {name: claims(by_setting[name]) for name in others})
+    tried = {name: claims(by_setting[name]) for name in others}
+    of_fixed = [
+        row
+        for small_setting, values in zip(small, left, strict=True)
+        for row in trials_of(values, line="epsilon fixed", x=small_setting.sigma, quantity="pmp")
+    ]
+    each = pd.concat([ratios.trials(runs, SIGMAS), pd.DataFrame(of_fixed)], ignore_index=True)
+    return Outcome(pd.concat(numbers), ours, sizes, tried, each)
 
 
 def wide(runs: Runs, setting: Setting) -> Runs:

@@ -31,7 +31,7 @@ def measure(lab: Lab) -> Outcome:
     first, *others = lab.settings("nominal")
     tried = {name: claims(runs[READINGS[name]]) for name in others}
     sizes = f"{n_trials} data sets for each of {len(CLIPS)} values of C."
-    return Outcome(numbers, claims(runs[READINGS[first]]), sizes, tried)
+    return Outcome(numbers, claims(runs[READINGS[first]]), sizes, tried, ratios.trials(runs, CLIPS))
 
 
 def claims(runs: Runs) -> dict[str, Ours]:

@@ -29,7 +29,7 @@ def measure(lab: Lab) -> Outcome:
     tried = {name: claims(runs[READINGS[name]]) for name in others}
     numbers = pd.concat([ratios.table(runs, DIMENSIONS), geometric_median.beyond(lab, setting)])
     sizes = f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions."
-    return Outcome(numbers, claims(runs[READINGS[first]]), sizes, tried)
+    return Outcome(numbers, claims(runs[READINGS[first]]), sizes, tried, ratios.trials(runs, DIMENSIONS))
 
 
 def claims(runs: Runs) -> dict[str, Ours]:

@@ -42,7 +42,8 @@ def measure(lab: Lab) -> Outcome:
     first, *others = lab.settings("nominal", "promise", "average", "halved")
     tried = {name: claims(by_setting[name]) for name in others}
     sizes = f"{n_trials} data sets for each of {len(SUBSETS)} values of epsilon(X) or epsilon."
-    return Outcome(clipped_mean.table(lines, SUBSETS), claims(by_setting[first]), sizes, tried)
+    ours, each = claims(by_setting[first]), clipped_mean.trials(lines, SUBSETS)
+    return Outcome(clipped_mean.table(lines, SUBSETS), ours, sizes, tried, each)
 
 
 def claims(runs: Runs) -> dict[str, Ours]:

@@ -41,7 +41,8 @@ def measure(lab: Lab) -> Outcome:
     first, *others = lab.settings("subset", "average", "halved")
     tried = {name: claims(by_setting[name], smaller) for name in others}
     sizes = f"{n_trials} data sets for each of {len(CLIPS)} values of C."
-    return Outcome(clipped_mean.table(lines, CLIPS), claims(by_setting[first], smaller), sizes, tried)
+    ours, each = claims(by_setting[first], smaller), clipped_mean.trials(lines, CLIPS)
+    return Outcome(clipped_mean.table(lines, CLIPS), ours, sizes, tried, each)
 
 
 def claims(runs: Runs, smaller: str) -> dict[str, Ours]:

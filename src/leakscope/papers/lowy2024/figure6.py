@@ -33,7 +33,7 @@ def measure(lab: Lab) -> Outcome:
     detail = f"where epsilon(X) is 5: {ratios.answer(rise[EXACT])}; where epsilon is 5: {ratios.answer(rise[PROMISE])}"
     ours = {"grows": Ours.stated(ratios.both(rise[EXACT], rise[PROMISE]), detail=detail)}
     sizes = f"{n_trials} data sets in each of {len(DIMENSIONS)} dimensions."
-    return Outcome(clipped_mean.table(lines, DIMENSIONS), ours, sizes)
+    return Outcome(clipped_mean.table(lines, DIMENSIONS), ours, sizes, trials=clipped_mean.trials(lines, DIMENSIONS))
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

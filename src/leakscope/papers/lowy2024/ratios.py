@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from leakscope.papers import figures
-from leakscope.papers.lab import mean_of
+from leakscope.papers.lab import mean_of, trials_of
 from leakscope.papers.printed import all_above
 
 Array = np.ndarray
@@ -78,6 +78,16 @@ def table(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
             error = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
             for x, mean, one in zip(axis, values.mean(axis=1), error, strict=True):
                 rows.append({"line": line, "x": x, "quantity": quantity, "mean": mean, "error": one})
+    return pd.DataFrame(rows)
+
+
+def trials(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
+    """Return the three epsilons of each data set; the ratios follow from them."""
+    rows = []
+    for line, runs in lines.items():
+        for quantity in ("epsilon", "subset", "pmp"):
+            for x, values in zip(axis, getattr(runs, quantity), strict=True):
+                rows += trials_of(values, line=line, x=x, quantity=quantity)
     return pd.DataFrame(rows)
 
 

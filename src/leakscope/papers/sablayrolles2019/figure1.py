@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
+from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of, trials_of
 
 N = Parameter("n", 100, "number of records, each a member with probability 1/2", least=20, most=10_000)
 D = Parameter("d", 2000, "number of coordinates", least=1, most=100_000)
@@ -55,7 +55,14 @@ def measure(lab: Lab) -> Outcome:
         "mast_beats_malt": mean_of(best[ours] - best["MALT", "with the constant"]),
         "threshold_zero": mean_of(zero[printed] - best[printed], detail=detail),
     }
-    return Outcome(pd.DataFrame(rows), claims, f"{n_games:,} games with {n:,} records of {d:,} coordinates.")
+    run = f"{n_games:,} games with {n:,} records of {d:,} coordinates."
+    each = [
+        row
+        for at, accuracies in (("zero", zero), ("best", best))
+        for (attack, tau), values in accuracies.items()
+        for row in trials_of(values, attack=attack, tau=tau, threshold=at)
+    ]
+    return Outcome(pd.DataFrame(rows), claims, run, trials=pd.DataFrame(each))
 
 
 def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:

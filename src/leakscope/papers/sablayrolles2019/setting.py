@@ -35,7 +35,7 @@ def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
         From which on a point is called a member; unless given the best one for all points of all targets together
         (Section 5.2: a single number is hardly overfitted).
     """
-    return _over_targets(_right(scores, threshold), scores)
+    return _over_targets(accuracy_by_target(scores, threshold), scores)
 
 
 def lead(scores: ls.Scores, threshold: float | None, others: ls.Scores, their_threshold: float | None) -> Ours:
@@ -49,7 +49,7 @@ def lead(scores: ls.Scores, threshold: float | None, others: ls.Scores, their_th
     others : Scores
     their_threshold : float, optional
     """
-    return _over_targets(_right(scores, threshold) - _right(others, their_threshold), scores)
+    return _over_targets(accuracy_by_target(scores, threshold) - accuracy_by_target(others, their_threshold), scores)
 
 
 def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
@@ -66,8 +66,19 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
     return Ours.stated(all_above(leads.values()), smaller=smaller, detail=detail)
 
 
-def _right(scores: ls.Scores, threshold: float | None) -> np.ndarray:
-    """Fraction of correct guesses on each target, half of whose points are members."""
+def accuracy_by_target(scores: ls.Scores, threshold: float | None) -> np.ndarray:
+    """Compute the fraction of correct guesses on each target, half of whose points are members.
+
+    Parameters
+    ----------
+    scores : Scores
+    threshold : float, optional
+        As of `accuracy`.
+
+    Returns
+    -------
+    array of shape (targets,)
+    """
     best = ls.metrics.hindsight_thresholds(scores) if threshold is None else threshold
     return ls.metrics.accuracy_at(scores, best)
 

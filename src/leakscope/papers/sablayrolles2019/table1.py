@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, mean_of, trials_of
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019 import pretrained
 from leakscope.papers.sablayrolles2019.setting import above
@@ -41,6 +41,12 @@ SEEN = ("loss", "correct", "log_odds")
 ATTACKS = {"malt": "MALT", "matt": "MATT", "matt_40": "MATT, eq. 40 alone", "matt_8": "MATT, mean of 8 models"}
 ORDER = (("matt", "malt"), ("malt", "zero_one"))
 KEYS = {"accuracy": "{attack}", "map_test": "map_test_{attack}", "map_train": "map_train_{attack}"}
+PLACES = (  # attack, measure and the key of its results
+    ("model", "train", "train"),
+    ("model", "validation", "validation"),
+    ("0-1", "accuracy", "zero_one"),
+    *((title, what, key.format(attack=attack)) for attack, title in ATTACKS.items() for what, key in KEYS.items()),
+)
 TITLES = {
     "accuracy": "accuracy at the best threshold",
     "map_test": "average precision for non-members",
@@ -53,6 +59,7 @@ def measure(lab: Lab) -> Outcome:
     n_images, epochs, n_seeds = lab.size(full=FULL, quick=QUICK)
     settings = lab.settings(*lab.size(full=others_installed(), quick=()))
     rows: list[dict[str, Any]] = []
+    each: list[dict[str, Any]] = []
     claims: dict[str, dict[str, Ours]] = {}
     networks = []
     for setting in settings:
@@ -61,10 +68,17 @@ def measure(lab: Lab) -> Outcome:
         smaller = lab.size(full="", quick=f"{network}; {n_seeds} splits of 100")
         claims[setting] = claims_of(results, smaller, network)
         rows += [{"setting": setting} | row for n, values in results.items() for row in rows_of(n, values)]
+        each += [
+            row
+            for n, values in results.items()
+            for attack, what, key in PLACES
+            for row in trials_of(values[key], setting=setting, n=n, attack=attack, measure=what)
+        ]
         networks.append(network)
     run = f"{n_seeds} splits of the same 9,000 images for each n, errors over the splits; {'; '.join(networks)}."
     first, *others = settings
-    return Outcome(pd.DataFrame(rows), claims[first], run, {setting: claims[setting] for setting in others})
+    tried = {setting: claims[setting] for setting in others}
+    return Outcome(pd.DataFrame(rows), claims[first], run, tried, pd.DataFrame(each))
 
 
 def others_installed() -> tuple[str, ...]:
@@ -229,12 +243,8 @@ def claimed(n: int, results: Mapping[str, np.ndarray], smaller: str, network: st
 
 def rows_of(n: int, results: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
     """Make a row for each number of a size, with the printed one."""
-    places = [("model", "train", "train"), ("model", "validation", "validation"), ("0-1", "accuracy", "zero_one")]
-    places += [
-        (title, what, key.format(attack=attack)) for attack, title in ATTACKS.items() for what, key in KEYS.items()
-    ]
     known, rows = printed("sablayrolles2019")["table1"], []
-    for attack, what, key in places:
+    for attack, what, key in PLACES:
         ours, theirs = mean_of(results[key]), known.get(f"{key}_{n}")
         value = {"value": ours.value, "error": ours.error, "printed": theirs.value if theirs else None}
         rows.append({"n": n, "attack": attack, "measure": what} | value)

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, mean_of
+from leakscope.papers.lab import Lab, Outcome, mean_of, trials_of
 from leakscope.papers.printed import Ours, printed
-from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
+from leakscope.papers.sablayrolles2019.setting import above, accuracy, accuracy_by_target, cifar, lead
 
 SEEN = ("loss", "correct", "log_odds", "log_prob")
 FPR = 0.01
@@ -75,12 +75,13 @@ def measure(lab: Lab) -> Outcome:
     accuracies = {name: accuracy(attack_scores, AT.get(name)) for name, attack_scores in scores.items()}
     numbers = pd.DataFrame([row_of(name, accuracies[name], tpr(scores[name])) for name in scores])
     run = f"{scale.models} models of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs; right about "
-    right, member = signals.targets("correct"), game.target_member
-    run += f"{right[member].mean():.1%} of their images and {right[~member].mean():.1%} of the others."
+    correct, member = signals.targets("correct"), game.target_member
+    run += f"{correct[member].mean():.1%} of their images and {correct[~member].mean():.1%} of the others."
     leads = {f"{a} less {b}": lead(scores[a], AT.get(a), scores[b], AT.get(b)) for a, b in ORDER}
     loss = signals.targets("loss")
     spread = relative_spread(scores["mast"].value + loss, loss)  # the score is the threshold less the loss
-    return Outcome(numbers, claimed(accuracies, leads, spread, scale.smaller()), run)
+    each = [row for name in scores for row in trials_of(accuracy_by_target(scores[name], AT.get(name)), attack=name)]
+    return Outcome(numbers, claimed(accuracies, leads, spread, scale.smaller()), run, trials=pd.DataFrame(each))
 
 
 def relative_spread(thresholds: np.ndarray, losses: np.ndarray) -> Ours:

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome
+from leakscope.papers.lab import Lab, Outcome, trials_of
 from leakscope.papers.printed import Ours
-from leakscope.papers.sablayrolles2019.setting import above, accuracy, cifar, lead
+from leakscope.papers.sablayrolles2019.setting import above, accuracy, accuracy_by_target, cifar, lead
 
 TITLES = {"none": "none", "flip_crop5": "flip, crop ±5 of 224", "flip_crop": "flip, crop"}
 ATTACKS = {"zero_one": "gap", "malt": "loss"}
@@ -44,7 +44,7 @@ def measure(lab: Lab) -> Outcome:
     def release(words: Mapping[str, Any]) -> Any:
         return ls.releases.Network(small_resnet, ls.releases.Recipe(epochs=epochs, lr=0.001, device="auto", **words))
 
-    numbers = study(cifar(2 * n, lab.stream("table3", "images")), release, models, lab)
+    numbers, each = study(cifar(2 * n, lab.stream("table3", "images")), release, models, lab)
     run = (
         f"CIFAR-10, {models} small residual networks for each augmentation, {n:,} of {2 * n:,} images, {epochs} epochs."
     )
@@ -59,7 +59,7 @@ def measure(lab: Lab) -> Outcome:
         "malt_beats_zero_one": above(leads, smaller),
         "augmentation_helps": Ours(bool((np.diff(table, axis=0) < 0).all()), smaller=smaller),
     }
-    return Outcome(numbers, ours, run)
+    return Outcome(numbers, ours, run, trials=each)
 
 
 def of_folder(
@@ -97,10 +97,13 @@ def of_folder(
     def release(words: Mapping[str, Any]) -> Any:
         return ls.releases.release_from(network, settings, train={**train, **words})
 
-    return study(points, release, models, lab)
+    numbers, _ = study(points, release, models, lab)
+    return numbers
 
 
-def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models: int, lab: Lab) -> pd.DataFrame:
+def study(
+    points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models: int, lab: Lab
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """0-1 and MALT under three augmentations.
 
     Parameters
@@ -114,16 +117,19 @@ def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models
 
     Returns
     -------
-    DataFrame
+    numbers : DataFrame
         A row for each augmentation and attack: ``accuracy`` and its standard error; ``train`` and ``validation``, the
         accuracies of the models; ``lead``, by how much MALT is more often right than 0-1, and its standard error.
+    trials : DataFrame
+        The accuracy of each attack on each model.
     """
     game = ls.games.half_split(len(points), models, seed=lab.seed)
-    rows = []
+    rows: list[dict[str, Any]] = []
+    each: list[dict[str, Any]] = []
     for name, words in augmentations(points.x.shape[1]).items():
         signals = ls.signals_of(release(words), points, game, ("loss", "correct"), seed=lab.seed, **lab.execution)
-        right, member = signals.targets("correct"), game.target_member
-        model = {"train": right[member].mean(), "validation": right[~member].mean()}
+        correct, member = signals.targets("correct"), game.target_member
+        model = {"train": correct[member].mean(), "validation": correct[~member].mean()}
         scores = {attack: ls.attacks.ATTACKS[row](signals) for attack, row in ATTACKS.items()}
         ahead = lead(scores["malt"], AT.get("malt"), scores["zero_one"], AT.get("zero_one"))
         model |= {"lead": ahead.value, "lead_error": ahead.error}
@@ -131,7 +137,8 @@ def study(points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models
             measured = accuracy(attack_scores, AT.get(attack))
             accuracy_of_attack = {"accuracy": measured.value, "error": measured.error}
             rows.append({"augment": name, "attack": attack} | accuracy_of_attack | model)
-    return pd.DataFrame(rows)
+            each += trials_of(accuracy_by_target(attack_scores, AT.get(attack)), augment=name, attack=attack)
+    return pd.DataFrame(rows), pd.DataFrame(each)
 
 
 def augmentations(side: int) -> dict[str, dict[str, Any]]:
