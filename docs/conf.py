@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
-import subprocess
 import sys
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from leakscope.cli.main import main as leakscope
 
 project = "leakscope"
 author = "The leakscope developers"
@@ -85,11 +89,14 @@ class CommandHelp(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The help as it is printed on a terminal of 84 columns, which fit beside the menus."""
-        command = [sys.executable, "-m", "leakscope.cli", *self.arguments[0].split(), "--help"]
-        plain = {**os.environ, "COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
-        said = subprocess.run(command, capture_output=True, text=True, check=True, env=plain).stdout
-        said = said.replace("python -m leakscope.cli", "leakscope")
-        return [nodes.literal_block(said, said, language="text")]
+        said = io.StringIO()
+        plain = {"COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
+        typed = ["leakscope", *self.arguments[0].split(), "--help"]
+        terminal, line = patch.dict(os.environ, plain), patch.object(sys, "argv", typed)
+        with terminal, line, redirect_stdout(said), suppress(SystemExit):
+            leakscope()
+        text = said.getvalue()
+        return [nodes.literal_block(text, text, language="text")]
 
 
 def describe_figure(app: Sphinx, page: nodes.document) -> None:
