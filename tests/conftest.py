@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import os
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -37,6 +39,10 @@ jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{test
 for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"):
     os.environ.pop(name, None)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the cores are taken: no workers unless a test asks for them
+
+# A shell has Ctrl-C ignored by what it starts in the background, and so would every process that a test interrupts.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Typer makes all commands and flags anew for each call, which takes longer than many commands: a process of a user has
 # one call, and the tests have hundreds.

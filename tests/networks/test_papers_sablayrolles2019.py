@@ -222,7 +222,7 @@ def test_table_3_on_images_of_the_experiment(images, monkeypatch):
             for name, less in zip(table3.TITLES, (0.0, 0.1, 0.2), strict=True)
             for attack, best in (("zero_one", 0.7), ("malt", 0.8))
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows), pd.DataFrame()
 
     monkeypatch.setattr(table3, "study", stand_in)
     outcome = table3.measure(Lab(quick=True, n_jobs=1))

@@ -326,8 +326,8 @@ def test_differential_privacy_is_for_everybody():
         "Differential privacy with (ε, δ) = (0.94, 10 \N{MINUS SIGN}5 ) if one person is replaced by another." in whole
     )
     assert (
-        "Differential privacy with (ε, δ) = (0.44, 10 \N{MINUS SIGN}5 ) if one person is added or removed: of the noisy "
-        "numbers alone, for the number of records, which is public, changes then."
+        "Differential privacy with (ε, δ) = (0.44, 10 \N{MINUS SIGN}5 ) if one person is added or removed: of the "
+        "noisy numbers alone, for the number of records, which is public, changes then."
     ) in whole
     assert "ε at δ = 10 \N{MINUS SIGN}5 , one person added or removed 0.44" in whole
     assert "Its size follows from η, n and what was declared of the columns alone." in row(report, "Noise")
