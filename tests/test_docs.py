@@ -63,6 +63,9 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "n_estimators=20 --n-models 32 --policy": "n_estimators=20 --n-models 8 --policy",
     "--policy research --out verdict --pdf": "--policy research --out verdict",
     "eta=0.05, fits=500": "eta=0.05, fits=100",
+    "--statistic ols --label income --drop region --drop ill --eta 0.05 --unit patient": (
+        "--statistic ols --label income --drop region --drop ill --eta 0.05 --unit patient --fits 100"
+    ),
     "report = ls.audit(candidates, X, y, n_models=16)": "report = ls.audit(candidates, X, y, n_models=8)",
 }
 LEFT_OUT = {"keyed_hashes", "text_names"}  # for ledgers alone: the reference of keyed noise is without them
