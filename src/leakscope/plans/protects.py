@@ -21,8 +21,9 @@ GAUSSIAN = ("gaussian", "gaussian_diagonal", "gaussian_isotropic")
 NOISES = (*GAUSSIAN, "laplace", "norm", "ball")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
 NO_CHOICE = (
-    "choose what is promised: promise = anyone (differential privacy: ranges or levels must be declared), file (each "
-    "record of this file, to somebody who knows all others) or drawn (who is among k of the n records)"
+    "choose what is promised: promise = anyone (differential privacy: ranges or levels must be declared), file (who is "
+    "left out of this file, or, with a declared noise, whether a record was used) or drawn (who is among k of the n "
+    "records)"
 )
 Promise = Literal["anyone", "file", "drawn"]
 Design = Literal["dp", "leave-one-out", "per-instance", "half"]
@@ -79,8 +80,8 @@ class CalibrationPlan(StatisticPlan):
     )
     promise: Promise | None = Field(
         default=None,
-        description="anyone: differential privacy, for whoever may be in any file; file: each record of this file, to "
-        "somebody who knows all others; drawn: who is among k of the n records",
+        description="anyone: differential privacy, for whoever may be in any file; file: who is left out of this file, "
+        "or, with a declared noise, whether a record was used; drawn: who is among k of the n records",
     )
     design: Design | None = Field(
         default=None,

@@ -28,8 +28,9 @@ SOURCES: Mapping[str, str] = {  # of the methods of others
 ESTIMATED = "Estimated from draws of half of the records, and not certified: {names}. All other errors are computed."
 RECOMMENDED: Mapping[str, str] = {
     "counts": (
-        "Recommended: --promise anyone. It is a table of counts, for which differential privacy promises the most and "
-        "needs at most twice the noise of leaving one record out, for four or more levels at most a third more."
+        "Recommended: --promise anyone. It is a table of counts, for which differential privacy promises the most. It "
+        "needs more noise than leaving one record out: at eta = 0.05 about half more at most for three or more levels, "
+        "about twice as much for two."
     ),
     "ranges": (
         "Recommended: --promise anyone. The ranges of the columns are declared, so that differential privacy can be "

@@ -580,7 +580,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     in_use="{n}, all of them in the data",
     from_a_seed=NOISE_FROM_A_SEED,
     owner_holds="sampling errors, how many values were outside of their ranges, and a digest",
-    whether="whether {whose} is in the data",
+    whether="whether {whose} is in the data or another one instead",
     lede_limit="This holds for every {unit}, in this file or any other.",
     odds=EVEN_ODDS,
     guesses="knows all other {units} and guesses whether {whose} is in the data or another one instead",
@@ -606,7 +606,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
         "are. Prior {prior}."
     ),
     noise_origin={"none": "", "declared": DP_ORIGIN, "scale": DP_ORIGIN, "shape": DP_ORIGIN},
-    recognised="No attacker recognises that a given {unit} is in the data in more than {rates}.",
+    recognised="No attacker recognises that a given {unit} is in the data, and not another one, in more than {rates}.",
     rate=RATE,
     found="members found",
     false_alarm="non-members called members",
