@@ -116,6 +116,8 @@ class Grid:
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """Round to the nearest numbers on the grid; NaN (a failed fit) for a value not finite or beyond 2^53 steps."""
         steps = self._steps(value)
+        if steps.size and -_LARGEST <= steps.min() and steps.max() <= _LARGEST:  # no NaN is
+            return np.asarray(steps * self.steps) if steps.ndim == 0 else np.multiply(steps, self.steps, out=steps)
         return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.steps)
 
     def release(self, statistic: ArrayLike, noise: ArrayLike) -> Float[Array, "*shape"]:
@@ -131,7 +133,8 @@ class Grid:
     def _steps(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """Compute the nearest whole numbers of steps; exactly, since the step is a power of two."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.rint(np.asarray(value, dtype=float) / self.steps))
+            steps = np.asarray(np.asarray(value, dtype=float) / self.steps)
+        return np.asarray(np.rint(steps)) if steps.ndim == 0 else np.rint(steps, out=steps)
 
     def _in_range(self, steps: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
         """Check that doubles hold the numbers of steps exactly."""

@@ -80,7 +80,9 @@ class LeftOutNoise:
             return with_rows(self.table, _TOLD_APART * Distinct.of(rows).which[:, None])
         noisy = _columns(rows, self.noisy_coords)
         lowest = np.fmin.reduce(noisy, axis=0)  # exact on the grid, and the same for every order of the records
-        return with_rows(self.table, standardised(self.noise.norm, noisy - lowest) / self.noise.scale)
+        whitened = standardised(self.noise.norm, noisy - lowest)
+        whitened /= self.noise.scale
+        return with_rows(self.table, whitened)
 
 
 def search_left_out_noise(

@@ -226,7 +226,8 @@ def _linear(features: Float[Array, "N d"], form: str, units: Units) -> Values:
     centre = features.mean(axis=0)
     deviations = features - centre
     rest = deviations.mean(axis=0)  # what the mean lost by rounding
-    removed = units.sums(deviations - rest)
+    deviations -= rest
+    removed = units.sums(deviations)
     removed /= -units.left
     removed += rest
     removed += centre
