@@ -116,7 +116,7 @@ class Grid:
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """Round to the nearest numbers on the grid; NaN (a failed fit) for a value not finite or beyond 2^53 steps."""
         steps = self._steps(value)
-        if steps.size and -_LARGEST <= steps.min() and steps.max() <= _LARGEST:  # no NaN is
+        if steps.size and steps.min() >= -_LARGEST and steps.max() <= _LARGEST:  # neither holds of NaN
             return np.asarray(steps * self.steps) if steps.ndim == 0 else np.multiply(steps, self.steps, out=steps)
         return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.steps)
 
