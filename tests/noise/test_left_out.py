@@ -419,3 +419,27 @@ def test_without_noise_only_equal_values_hide() -> None:
     assert exact_left_out(values).tolist() == [0.5, 0.5, 1.0]
     with pytest.raises(ValueError, match="must be finite and of shape"):
         exact_left_out(np.array([[1.0], [np.nan]]))
+
+
+class TestComparedWithDifferentialPrivacy:
+    """What docs/which-promise.md and the recommendation say of noise for the same eta, .05: mu = 2 Phi^-1(.55)."""
+
+    MU = 2 * stats.norm.ppf(0.55)
+
+    @pytest.mark.parametrize(
+        ("n_levels", "low", "high"), [(2, 1.95, 2.05), (3, 1.45, 1.55), (4, 1.4, 1.5), (12, 1.3, 1.5)]
+    )
+    def test_counts_need_twice_the_noise_or_half_more(self, n_levels, low, high) -> None:
+        """A record that is replaced moves two counts by one each; here all levels are equally frequent."""
+        level = np.arange(4800) % n_levels
+        without = 4800 // n_levels - (level[:, None] == np.arange(n_levels)).astype(float)
+        of_dp = math.sqrt(2) / self.MU
+        assert low < of_dp / calibrate_left_out(without, 0.05).scale < high
+
+    @pytest.mark.parametrize(("draw", "low", "high"), [("normal", 1.75, 1.85), ("uniform", 1.9, 2.0)])
+    def test_a_later_query_needs_nearly_twice_the_noise_of_symmetric_data(self, draw, low, high) -> None:
+        """Its noise hides every pair of records, and so the two farthest ones."""
+        x = getattr(np.random.default_rng(0), draw)(size=1000)
+        without = (x.sum() - x[:, None]) / 999
+        of_all_pairs = np.ptp(without) / self.MU
+        assert low < of_all_pairs / calibrate_left_out(without, 0.05).scale < high

@@ -116,9 +116,11 @@ class Grid:
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
         """Round to the nearest numbers on the grid; NaN (a failed fit) for a value not finite or beyond 2^53 steps."""
         steps = self._steps(value)
-        if steps.size and steps.min() >= -_LARGEST and steps.max() <= _LARGEST:  # neither holds of NaN
-            return np.asarray(steps * self.steps) if steps.ndim == 0 else np.multiply(steps, self.steps, out=steps)
-        return np.asarray(np.where(np.abs(steps) <= _LARGEST, steps, np.nan) * self.steps)
+        is_in_range = steps.size == 0 or (steps.min() >= -_LARGEST and steps.max() <= _LARGEST)  # neither holds of NaN
+        if not is_in_range:
+            steps[~(np.abs(steps) <= _LARGEST)] = np.nan
+        steps *= self.steps
+        return steps
 
     def release(self, statistic: ArrayLike, noise: ArrayLike) -> Float[Array, "*shape"]:
         """Add the two, each rounded to the grid first, as whole numbers.
@@ -131,10 +133,10 @@ class Grid:
         return self.value(np.asarray(self.round(statistic) + self.round(noise)))
 
     def _steps(self, value: ArrayLike) -> Float[Array, "*shape"]:
-        """Compute the nearest whole numbers of steps; exactly, since the step is a power of two."""
+        """Compute the nearest whole numbers of steps, in a new array; exactly, since the step is a power of two."""
         with np.errstate(over="ignore"):
             steps = np.asarray(np.asarray(value, dtype=float) / self.steps)
-        return np.asarray(np.rint(steps)) if steps.ndim == 0 else np.rint(steps, out=steps)
+        return np.rint(steps, out=steps)
 
     def _in_range(self, steps: Num[Array, "*shape"]) -> Num[Array, "*shape"]:
         """Check that doubles hold the numbers of steps exactly."""
