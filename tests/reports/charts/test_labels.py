@@ -35,6 +35,13 @@ def test_field_is_the_distance_to_the_nearest_point():
     assert NOTHING.at(places).min() == np.inf
 
 
+def test_the_field_of_all_points_is_the_nearest_of_the_fields_of_each():
+    points = np.random.default_rng(1).uniform(0, 150, (30, 2))
+    together = Field.of(points, PANEL)
+    parts = NOTHING.nearer(*(Field.of(points[start : start + 10], PANEL) for start in (0, 10, 20)))
+    assert np.array_equal(parts.values, together.values)
+
+
 def test_width_is_near_that_of_helvetica():
     metrics = helvetica()
     for text in (
@@ -52,7 +59,7 @@ def test_width_is_near_that_of_helvetica():
 @pytest.mark.parametrize("slope", [0.0, 0.1, 0.7, -0.7])
 def test_label_follows_its_curve_without_touching_it(slope):
     path = curve(slope, 75 - 100 * slope)
-    box = beside(path, (40.0, 10.0), PANEL, NOTHING, NOTHING)
+    box = beside(path, (40.0, 10.0), PANEL, Field.of(path, PANEL), NOTHING, NOTHING)
     assert box is not None
     degrees = np.degrees(np.arctan(slope))
     assert box.angle == pytest.approx(degrees if abs(degrees) > 10 else 0.0)
@@ -61,7 +68,7 @@ def test_label_follows_its_curve_without_touching_it(slope):
 
 def test_label_stands_level_beside_a_very_steep_curve():
     path = densify(np.array([[100.0, 0.0], [101.0, 150.0]]))
-    box = beside(path, (40.0, 10.0), PANEL, NOTHING, NOTHING)
+    box = beside(path, (40.0, 10.0), PANEL, Field.of(path, PANEL), NOTHING, NOTHING)
     assert box is not None
     assert box.angle == 0
     assert naive_distance(box.points(), path) >= 2
@@ -70,7 +77,7 @@ def test_label_stands_level_beside_a_very_steep_curve():
 def test_label_avoids_neighbours_and_texts():
     path, neighbour, text = curve(0.3, 40), curve(0.3, 55), Box(60, 40, 60, 40)
     others, texts = Field.of(neighbour, PANEL), Field.of(text.points(), PANEL)
-    box = beside(path, (40.0, 10.0), PANEL, others, texts)
+    box = beside(path, (40.0, 10.0), PANEL, Field.of(path, PANEL), others, texts)
     assert box is not None
     assert naive_distance(box.points(), neighbour) >= 2
     assert naive_distance(box.points(), text.points()) >= 2
@@ -79,13 +86,13 @@ def test_label_avoids_neighbours_and_texts():
 def test_no_place_between_curves_that_are_too_near():
     lines = [curve(0.0, float(height)) for height in range(5, 150, 12)]
     others = Field.of(np.concatenate([line for line in lines if line is not lines[6]]), PANEL)
-    assert beside(lines[6], (40.0, 10.0), PANEL, others, NOTHING) is None
+    assert beside(lines[6], (40.0, 10.0), PANEL, Field.of(lines[6], PANEL), others, NOTHING) is None
 
 
 def test_no_label_where_a_curve_runs_within_another():
     path = curve(0.0, 75.0)
     others = Field.of(path + np.array([0.0, 2.0]), PANEL)
-    assert beside(path, (40.0, 10.0), PANEL, others, NOTHING) is None
+    assert beside(path, (40.0, 10.0), PANEL, Field.of(path, PANEL), others, NOTHING) is None
 
 
 def test_value_goes_to_the_free_side_of_its_dot():

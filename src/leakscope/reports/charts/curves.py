@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from leakscope.core.tradeoff import TradeOff
 from leakscope.reports.charts.canvas import ATTACK, CLAIM, INK, MUTE, PAPER, panel_size
-from leakscope.reports.charts.labels import Path, densify
+from leakscope.reports.charts.labels import Field, Path, densify
 from leakscope.reports.numbers import percent, percent_at_most
 
 Role = Literal["best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
@@ -204,6 +204,12 @@ class Curves:
         """Every curve in pixels of the panel: the longest piece of it that lies inside."""
         drawn = {line: self._inside(*self.values(line)) for line in self.lines if line.point is None}
         return {line: path for line, path in drawn.items() if len(path)}
+
+    @cached_property
+    def fields(self) -> dict[Line, Field]:
+        """The distance from every place of the panel to each curve."""
+        panel = panel_size(self.ax)
+        return {line: Field.of(path, panel) for line, path in self.paths.items()}
 
     def _on_axes(self, fpr: float, tpr: float) -> Array:
         """Return a point (1, 2) in the data of the axes; what lies below a logarithmic axis is drawn on it."""

@@ -130,6 +130,7 @@ def beside(
     path: Path,
     size: tuple[float, float],
     panel: tuple[float, float],
+    own: Field,
     others: Field,
     texts: Field,
 ) -> Box | None:
@@ -143,8 +144,8 @@ def beside(
         Of the label.
     panel : (width, height)
         The label stays inside.
-    others, texts : Field
-        The other curves, and what must not be touched either (labels, dots, the inset).
+    own, others, texts : Field
+        The curve, the other curves, and what must not be touched either (labels, dots, the inset).
 
     Returns
     -------
@@ -163,12 +164,12 @@ def beside(
     turned = np.broadcast_to(angle[:, None, None], offset.shape)
     places = _grid(centre, turned, size)
     inside = ((places >= 2) & (places <= np.array(panel) - 2)).all(axis=(-1, -2))
-    own = Field.of(path, panel).at(places).min(axis=-1)
+    gap = own.at(places).min(axis=-1)
     room = np.minimum(others.at(places), texts.at(places)).min(axis=-1)
     alone = (others.at(path[number]) >= _ALONE)[:, None, None]
     middle = np.abs(number / len(path) - 0.5)[:, None, None]
     cost = 8 * middle + 0.04 * np.abs(turned) + 0.5 * np.abs(offset) + (offset < 0)
-    allowed = alone & inside & (own >= _GAP - 1) & (room >= _GAP)
+    allowed = alone & inside & (gap >= _GAP - 1) & (room >= _GAP)
     value = np.where(allowed, np.minimum(room, 30) - cost, -np.inf)
     best = np.unravel_index(np.argmax(value), value.shape)
     x, y = centre[best]
