@@ -33,7 +33,10 @@ OF_CORE = (
     "types",
 )  # fmt: skip
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]
-jaxtyping.install_import_hook([f"leakscope.{room}" for room in CHECKED], f"{tests.typecheck.__name__}.executed_late")
+if tests.typecheck.WHICH != "none":
+    jaxtyping.install_import_hook(
+        [f"leakscope.{room}" for room in CHECKED], f"tests.typecheck.{tests.typecheck.WHICH}_executed"
+    )
 
 # What is drawn on a terminal depends on these: the same wherever the tests run; a test that needs one sets it.
 for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "TERM", "COLUMNS", "LINES"):
@@ -70,9 +73,13 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that no worker is left alone with one at the end."""
+    """Long tests come first, so that no worker is left alone with one at the end.
+
+    These are those with a mark, and those of no folder: of the documentation, the packaging and all sources.
+    """
     long = ("benchmarks", "statistics", "kills")
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in long))
+    items.sort(key=lambda item: item.path.parent.name != "tests")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

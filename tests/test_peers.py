@@ -15,6 +15,7 @@ from benchmarks.peers import arrays, measured, packages
 from benchmarks.peers.packages import PEERS, Peer
 
 from leakscope.core.tradeoff import Gaussian
+from tests.marks import nightly
 
 HEAD = "import os, sys, time\nimport numpy as np\nPACKAGES = ['numpy', 'no-such-package']\n"
 PERFECT = """
@@ -184,7 +185,7 @@ def test_a_package_without_rows_is_a_row_with_the_reason(table, script: str, rea
     ("ending", "reason", "options"),
     [
         pytest.param("os._exit(3)", "ended with exit code 3", (), id="crash"),
-        pytest.param("time.sleep(600)", "not finished after 8 s (--timeout)", ("--timeout", "8"), id="time is over"),
+        nightly("time.sleep(600)", "not finished after 8 s (--timeout)", ("--timeout", "8"), id="time is over"),
     ],
 )
 def test_rows_before_the_end_are_kept(table, ending: str, reason: str, options: tuple[str, ...]):
@@ -346,7 +347,7 @@ def test_versions_are_pinned_and_names_of_others_are_not_installed():
             assert any("==" in name for name in asked)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("small")
 def test_leakscope_takes_the_same_way(tmp_path: Path):
     """Its AUC is that of LiRA computed here, plainly."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,3 +98,27 @@ def test_two_calls_are_checked_in_each_test(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_no_call_is_checked_on_request() -> None:
     assert from_the_first_call(unknown)(1, 2) == 2
+
+
+@pytest.mark.parametrize(("which", "private"), [("first", False), ("all", True)])
+def test_private_functions_are_checked_where_all_are(which: str, private: bool, tmp_path: Path) -> None:
+    """In a process of its own: the functions of a module are chosen when it is imported."""
+    (tmp_path / "some_module.py").write_text(
+        "def public(x: int) -> int:\n    return x\n\n\ndef _private(x: int) -> int:\n    return x\n"
+    )
+    script = (
+        "import jaxtyping, tests.typecheck\n"
+        f"jaxtyping.install_import_hook('some_module', 'tests.typecheck.{which}_executed')\n"
+        "import some_module\n"
+        "for name in ('public', '_private'):\n"
+        "    try:\n"
+        "        getattr(some_module, name)('text')\n"
+        "    except jaxtyping.TypeCheckError:\n"
+        "        print(name)\n"
+    )
+    environment = os.environ | {
+        "LEAKSCOPE_CHECK_ANNOTATIONS": which,
+        "PYTHONPATH": os.pathsep.join((str(tmp_path), str(Path(__file__).parents[1]))),
+    }
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["public", *(["_private"] if private else [])]

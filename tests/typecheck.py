@@ -2,8 +2,9 @@
 
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
 function within a function, which is made anew by every call of the outer one. In each test the first calls of a
-function, and the first objects of a dataclass, are checked. With LEAKSCOPE_CHECK_EVERY_CALL=1 all of them are, as in
-the nightly tests.
+public function, and the first objects of a dataclass, are checked. LEAKSCOPE_CHECK_ANNOTATIONS=all checks every call of
+every function, as in the nightly tests, and =none checks nothing, as in the slow ones, which call what the fast ones
+call.
 
 beartype makes the checks. Sizes of one name must be the same within a call, which jaxtyping sees to; the functions
 without shapes, three of four, are checked by beartype alone.
@@ -25,7 +26,9 @@ from jaxtyping import AbstractArray, TypeCheckError, _import_hook, config, jaxty
 
 Function = Callable[..., Any]
 executed_late = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=TypeCheckError))
-CALLS_PER_TEST = math.inf if os.environ.get("LEAKSCOPE_CHECK_EVERY_CALL") == "1" else 2
+all_executed = first_executed = executed_late  # by these names jaxtyping tells apart what it has compiled
+WHICH = os.environ.get("LEAKSCOPE_CHECK_ANNOTATIONS", "first")  # or all, or none
+CALLS_PER_TEST = {"all": math.inf, "first": 2, "none": 0}[WHICH]
 n_tests_begun = 0  # counted by a fixture in conftest.py
 
 
@@ -90,7 +93,8 @@ class OuterFunctions(_import_hook.JaxtypingTransformer):
     """What jaxtyping's import hook does, but late, and not for functions within functions."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # noqa: N802
-        if any(isinstance(parent, ast.FunctionDef) for parent in self._parents):
+        is_inner = any(isinstance(parent, ast.FunctionDef) for parent in self._parents)
+        if is_inner or (is_private(node.name) and WHICH != "all"):
             return node
         before = len(node.decorator_list)
         node = super().visit_FunctionDef(node)
@@ -104,6 +108,11 @@ class OuterFunctions(_import_hook.JaxtypingTransformer):
         for place in range(len(node.decorator_list) - after):
             node.decorator_list[place] = late(from_the_first_object, node)
         return node
+
+
+def is_private(name: str) -> bool:
+    """Whether a function is for its own module alone, and called by a public one that is checked."""
+    return name.startswith("_") and not name.startswith("__")
 
 
 def late(decorator: Function, node: ast.AST) -> ast.expr:

@@ -54,7 +54,7 @@ def test_the_page_is_made_of_the_results():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("forest_on_mixed_frame", marks=pytest.mark.slow),
+        nightly("forest_on_mixed_frame"),
         "tfidf_on_list_of_texts",
         nightly("sample_weights_in_a_function"),
         nightly("independent_scores_do_not_accuse"),

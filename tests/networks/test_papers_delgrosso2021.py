@@ -13,6 +13,7 @@ from leakscope.papers import data, figures
 from leakscope.papers.delgrosso2021 import figure4, figure5, gap, images, networks, table1
 from leakscope.papers.lab import Lab
 from leakscope.papers.printed import Ours
+from tests.marks import nightly
 
 
 @pytest.fixture
@@ -155,6 +156,7 @@ def test_thresholds_of_figure_4_are_those_of_other_networks() -> None:
     assert found["modified_entropy"][0] == 0.5
 
 
+@pytest.mark.nightly
 def test_both_image_experiments_run_and_their_figures_say_what_they_show(
     made_up_images, few_epochs, monkeypatch
 ) -> None:
@@ -185,7 +187,7 @@ def test_both_image_experiments_run_and_their_figures_say_what_they_show(
     _labelled(table1.draw(table.numbers), 3)
 
 
-@pytest.mark.parametrize("setting", ["text", "code", "trained"])
+@pytest.mark.parametrize("setting", ["text", nightly("code"), nightly("trained")])
 def test_one_setting_can_be_run_alone(made_up_images, few_epochs, setting, monkeypatch) -> None:
     monkeypatch.setattr(table1, "RECALL", 0.89)  # of so few members
     lab = Lab(quick=True, n_jobs=1, setting=setting)

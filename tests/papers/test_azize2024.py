@@ -216,7 +216,7 @@ class TestFigure:
         ]
         assert made[0] == made[1] == made[2]
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_axes_have_labels_and_legends(self, outcome):
         with figures.looking():
             figure = figure2.draw(outcome.numbers)
@@ -260,7 +260,7 @@ class TestFigure1:
         assert (turned["at_zero"] < 0).all()
         assert turned.query("angle > 160")["advantage"].min() > 0.5
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_axes_have_labels_and_legends(self, misspecified):
         with figures.looking():
             figure = figure1.draw(misspecified.numbers)

@@ -62,10 +62,11 @@ def test_means(adult, step, below_pac, below_least):
     assert noise_of(found)[""] * below_least < noise_of(found)["pac_least_noise"]
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("step", "fits", "below_pac"),
-    [pytest.param(8, 200, 1.7, id="6106"), pytest.param(1, 600, 10, id="48842", marks=pytest.mark.nightly)],
+    [pytest.param(8, 200, 1.7, id="6106"), pytest.param(1, 600, 10, id="48842")],
 )
 def test_covariance(adult, step, fits, below_pac):
     """Measured: 12 times below with all records and 600 fits, 2.4 times with every eighth record and 200 fits.
@@ -79,10 +80,11 @@ def test_covariance(adult, step, fits, below_pac):
     check(found, confidence=0.95, below_pac=below_pac)
 
 
+@pytest.mark.nightly
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("step", "fits", "below_pac"),
-    [pytest.param(8, 200, 2.4, id="6106"), pytest.param(1, 600, 6, id="48842", marks=pytest.mark.nightly)],
+    [pytest.param(8, 200, 2.4, id="6106"), pytest.param(1, 600, 6, id="48842")],
 )
 def test_least_squares(adult, step, fits, below_pac):
     """Measured: 8.4 times below with all records and 600 fits, 3.4 times with every eighth record and 200 fits.

@@ -73,6 +73,7 @@ class Shown:
 
     def __init__(self, script: str, folder: Path, **environment: str) -> None:
         self.ours, theirs = pty.openpty()
+        folder.mkdir(exist_ok=True)
         file = folder / "script.py"
         file.write_text(textwrap.dedent(script))
         self.process = subprocess.Popen(
@@ -140,13 +141,14 @@ def test_a_long_name_gives_way_in_narrow_terminals(tmp_path, columns):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_cursor_is_shown_however_the_run_ends(tmp_path, number):
-    shown = Shown(SLOW_MODELS.replace("2.6", "60"), tmp_path)
-    shown.until("0:01")
-    shown.process.send_signal(number)
-    _, said = shown.end()
-    assert said.rindex(SHOW) > said.rindex(HIDE)
+def test_the_cursor_is_shown_however_the_run_ends(tmp_path):
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    runs = [Shown(SLOW_MODELS.replace("2.6", "60"), tmp_path) for _ in numbers]  # side by side: they sleep
+    for number, shown in zip(numbers, runs, strict=True):
+        shown.until("0:01")
+        shown.process.send_signal(number)
+        _, said = shown.end()
+        assert said.rindex(SHOW) > said.rindex(HIDE), number
 
 
 @pytest.mark.slow
@@ -155,10 +157,12 @@ def test_a_plain_line_now_and_then_where_nothing_can_be_redrawn(tmp_path, enviro
     script = SHORTER.replace("with progress", "room.BETWEEN_LINES = 1.0\n    with progress").replace(
         "import sys, time", "import sys, time\n    from leakscope.runtime import progress as room"
     )
-    out, said = Shown(script, tmp_path, **environment).end()
+    shown = Shown(script, tmp_path, **environment)
+    within_a_minute = Shown(SHORTER, tmp_path / "other", **environment)
+    out, said = shown.end()
     assert re.fullmatch(r"leakscope: models of Ridge: 1/4, 0:0\d, 0:\d\d left\r\n", said)
     assert out == "a model prints\ndone\n"
-    assert Shown(SHORTER, tmp_path, **environment).end()[1] == ""  # within a minute there is none
+    assert within_a_minute.end()[1] == ""
 
 
 @pytest.mark.slow

@@ -60,9 +60,7 @@ def audits() -> dict[str, ls.Report]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", nightly_but(["several", "varied", "alone", "trained", "attribute"], "several", "trained")
-)
+@pytest.mark.parametrize("kind", nightly_but(["several", "varied", "alone", "trained", "attribute"], "trained"))
 def test_no_name_gets_a_capital(kind):
     report = audits()[kind]
     for text in (Page(report.to_html()).whole, report.table(), Page(report._repr_html_()).whole):
