@@ -12,6 +12,7 @@ from leakscope.attacks.balance import apart, design
 from leakscope.core.games import canaries, half_split, per_datum
 from leakscope.core.reasons import words
 from leakscope.core.types import Game, NotApplicable, Signals
+from tests.marks import nightly
 
 WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references]
 
@@ -185,7 +186,7 @@ class TestApart:
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("n_models", [4, 8, 16])
+@pytest.mark.parametrize("n_models", [4, nightly(8), 16])
 @pytest.mark.parametrize("draw", [lambda k, n: exactly(k, k // 2, n), complements], ids=["exactly half", "pairs"])
 @pytest.mark.parametrize("attack", WITH_REFERENCES)
 def test_without_a_leak_no_attack_sees_one(attack, draw, n_models):
@@ -202,7 +203,7 @@ def test_without_a_leak_no_attack_sees_one(attack, draw, n_models):
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize("n_models", [4, 8, 16])
+@pytest.mark.parametrize("n_models", [4, nightly(8), 16])
 @pytest.mark.parametrize("draw", [lambda k, n: exactly(k, k // 2, n), complements], ids=["exactly half", "pairs"])
 @pytest.mark.parametrize("attack", ["rmia", "quantile", "lira", "mast"])
 def test_with_a_leak_a_balanced_design_shows_no_more_of_it(attack, draw, n_models):

@@ -8,6 +8,7 @@ from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics import stored
 from leakscope.metrics.records import games_won
 from leakscope.metrics.stored import StoredScores
+from tests.marks import nightly
 
 FPR = (0.5, 0.1, 0.01, 0.001)
 
@@ -94,7 +95,7 @@ def drawn(rng, n_models, n_records, spread=0.3, fraction=0.5):
     return value.astype(np.float32), member
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 3, 8, 16, 64])
+@pytest.mark.parametrize("n_models", [1, 2, 3, 8, 16, nightly(64)])
 def test_of_one_to_many_models(tmp_path, n_models):
     value, member = drawn(np.random.default_rng(n_models), n_models, 700)
     assert_all_the_same(value, member, tmp_path, inflation=1.0 if n_models == 3 else 3.0)
