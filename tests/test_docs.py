@@ -72,6 +72,10 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient": (
         "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient --promise file"
     ),
+    "--fits 1000 --games 0 --n-jobs 1 --out wage-model": "--fits 200 --games 0 --n-jobs 1 --out wage-model",
+    'print(Report.from_json("wage-model/owner/private.json").table())': (
+        'Report.from_json("wage-model/owner/private.json").table()'
+    ),
     '"fits": 1000, "games": 0': '"fits": 200, "games": 0',
     "member = rng.random((500, 16)) < 0.5": "member = rng.random((50, 16)) < 0.5",
     "for seed in range(11):": "for seed in range(3):",

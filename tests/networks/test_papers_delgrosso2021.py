@@ -336,6 +336,7 @@ def test_success_at_each_threshold_is_that_of_its_games() -> None:
         assert found[0, place] == np.mean(right_guesses)
 
 
+@pytest.mark.nightly
 def test_the_effect_of_the_loss_is_a_difference_of_accuracies(made_up_images) -> None:
     lab = Lab(quick=True, n_jobs=1)
     runs = [{"success": 0.5, "gap": 0.1, "test_accuracy": value} for value in (0.8, 0.9)]
