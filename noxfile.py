@@ -42,7 +42,9 @@ def slow(session: nox.Session) -> None:
     """Kills, whole command lines, browsers, long statistics."""
     install(session, ".[dev,parquet]")
     environment = ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}
-    session.run("python", "-m", "pytest", "-n", "3", "--dist", "loadfile", "-m", SLOW, *session.posargs, env=environment)
+    session.run(
+        "python", "-m", "pytest", "-n", "3", "--dist", "loadfile", "-m", SLOW, *session.posargs, env=environment
+    )
 
 
 @nox.session
