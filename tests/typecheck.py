@@ -3,8 +3,8 @@
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
 function within a function, which is made anew by every call of the outer one. In each test the first calls of a
 public function, and the first objects of a dataclass, are checked. LEAKSCOPE_CHECK_ANNOTATIONS=all checks every call of
-every function, as in the nightly tests, and =none checks nothing, as in the slow ones, which call what the fast ones
-call.
+every function, as .ci/nightly does in all tests, and =none checks nothing, as .ci/run does in the slow ones, which call
+what the fast ones call.
 
 beartype makes the checks. Sizes of one name must be the same within a call, which jaxtyping sees to; the functions
 without shapes, three of four, are checked by beartype alone.
