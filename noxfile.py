@@ -41,7 +41,7 @@ def tests(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Kills, whole command lines, browsers, long statistics."""
     install(session, ".[dev,parquet]")
-    environment = ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}
+    environment = ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}  # the fast ones call the same
     session.run(
         "python", "-m", "pytest", "-n", "3", "--dist", "loadfile", "-m", SLOW, *session.posargs, env=environment
     )
@@ -144,5 +144,6 @@ def nightly(session: nox.Session) -> None:
     """Full statistics, real trainings, kills at every call."""
     install(session, EVERYTHING)
     at_night = ("-m", "nightly and not benchmarks")
-    session.run("python", "-m", "pytest", "-n", "2", *at_night, *session.posargs, env=ONE_THREAD)
-    session.run("python", "-m", "pytest", "-m", "nightly and benchmarks", *session.posargs, env=ONE_THREAD)
+    everywhere, nowhere = (ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": which} for which in ("all", "none"))
+    session.run("python", "-m", "pytest", "-n", "2", *at_night, *session.posargs, env=everywhere)
+    session.run("python", "-m", "pytest", "-m", "nightly and benchmarks", *session.posargs, env=nowhere)

@@ -78,8 +78,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     These are those with a mark, and those of no folder: of the documentation, the packaging and all sources.
     """
     long = ("benchmarks", "statistics", "kills")
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in long))
-    items.sort(key=lambda item: item.path.parent.name != "tests")
+    items.sort(
+        key=lambda item: (item.path.parent.name != "tests", not any(item.get_closest_marker(name) for name in long))
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

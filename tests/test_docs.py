@@ -73,7 +73,7 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
         "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient --promise file"
     ),
     "--fits 1000 --games 0 --n-jobs 1 --out wage-model": "--fits 200 --games 0 --n-jobs 1 --out wage-model",
-    'print(Report.from_json("wage-model/owner/private.json").table())': (
+    'print(Report.from_json("wage-model/owner/private.json").table())': (  # of fewer fits: what is shown is another
         'Report.from_json("wage-model/owner/private.json").table()'
     ),
     '"fits": 1000, "games": 0': '"fits": 200, "games": 0',

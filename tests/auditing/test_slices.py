@@ -135,7 +135,7 @@ def test_no_slice_is_above_the_baseline_where_nothing_is_revealed(n_models, spre
     """Twelve slices of three columns, in no more games than `allowed` is any slice above the baseline.
 
     A true level of 5 % exceeds that with a probability of at most .22 %; levels of 20 % are found in 9 of 10 by 75
-    games, of 33 % by 30, of 10 % by 400. The same holds for slices that differ from the rest. The losses
+    games, of 10 % by 400. The same holds for slices that differ from the rest. The losses
     depend on the columns, and not on who is in; whole models shift theirs by ``spread``.
     """
     attacks = find(("loss", "mast", "lira")) if n_models > 1 else find(("loss",))

@@ -143,7 +143,8 @@ def test_a_long_name_gives_way_in_narrow_terminals(tmp_path, columns):
 @pytest.mark.slow
 def test_the_cursor_is_shown_however_the_run_ends(tmp_path):
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-    runs = [Shown(SLOW_MODELS.replace("2.6", "60"), tmp_path) for _ in numbers]  # side by side: they sleep
+    script = SLOW_MODELS.replace("2.6", "60")
+    runs = [Shown(script, tmp_path / number.name) for number in numbers]  # side by side: they sleep
     for number, shown in zip(numbers, runs, strict=True):
         shown.until("0:01")
         shown.process.send_signal(number)

@@ -51,7 +51,7 @@ class Annotations:
 
     def _clear_height(self, x: float, length: float, least: float) -> float:
         """Return the lowest place of an upright text where it covers no curve; the lowest of all if there is none."""
-        curves = self._field().nearer(*self.curves.fields.values())
+        curves = self.curves.field()
         for low in np.arange(least, self.panel[1] - length - 4, 6.0):
             if curves.at(Box(x, low + length / 2, 12, length).points()).min() >= 3:
                 return float(low)
@@ -91,14 +91,14 @@ class Annotations:
         texts = self._field(box.points() for box in self.occupied)
         for members in [part for group in close for part in _same([named[number] for number in group])]:
             text = " = ".join(line.label for line in members)
-            first, fields = members[0], self.curves.fields
-            others = self._field().nearer(*(field for line, field in fields.items() if line not in members))
+            first = members[0]
+            others = self.curves.field(without=members)
             size = text_width(text, NAME, first.weight > 400), _CAPITALS
-            box = beside(self.curves.paths[first], size, self.panel, fields[first], others, texts)
+            box = beside(self.curves.paths[first], size, self.panel, self.curves.fields[first], others, texts)
             if box is not None:
                 placed.append((first, text, box))
                 texts = texts.nearer(self._field([box.points()]))
-            elif members[0].role != "guessing" and not partial:
+            elif first.role != "guessing" and not partial:
                 return False
         for line, text, box in placed:
             style = {"size": NAME, "color": line.color, "weight": line.weight}
@@ -156,14 +156,13 @@ class Annotations:
         dot = self.curves.place(*at)
         shape = text_width(text, size, weight > 400), _CAPITALS
         texts = self._field(box.points() for box in self.occupied)
-        curves = self._field().nearer(*self.curves.fields.values())
-        box = around(dot, shape, self.panel, curves, texts)
+        box = around(dot, shape, self.panel, self.curves.field(), texts)
         self.occupied.append(Box(*dot, 7, 7))
         if box is not None:
             write(self.ax, box.start, text, size=size, color=color, weight=weight)
             self.occupied.append(box)
 
-    def _field(self, points: Iterable[Path] = ()) -> Field:
+    def _field(self, points: Iterable[Path]) -> Field:
         return Field.of(np.concatenate([np.empty((0, 2)), *points]), self.panel)
 
 

@@ -211,6 +211,11 @@ class Curves:
         panel = panel_size(self.ax)
         return {line: Field.of(path, panel) for line, path in self.paths.items()}
 
+    def field(self, without: Sequence[Line] = ()) -> Field:
+        """Return the distance from every place of the panel to the nearest curve, some of them left out."""
+        nothing = Field.of(np.empty((0, 2)), panel_size(self.ax))
+        return nothing.nearer(*(field for line, field in self.fields.items() if line not in without))
+
     def _on_axes(self, fpr: float, tpr: float) -> Array:
         """Return a point (1, 2) in the data of the axes; what lies below a logarithmic axis is drawn on it."""
         rates = np.array([[fpr], [tpr]])
