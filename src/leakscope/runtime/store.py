@@ -150,7 +150,7 @@ class Store:
     ----------
     store : path or str
         A folder, made on the first write and readable by its owner alone, for signals of single records are in it; or
-        a URL of s3, gs or memory, see `leakscope.runtime.places`.
+        a URL of s3 or memory, see `leakscope.runtime.places`.
     sleep : callable
         Waits so many seconds before something is tried again on another machine.
 
