@@ -845,7 +845,7 @@ class TestExactNumbers:
 
     def test_noise_that_would_be_of_rounding_errors(self, ledger) -> None:
         """Of numbers near 1e9 that differ in their last digits."""
-        rows = 1e9 + ROWS[:, :1] * 1e-6
+        rows = 1e9 + ROWS[:, :1]
         with pytest.raises(
             ValueError, match=r"^the noise of mean of x0 would be [\d.e-]+, no more than the rounding "
         ) as error:

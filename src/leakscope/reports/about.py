@@ -429,7 +429,8 @@ class StatisticParameters(Facts):
     )
     scales_of_data: Flag = Field(
         default=False,
-        description="The columns were scaled by mean and deviation of all records, which are not published.",
+        description="The penalty is of slopes per standard deviation of all records, which is not published; the "
+        "coefficients are those of the columns as they are.",
     )
     penalty: NonNegative | None = Field(
         default=None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.core.types import Points
 from leakscope.releases.statistics.features import Cells, columns_of, numbers
@@ -100,15 +100,30 @@ class GroupMeans:
         array of shape (m, d)
             NaN in the rows where a group has no records.
         """
-        group, table = self.cells.places(points.x), self.table(points.x)
+        group = self.cells.places(points.x)
         n_groups = self.cells.n_cells
+        centre, deviations = self.deviations(points.x, group)
         values = np.full((len(member), n_groups * (1 + len(self.columns))), np.nan)
         for row, inside in enumerate(member & (group >= 0)):
             count = np.bincount(group[inside], minlength=n_groups)
             if count.all():
-                sums = [np.bincount(group[inside], weights=column[inside], minlength=n_groups) for column in table.T]
-                values[row] = np.concatenate([count, *(total / count for total in sums)])
+                values[row, :n_groups] = count
+                for place, column in enumerate(deviations.T):
+                    total = np.bincount(group[inside], weights=column[inside], minlength=n_groups)
+                    values[row, (place + 1) * n_groups : (place + 2) * n_groups] = centre[:, place] + total / count
         return values
+
+    def deviations(self, x: Any, group: Int[Array, " N"]) -> tuple[Float[Array, "g c"], Float[Array, "N c"]]:
+        """Return the first value of each group in each column, and what the values differ from that of their group.
+
+        So the means of a group of equal values are exactly that value, whoever is in use. In no group the difference
+        is 0.
+        """
+        table = self.table(x)
+        centre = np.zeros((self.cells.n_cells, table.shape[1]))
+        known, first = np.unique(group, return_index=True)
+        centre[known[known >= 0]] = table[first[known >= 0]]
+        return centre, np.where((group >= 0)[:, None], table - centre[group], 0.0)
 
     def table(self, x: Any) -> Float[Array, "N c"]:
         """Return the columns whose means are taken."""
@@ -214,8 +229,8 @@ def left_out_group_means(
 ) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:
     """Compute counts and means of groups of all records, and without the records of each unit.
 
-    With z a record's deviation from the mean of its column, the mean of a group with c records without m of them is
-    ``mean of the column + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
+    With z a record's deviation from the first value v of its group, the mean of a group with c records without m of
+    them is ``v + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
 
     Parameters
     ----------
@@ -233,24 +248,23 @@ def left_out_group_means(
     ValueError
         If a group has no mean without some unit, because all of its records are that unit's.
     """
-    group, table, unit_of = groups.cells.places(points.x), groups.table(points.x), units.of_row
+    group, unit_of = groups.cells.places(points.x), units.of_row
     n_groups = groups.cells.n_cells
-    centre = table.mean(axis=0)
-    deviations = table - centre
-    of_all = np.empty(n_groups * (1 + table.shape[1]))
+    first, deviations = groups.deviations(points.x, group)
+    of_all = np.empty(n_groups * (1 + deviations.shape[1]))
     changes = []  # of each group, the units that have records in it, and what they change
     for place in range(n_groups):
         rows = np.flatnonzero(group == place)
         unit, of_row = np.unique(unit_of[rows], return_inverse=True)
         if len(unit) < 2:
             raise ValueError(_no_mean(groups, points, place, len(unit)))
-        at = place + n_groups * np.arange(1 + table.shape[1])  # the count of the group, and its means
+        at = place + n_groups * np.arange(1 + deviations.shape[1])  # the count of the group, and its means
         own_count = np.bincount(of_row)
         own_sums = np.column_stack([np.bincount(of_row, weights=column) for column in deviations[rows].T])
         total = deviations[rows].sum(axis=0)
-        of_all[at] = [len(rows), *(centre + total / len(rows))]
+        of_all[at] = [len(rows), *(first[place] + total / len(rows))]
         left = len(rows) - own_count
-        changes.append((unit, at, np.column_stack([left, centre + (total - own_sums) / left[:, None]])))
+        changes.append((unit, at, np.column_stack([left, first[place] + (total - own_sums) / left[:, None]])))
     without = np.tile(of_all, (units.n, 1))
     for unit, at, values in changes:
         without[unit[:, None], at] = values

@@ -40,8 +40,8 @@ SCALED = (
 )
 CENTRED = "Before the products are taken, a public centre is subtracted from each column:"
 SCALED_BY_DATA = (
-    "Before the fit each column is standardised by mean and deviation of all records, which are not published: a "
-    "coefficient is per deviation of its column."
+    "The coefficients are those of the columns as they are. The penalty is of slopes per standard deviation of all "
+    "records, which is not published."
 )
 AS_THEY_ARE = "The columns are used as they are."
 PENALTY: Mapping[str, str] = {
