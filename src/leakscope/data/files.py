@@ -19,7 +19,8 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
-from leakscope.data.csv_dialect import Dialect, dialect_of, with_decimal_commas, with_thousands
+from leakscope.data.csv_dialect import MISSING, decimal_sign, dialect_of, with_codes, with_thousands
+from leakscope.data.csv_rows import rows_of
 from leakscope.data.images import read_folder
 from leakscope.data.missing import complete_rows
 from leakscope.data.points import Data, from_arrays, picture_size, some
@@ -376,39 +377,42 @@ def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | Non
     dialect = dialect_of(path, separator, decimal)
     if dialect.separator != ",":
         refuse_wide_csv(path, dialect.separator.encode())
-    sign = dialect.decimal or "."
-    _refuse_equal_headers(path, dialect)
-    try:
-        frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, decimal=sign)
-    except pd.errors.ParserError as error:
-        asked = "" if separator else "; if another sign separates the columns, name it with --separator"
-        raise Refused(f"{path}: cannot be read as csv: {' '.join(str(error).split())}{asked}") from None
+    rows = rows_of(path, dialect.separator, dialect.encoding, separator is not None)
+
+    def parsed(**options: Any) -> pd.DataFrame:
+        how = {"nrows": rows.n_records} | options
+        return pd.read_csv(
+            path,
+            sep=dialect.separator,
+            encoding=dialect.encoding,
+            header=0,
+            names=rows.header,
+            index_col=False,
+            skip_blank_lines=False,
+            keep_default_na=False,
+            na_values=list(MISSING),
+            low_memory=False,  # a column has one type, not one for each part of the file
+            **how,
+        )
+
+    def texts_of(place: int, n_rows: int | None) -> pd.Series:
+        n_read = rows.n_records if n_rows is None else min(n_rows, rows.n_records)
+        return parsed(usecols=[place], dtype=str, nrows=n_read).iloc[:, 0]
+
+    frame = parsed(decimal=dialect.decimal or ".")
+    if dialect.decimal is None:
+        sign = decimal_sign(path, frame, dialect.separator, texts_of)
+        if sign == ",":
+            dialect = replace(dialect, decimal=sign)
+            frame = parsed(decimal=sign)
+    frame, with_signs = with_thousands(frame, dialect.decimal or ".")
+    frame, codes = with_codes(frame, rows.padded, "." if dialect.decimal == "," else ",", texts_of)
     parts = [dialect.text] if dialect.text else []
-    if dialect.decimal is not None:
-        frame, names = with_thousands(frame, dialect.decimal)
-        parts += [f"separators of thousands in {some(names)}"] if names else []
-    elif dialect.separator != ",":
-        frame, names = with_decimal_commas(frame, path)
-        parts += [f"decimal commas in {some(names)}"] if names else []
+    parts += [f"separators of thousands in {some(with_signs)}"] if with_signs else []
+    parts += [f"codes, whose digits a number would lose, in {some(codes)}"] if codes else []
     if parts:
         notes.append(f"{path.name} is read with {' and '.join(parts)}")
     return frame
-
-
-def _refuse_equal_headers(path: Path, dialect: Dialect) -> None:
-    """Refuse columns of the same name, which pandas would rename: which of them a flag means, nobody could tell."""
-    try:
-        header = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, header=None, nrows=1, dtype=str)
-    except pd.errors.ParserError:
-        return  # the reader of the whole file says what is wrong
-    names = [name for name in header.iloc[0] if isinstance(name, str)]
-    repeated = list(dict.fromkeys(name for name in names if names.count(name) > 1))
-    if repeated:
-        places = [str(place) for place, name in enumerate(header.iloc[0], start=1) if name == repeated[0]]
-        raise Refused(
-            f"{path}: the columns {' and '.join(places)} have the same name {repeated[0]!r}: give each column a name "
-            "of its own in the file"
-        )
 
 
 def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
