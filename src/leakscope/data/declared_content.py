@@ -75,7 +75,9 @@ def text_of(value: Any) -> str:
         value = value.decode("utf-8", errors="replace")
     if isinstance(value, date):
         value = value.isoformat().removesuffix("T00:00:00")
-    text = unicodedata.normalize("NFC", str(value)).strip()
+    text = str(value).strip()
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).encode("utf-8", errors="replace").decode("utf-8")
     return _TRUTHS.get(text, text)
 
 
@@ -210,6 +212,8 @@ def is_no_value(value: Any) -> bool:
     """Tell whether a value is no value, or an empty text."""
     if isinstance(value, str | bytes):
         return not value.strip()
+    if isinstance(value, Decimal):  # pandas compares it with itself, which a signalling NaN refuses
+        return value.is_nan()
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
@@ -220,5 +224,7 @@ def _one_by_one(column: pd.Series, rule: Callable[[Any], Any], missing: Any) -> 
     """
     if column.dtype == object:
         return np.array([rule(value) for value in column.tolist()])
+    if isinstance(column.dtype, np.dtype):  # of a machine of another order of bytes
+        column = column.astype(column.dtype.newbyteorder("="))
     code, known = column.factorize()
     return np.array([*map(rule, known.tolist()), missing])[code]  # -1 is a missing value

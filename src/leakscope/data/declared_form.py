@@ -10,9 +10,11 @@ from __future__ import annotations
 import codecs
 import csv
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,6 +66,7 @@ def read_declared(
     path = Path(source)
     if path.suffix != ".csv" or not path.is_file() or path.stat().st_size == 0:
         data = read(source, drop, id, separator=separator, decimal=decimal, encoding=encoding)
+        _refuse_no_letters(path, data.points.x)
         if id is not None and data.points.names is not None:
             _refuse_names(path, id, pd.Series(data.points.names), "record", 0)
         return data
@@ -206,6 +209,17 @@ def _encoding(path: Path, encoding: str) -> str:
     if "\n".encode(encoding) != b"\n":
         raise Refused(f"{path}: under promise anyone a file is not read in {encoding}: write it in UTF-8")
     return encoding
+
+
+def _refuse_no_letters(path: Path, x: Any) -> None:
+    """Refuse an array of texts, of an NPZ file, with a number in it that is no letter of Unicode."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "U":
+        return
+    letters = np.ascontiguousarray(x).view(np.dtype(np.uint32).newbyteorder(x.dtype.byteorder)).reshape(len(x), -1)
+    is_none = (letters > sys.maxunicode) | ((letters >= 0xD800) & (letters <= 0xDFFF))
+    if is_none.any():
+        record = int(is_none.any(axis=1).argmax())
+        raise ValueError(f"{path}: record {record:,} holds a text with a number that is no letter of Unicode")
 
 
 def _refuse_names(path: Path, column: str, names: pd.Series, kind: str, first: int) -> None:

@@ -376,7 +376,7 @@ def _parquet_table(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     with parsing(path, "parquet"):
         _refuse_large_parquet(path, _parquet(path))
         frame = pd.read_parquet(path, columns=None if columns is None else list(columns))
-        _check_texts(frame)
+        _check_texts(path, frame)
         return frame
 
 
@@ -436,15 +436,30 @@ def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
         )
 
 
-def _check_texts(frame: pd.DataFrame) -> None:
+def _check_texts(path: Path, frame: pd.DataFrame) -> None:
     """Check that all texts are UTF-8: pyarrow keeps their bytes, and finds what is none only when they are read."""
     pyarrow = import_module("pyarrow")
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
         values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
         if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
-            pyarrow.array(values.array).validate(full=True)
+            texts = pyarrow.array(values.array)
+            try:
+                texts.validate(full=True)
+            except pyarrow.ArrowInvalid:
+                octets = texts.cast("large_binary").to_pylist()
+                record = next(place for place, text in enumerate(octets) if not _is_utf8(text))
+                kind = "category" if values is not column else "record"
+                raise Refused(f"{path}: {kind} {record:,} of column {frame.columns[position]} is no UTF-8") from None
     frame.columns.to_numpy(dtype=object)
+
+
+def _is_utf8(text: bytes | None) -> bool:
+    try:
+        (text or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refuse_large_parquet(path: Path, parquet: Any) -> None:
