@@ -19,6 +19,7 @@ group = "household"
 drop = ["id"]
 separator = ";"
 decimal = ","
+encoding = "cp1252"
 id = "name"
 game = "canaries"
 sampling = "poisson"
@@ -76,6 +77,7 @@ class TestFiles:
             drop=("id",),
             separator=";",
             decimal=",",
+            encoding="cp1252",
             id="name",
             game="canaries",
             sampling="poisson",

@@ -84,7 +84,7 @@ INSTEAD = {  # of what is given for a trained model
     "dataset": ": give its training data by --members, and other data by --others",
 }
 FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
-    "an audit with --signals": {"label", "drop", "separator", "decimal"},
+    "an audit with --signals": {"label", "drop", "separator", "decimal", "encoding"},
     "an audit with --scores": {"label", "drop"},
     "an audit with --probabilities": {"label", "drop"},
 }
@@ -167,6 +167,7 @@ GROUPS = {  # panels of the help, in its order
     "Data": (
         "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
         "scores", "references_are", "probabilities", "separator", "decimal",
+        "encoding",
     ),
     "Model": (
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
@@ -531,7 +532,7 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
         words["model"] = _model_tables(options)
     # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
-        of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal"))
+        of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal", "encoding"))
         base = base.model_copy(update=of_the_file | {"drop": (), "slice": ()})
     content = {} if base is None else base.model_dump(exclude_unset=True)
     if base is None and "data" not in words:

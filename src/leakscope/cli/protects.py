@@ -48,7 +48,7 @@ OF_THE_FITS = (
 )
 
 GROUPS = {  # panels of the help
-    "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal"),
+    "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
     "Statistic": ("statistic", "by", "levels", "set"),
     "Promise": ("eta", "promise", "design", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),

@@ -71,7 +71,9 @@ class Dialect:
         return " and ".join(parts)
 
 
-def dialect_of(path: Path, separator: str | None = None, decimal: str | None = None) -> Dialect:
+def dialect_of(
+    path: Path, separator: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> Dialect:
     r"""Find out how a CSV file is written, from its first lines and from whether all of it is UTF-8.
 
     The separator is the one that splits the header and the first lines into equally many columns; a comma if there is
@@ -93,7 +95,7 @@ def dialect_of(path: Path, separator: str | None = None, decimal: str | None = N
     ...     dialect_of(file)
     Dialect(separator=';', encoding='cp1252', decimal=None)
     """
-    encoding = _encoding(path)
+    encoding = encoding or _encoding(path)
     if separator is not None:
         return Dialect(separator, encoding, decimal)
     with path.open(encoding=encoding, errors="replace", newline="") as file:

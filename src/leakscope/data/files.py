@@ -44,6 +44,7 @@ def load(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a named data set, a file, or a folder of images.
@@ -64,8 +65,9 @@ def load(
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
         Columns, features or not, whose values are kept to group the records by; see `leakscope.data.slices.sliced`.
-    separator, decimal : str, optional
-        The sign between the columns of a ``.csv`` file and its decimal sign; they are found out unless given.
+    separator, decimal, encoding : str, optional
+        The sign between the columns of a ``.csv`` file, its decimal sign and its encoding; they are found out unless
+        given.
     drop_missing : bool or sequence of str
         Of a table: leave out the rows with a missing value in these columns, or in any that is not dropped.
 
@@ -86,7 +88,7 @@ def load(
     178
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal)
+    _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
     has_columns = label is not None or group is not None or id is not None or bool(drop)
     if source in NAMED:
@@ -106,7 +108,9 @@ def load(
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         return _npz(path, label, group, id, slice)
-    return _table(path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal)
+    return _table(
+        path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal, encoding=encoding
+    )
 
 
 @in_one_line
@@ -118,6 +122,7 @@ def read(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a table, or the features of a named data set, without a label: every column is a feature.
@@ -131,7 +136,7 @@ def read(
     id : str, optional
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``load``.
     drop_missing : bool or sequence of str
         As in ``load``.
@@ -153,7 +158,7 @@ def read(
     (178, 13)
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal)
+    _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
     if source in NAMED and not drop and id is None:
         loaded = _named(source)
@@ -170,7 +175,7 @@ def read(
             _has_array(arrays, id, path)
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
-    frame, _ = read_table(path, separator, decimal)
+    frame, _ = read_table(path, separator, decimal, encoding=encoding)
     not_features = _distinct([*drop, id])
     for name in not_features:
         has_column(frame, name, source)
@@ -299,21 +304,26 @@ def _file(source: str) -> Path:
     return path
 
 
-def _refuse_csv_flags(source: str | Path, separator: str | None, decimal: str | None) -> None:
+def _refuse_csv_flags(source: str | Path, *how: str | None) -> None:
     """Refuse what is known of CSV where something else is read."""
-    if (separator, decimal) != (None, None) and Path(source).suffix != ".csv":
-        raise ValueError(f"{source}: separator and decimal say how a .csv file is written, and this is none")
+    if any(how) and Path(source).suffix != ".csv":
+        raise ValueError(f"{source}: separator, decimal and encoding say how a .csv file is written, and this is none")
 
 
 def read_table(
-    path: Path, separator: str | None = None, decimal: str | None = None, columns: Sequence[str] | None = None
+    path: Path,
+    separator: str | None = None,
+    decimal: str | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    encoding: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV or Parquet file.
 
     Parameters
     ----------
     path : Path
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``load``.
     columns : sequence of str, optional
         Those of a Parquet file that are read, all of which it has; the whole file is read unless given.
@@ -329,9 +339,13 @@ def read_table(
     ValueError
         In one line, if it cannot be read or has no rows.
     """
-    _refuse_csv_flags(path, separator, decimal)
+    _refuse_csv_flags(path, separator, decimal, encoding)
     notes: list[str] = []
-    frame = _parsed(path, notes, separator, decimal, columns)
+    if path.suffix == ".csv":
+        with parsing(path, "csv"):
+            frame = _csv(path, notes, separator, decimal, encoding)
+    else:
+        frame = _parquet_table(path, columns)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
     if path.suffix == ".csv":
@@ -359,22 +373,20 @@ def _parquet(path: str | Path) -> Any:
         raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
 
 
-def _parsed(
-    path: Path, notes: list[str], separator: str | None, decimal: str | None, columns: Sequence[str] | None
-) -> pd.DataFrame:
-    with parsing(path, path.suffix[1:]):
-        if path.suffix == ".csv":
-            return _csv(path, notes, separator, decimal)
+def _parquet_table(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    with parsing(path, "parquet"):
         _refuse_large_parquet(path, _parquet(path))
         frame = pd.read_parquet(path, columns=None if columns is None else list(columns))
-        _check_texts(frame)
+        _check_texts(path, frame)
         return frame
 
 
-def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | None) -> pd.DataFrame:
+def _csv(
+    path: Path, notes: list[str], separator: str | None, decimal: str | None, encoding: str | None
+) -> pd.DataFrame:
     """Read a CSV file as it is written, and note what is unusual."""
     refuse_wide_csv(path)  # lines that are too long, before any of them is read
-    dialect = dialect_of(path, separator, decimal)
+    dialect = dialect_of(path, separator, decimal, encoding)
     if dialect.separator != ",":
         refuse_wide_csv(path, dialect.separator.encode())
     rows = rows_of(path, dialect.separator, dialect.encoding, separator is not None)
@@ -428,15 +440,30 @@ def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
         )
 
 
-def _check_texts(frame: pd.DataFrame) -> None:
+def _check_texts(path: Path, frame: pd.DataFrame) -> None:
     """Check that all texts are UTF-8: pyarrow keeps their bytes, and finds what is none only when they are read."""
     pyarrow = import_module("pyarrow")
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
         values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
         if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
-            pyarrow.array(values.array).validate(full=True)
+            texts = pyarrow.array(values.array)
+            try:
+                texts.validate(full=True)
+            except pyarrow.ArrowInvalid:
+                octets = texts.cast("large_binary").to_pylist()
+                record = next(place for place, text in enumerate(octets) if not _is_utf8(text))
+                kind = "category" if values is not column else "record"
+                raise Refused(f"{path}: {kind} {record:,} of column {frame.columns[position]} is no UTF-8") from None
     frame.columns.to_numpy(dtype=object)
+
+
+def _is_utf8(text: bytes | None) -> bool:
+    try:
+        (text or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refuse_large_parquet(path: Path, parquet: Any) -> None:

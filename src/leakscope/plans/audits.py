@@ -16,6 +16,7 @@ from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
     ColumnNames,
     Decimal,
+    Encoding,
     FilePath,
     FilePlan,
     Names,
@@ -112,6 +113,7 @@ class AuditPlan(FilePlan):
     drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     id: str | None = Field(
         default=None, min_length=1, description="the column that names the records, for their owner; no feature"
     )

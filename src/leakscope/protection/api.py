@@ -65,6 +65,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     drop_missing: bool
     separator: str | None
     decimal: Literal[".", ","] | None
+    encoding: str | None
     statistic: str | Several
     noise: str
     eta: Required[float]

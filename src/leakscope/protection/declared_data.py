@@ -7,14 +7,13 @@ number or outside is moved, or counted nowhere, instead of being refused. How ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
-from leakscope.data.content import columns_as_numbers, columns_as_texts, missing_in, text_of
-from leakscope.data.missing import sign_hints
+from leakscope.data.declared_content import columns_as_levels, columns_as_numbers, missing_in, text_of
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -55,12 +54,21 @@ def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
             raise ValueError(
                 f"differential privacy counts declared levels: those of {name} are missing, as --levels {name}=a,b,c"
             )
-    levels = tuple(tuple(text_of(level) for level in plan.levels[name]) for name in plan.by)
+    levels = tuple(_levels_of(plan, name) for name in plan.by)
     if plan.statistic == GROUPED:
         ranges = _ranges_in_order(plan, columns_of(points.x))
         sums = GroupSums(tuple(plan.by), levels, tuple(ranges), tuple(ranges.values()))
         return Linear("count and sum", sums, "sum")
     return Linear("count", Cells(tuple(plan.by), levels), "sum")
+
+
+def _levels_of(plan: CalibrationPlan, column: str) -> tuple[str, ...]:
+    """Return the declared levels of a column as texts."""
+    levels = tuple(text_of(level) for level in plan.levels[column])
+    repeated = [level for place, level in enumerate(levels) if level in levels[:place]]
+    if repeated:
+        raise ValueError(f"the level {repeated[0]!r} of column {column} is declared twice")
+    return levels
 
 
 def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
@@ -90,22 +98,22 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
         return _groups_view(features, plan, points)
     if isinstance(features, Histogram):
         edges = {name: (of[0], of[-1]) for name, of in zip(features.columns, features.edges, strict=True)}
-        return _bins_view(points, edges)
+        return _bins_view(plan, points, edges)
     if features is None or isinstance(features, Columns | SecondMoments) or isinstance(statistic, Covariance):
         return _ranges_view(plan, points)
     return points, []
 
 
 def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
-    """Write the columns of a table as texts; a value without a level is in no cell."""
-    texts = columns_as_texts(points, cells.columns)
-    counted = cells.repeated(texts.x)
+    """Read the columns of a table as declared levels; a value without a level is in no cell."""
+    leveled = columns_as_levels(points, dict(zip(cells.columns, cells.levels, strict=True)))
+    counted = cells.repeated(leveled.x)
     n_unknown = int(counted.count[~counted.rows.any(axis=1)].sum())
     if not n_unknown:
-        return texts, []
+        return leveled, []
     by_column = []
     for name, levels in zip(cells.columns, cells.levels, strict=True):
-        is_unknown = Cells((name,), (levels,)).places(texts.x) < 0
+        is_unknown = Cells((name,), (levels,)).places(leveled.x) < 0
         n_missing = int((missing_in(points, name) & is_unknown).sum())
         if is_unknown.any():
             missing = f", of these {n_missing:,} missing" if n_missing else ""
@@ -115,17 +123,17 @@ def _levels_view(cells: Cells, points: Points) -> tuple[Points, list[str]]:
         f"({'; '.join(by_column)}): declare these levels too, replace missing values by a declared level such as "
         "unknown (rows that are left out would change n, which is public)"
     )
-    return texts, [note]
+    return leveled, [note]
 
 
 def _ranges_view(plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
     """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges."""
     names = columns_of(points.x)
     ranges = _ranges_in_order(plan, names)
-    numbers, _ = columns_as_numbers(points, tuple(ranges))
+    numbers, _ = columns_as_numbers(points, tuple(ranges), plan.decimal)
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_ranges(values, ranges, sign_hints(points.x, tuple(ranges)))
+    notes = _notes_of_ranges(values, ranges)
     moved = _with_values(numbers, np.clip(np.where(np.isnan(values), low, values), low, high))
     unused = [name for name in names if name not in (*ranges, *plan.by)]
     if unused:
@@ -147,22 +155,24 @@ def _ranges_in_order(plan: CalibrationPlan, names: Sequence[str]) -> dict[str, t
 
 
 def _groups_view(groups: GroupSums, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
-    """Write the columns of the groups as texts, and move the values of the others into their ranges."""
-    texts, notes_of_levels = _levels_view(groups.means.cells, points)
+    """Read the columns of the groups as levels, and move the values of the others into their ranges."""
+    leveled, notes_of_levels = _levels_view(groups.means.cells, points)
     moved, notes_of_ranges = _ranges_view(plan, points)
     frame = moved.x.copy()
     for name in groups.by:
-        frame[name] = np.asarray(texts.x[name])
+        frame[name] = leveled.x[name]
     view = Points(frame, points.y, points.group, points.digest, points.names)
     return view, [*notes_of_levels, *notes_of_ranges]
 
 
-def _bins_view(points: Points, edges: dict[str, tuple[float, float]]) -> tuple[Points, list[str]]:
+def _bins_view(
+    plan: CalibrationPlan, points: Points, edges: dict[str, tuple[float, float]]
+) -> tuple[Points, list[str]]:
     """Read the columns of a histogram as numbers; what is no number is below the first edge, and so in no bin."""
-    numbers, _ = columns_as_numbers(points, tuple(edges))
+    numbers, _ = columns_as_numbers(points, tuple(edges), plan.decimal)
     low, _ = _ends(edges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_bins(values, edges, sign_hints(points.x, tuple(edges)))
+    notes = _notes_of_bins(values, edges)
     return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), notes
 
 
@@ -178,7 +188,7 @@ def _with_values(points: Points, values: Array) -> Points:
     return Points(frame, points.y, points.group, points.digest, points.names)
 
 
-def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]], hints: Mapping[str, str]) -> list[str]:
+def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]]) -> list[str]:
     """Say how many values of each column count as an end of its range, and what to do."""
     notes = []
     n = len(values)
@@ -192,12 +202,12 @@ def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]], hint
         if n_missing:
             notes.append(
                 f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and count as {low:g}, the lower "
-                f"end of the range: {hints[name]}{REPLACE}"
+                f"end of the range: {REPLACE}"
             )
     return notes
 
 
-def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]], hints: Mapping[str, str]) -> list[str]:
+def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]]) -> list[str]:
     """Say how many values of each column are in no bin, and what to do."""
     notes = []
     n = len(values)
@@ -210,8 +220,7 @@ def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]], hints: 
             )
         if n_missing:
             notes.append(
-                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin: "
-                f"{hints[name]}{REPLACE}"
+                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin: {REPLACE}"
             )
     return notes
 

@@ -30,7 +30,7 @@ from leakscope.protection.noise_search import search_noise
 from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_command import release_command
-from leakscope.protection.request import Request
+from leakscope.protection.request import Request, file_request
 from leakscope.protection.sensitivity import sensitivity
 from leakscope.releases.statistics.group_means import GroupSums
 from leakscope.releases.statistics.statistic import Linear
@@ -154,6 +154,9 @@ def cost_of_designs(request: Request) -> DesignTable:
     """
     if request.parts:
         raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
+    if request.plan.chosen == "dp" and request.of_a_file:  # whose fields are texts, read as other designs read them
+        undecided = request.plan.model_copy(update={"promise": None, "design": None})
+        request = file_request(undecided, request.execution, request.command)
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)

@@ -111,7 +111,8 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
         )
     noise, grid = _noise(bound, eta, mechanism, ranges)
     value = _value(mechanism, grid)
-    assumptions = [Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
+    of_form = [Term("declared_form")] if request.of_a_file else []
+    assumptions = [*of_form, Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
     if ranges is None:
         assumptions.append(Term("levels_declared"))
     if groups is not None:

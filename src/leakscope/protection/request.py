@@ -13,6 +13,7 @@ from leakscope.core.findings import Term
 from leakscope.core.types import Noise, Points
 from leakscope.data import Data
 from leakscope.data.columns import identifier_notes
+from leakscope.data.declared_form import read_declared
 from leakscope.data.missing import rows_left_out
 from leakscope.data.points import with_names
 from leakscope.plans.bounds import COUNTS
@@ -257,7 +258,7 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
     """
     shared = plan.shared
     names = shared.group or shared.id
-    whole = data_room.read(shared.data, (), names, **shared.csv)
+    whole = all_records(shared, (), names)
     complete: Sequence[str] = ()
     if shared.drop_missing:  # the statistics are of the same rows: of those that are complete for all of them
         complete = _used_by_any(plan.statistics, columns_of(whole.points.x))
@@ -267,6 +268,12 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
         with of_statistic(each.name):
             parts.append(replace(file_request(each, execution, command, complete), name=each.name))
     return _together(shared, whole, parts, execution, command)
+
+
+def all_records(plan: CalibrationPlan, drop: Sequence[str] = (), names: str | None = None) -> Data:
+    """Read all records of the file of a plan; under differential privacy by its declared form alone."""
+    reader = read_declared if plan.chosen == "dp" else data_room.read
+    return reader(plan.data, drop, names, **plan.csv)
 
 
 def _used_by_any(plans: Sequence[CalibrationPlan], columns: Sequence[str]) -> list[str]:
@@ -378,7 +385,7 @@ def file_request(
         In one line: what was given, what is allowed.
     """
     if plan.chosen == "dp":
-        data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+        data = all_records(plan, plan.drop, plan.id)
         _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
     data = load_records(plan, plan.group or plan.id, complete)

@@ -233,6 +233,10 @@ PHRASES = {  # of the terms of findings
         "another scale of the noise was used before for this statistic: this one counts as a scale that was computed "
         "from the file, and tells about it"
     ),
+    "declared_form": (
+        "every file that is compared with this one has the declared form; whether a file was refused is not for "
+        "publication"
+    ),
     "replace_one_any_data": "any one of {n:,} records may be replaced by any other one, whatever the data are",
     "add_or_remove": (
         "one record is added or removed, and the noisy numbers alone are seen: the number of records, which this page "
