@@ -1,5 +1,6 @@
 """``python -m leakscope.cli``."""
 
-from leakscope.cli.main import main
+from leakscope.__main__ import main
 
-main()
+if __name__ == "__main__":
+    main()

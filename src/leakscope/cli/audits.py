@@ -28,6 +28,7 @@ from leakscope.cli.options import (
     argument,
     command,
     grouped,
+    leave_of,
     option,
     options_of,
 )
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from leakscope.data import Data
     from leakscope.reports import Report
 
-TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 RESULTS = (  # files that hold printed results, or data in the format of another program
     ".doc", ".docx", ".dta", ".htm", ".html", ".log", ".md", ".odt", ".ods", ".pdf", ".png", ".rda", ".rdata", ".rds",
@@ -195,8 +195,8 @@ def _audit(
 ) -> None:
     """Audit a plan, one trained model, or signals from elsewhere."""
     flags["order"] = context.meta[ORDER]
-    with import_module("leakscope.releases.specs").only_from(allow_modules):
-        _audited(plan, out, show_records, publish, pdf, dry_run, as_json, flags, allow_modules is not None)
+    with leave_of(allow_modules, flags):
+        _audited(plan, out, show_records, publish, pdf, dry_run, as_json, flags)
 
 
 def _audited(
@@ -208,7 +208,6 @@ def _audited(
     dry_run: bool,
     as_json: bool,
     flags: Mapping[str, Any],
-    has_allowed_modules: bool,
 ) -> None:
     options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
     plan, options["model_file"] = _plan_or_model(plan, options)
@@ -220,10 +219,9 @@ def _audited(
             "--data members.npz and --dry-run"
         )
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
-    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json, has_allowed_modules)
+        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json)
         return
     started = time.time()
     refuse_file(out)
@@ -676,11 +674,9 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(
-    plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool, has_allowed_modules: bool
-) -> None:
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, cluster, has_allowed_modules)
+    lines = _dry_run(plan, n_jobs, cluster)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -691,18 +687,17 @@ def _emit_dry_run(
             print(printable(part), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, has_allowed_modules: bool) -> Iterator[str]:
-    """Yield the lines of a dry run; import nothing outside of scikit-learn unless ``--allow-modules`` names it."""
+def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterator[str]:
+    """Yield the lines of a dry run; of a plan that names modules without leave, only which these are."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
     imports = f"imports {', '.join(plan.import_paths)}"
-    modules = [path.partition(":")[0] for path in plan.import_paths]
-    others = sorted({module for module in modules if not specs.is_within(module, [TRUSTED])})
-    if others and not has_allowed_modules:
+    refused = sorted({specs.refused_module(path) for path in plan.import_paths} - {""})
+    if refused:
         yield imports
         yield (
-            f"a dry run imports nothing but {TRUSTED}, so what the models cost is not known; with --allow-modules "
-            f"{','.join(sorted({TRUSTED, *others}))} it fits one of each"
+            "a plan runs no code but scikit-learn's models, so what these cost is not known; with --allow-modules "
+            f"{','.join(refused)} one of each is fitted"
         )
         return
     lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs, cluster)
@@ -736,21 +731,20 @@ def _fit(
     allow_modules: str | None,
 ) -> None:
     """Make models of a plan, and say how many chunks the store has."""
-    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     if plan is None:
         raise ValueError("leakscope fit needs a plan in TOML (see leakscope init)")
     if store is None:
         raise ValueError("leakscope fit needs a --store, a folder or URL that the audit will read")
-    filled = import_module("leakscope.auditing.api").fill_store(
-        from_toml(plan),
-        store=store,
-        chunks=None if chunks is None else _range_of(chunks),
-        signals=signals,
-        n_jobs=n_jobs,
-        cluster=cluster,
-        tmp=tmp,
-        allow_modules=allow_modules,
-    )
+    with leave_of(allow_modules, {}):
+        filled = import_module("leakscope.auditing.api").fill_store(
+            from_toml(plan),
+            store=store,
+            chunks=None if chunks is None else _range_of(chunks),
+            signals=signals,
+            n_jobs=n_jobs,
+            cluster=cluster,
+            tmp=tmp,
+        )
     print(f"{filled.n_made:,} of {filled.n_asked:,} chunks made, the others were there")
     print(f"{filled.n_chunks - filled.n_missing:,} of all {filled.n_chunks:,} chunks of the plan are in the store")
     if signals is not None:
@@ -791,8 +785,7 @@ fit = command(
 audit = command(
     "Measure what models reveal about who is in their training data.\n\n"
     "With no argument: a random forest on scikit-learn's digits.\n\n"
-    "A plan is code: its spec imports modules and calls what it names. Run only plans that you trust as you would a "
-    "script, or name the modules that may be imported: --allow-modules sklearn.",
+    "A plan runs no code but scikit-learn's models, unless --allow-modules names the modules that it may import.",
     _audit,
     [CONTEXT, *grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=AS_FLAGS)], GROUPS, "Plan")],
     name="audit",

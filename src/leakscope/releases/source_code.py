@@ -28,6 +28,8 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
+from leakscope.releases.user_modules import spec_in_folder
+
 OWN = "leakscope"  # its version is a part of every key
 # Modules that choose the code to run at run time, and names of builtins that do so.
 LOADERS = {
@@ -303,7 +305,7 @@ def _spec(name: str) -> ModuleSpec | None:
             continue
         if spec is not None:
             return spec
-    return None
+    return None if package else spec_in_folder(name)  # what a user's module imports later, beside it
 
 
 def _kind(spec: ModuleSpec) -> Literal["standard", "installed", "namespace", "user"]:
