@@ -28,7 +28,7 @@ OF_EACH: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
         {"scales": [("age", 40, 1), ("wage", 30, 1), ("ill", 0, 1)]},
         "a public centre is subtracted from each column: age 40; wage 30; ill 0.",
     ),
-    "covariance": ({}, {}, "the number of records in use as divisor"),
+    "covariance": ({}, {}, "the number of the records that they are of as divisor"),
     "correlation": ({}, {}, "Correlations are those of Pearson."),
     "ratio": ({"set": {"denominator": "age"}}, {"denominator": "age"}, "divided by the total of age."),
     "histogram": ({"by": "age", "set": {"edges": [0, 40, 80]}}, {}, "A bin holds its left edge"),

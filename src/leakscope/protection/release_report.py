@@ -29,6 +29,8 @@ from leakscope.protection.published_table import counts_below_0, table_for_publi
 from leakscope.protection.release_command import NO_RELEASE, release_command
 from leakscope.protection.released_errors import sampling_from_released
 from leakscope.protection.statistic_parameters import parameters_of
+from leakscope.releases.statistics.group_means import CountsAndSums
+from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -76,7 +78,7 @@ def public_half(
     -------
     Report
     """
-    own = (*_promised(prepared), *prepared.public_findings, _noise_size(prepared), *findings)
+    own = (*_promised(prepared), *prepared.public_findings, _noise_size(prepared, value), *findings)
     about = _about(prepared, "public", value, entry, [*prepared.public_notes, *notes])
     return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
 
@@ -103,7 +105,13 @@ def owner_half(
     -------
     Report
     """
-    own = (*_proved(prepared), *prepared.public_findings, *prepared.owner_findings, _noise_size(prepared), *findings)
+    own = (
+        *_proved(prepared),
+        *prepared.public_findings,
+        *prepared.owner_findings,
+        _noise_size(prepared, value),
+        *findings,
+    )
     of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
     about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
     return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
@@ -137,9 +145,12 @@ def _proved(prepared: Prepared) -> list[Finding]:
     ]
 
 
-def _noise_size(prepared: Prepared) -> Finding:
-    """Report the noise over all coordinates, root mean square."""
-    rms = float(p_norm(prepared.rms)) / math.sqrt(len(prepared.rms))
+def _noise_size(prepared: Prepared, value: Float[Array, " d"] | None) -> Finding:
+    """Report the noise over all numbers, root mean square; before a release that of the statistic without noise."""
+    exact = prepared.value_of(0) / prepared.divisor if value is None else value
+    sizes = prepared.finished(exact).noise_std
+    sizes = sizes[np.isfinite(sizes)]
+    rms = float(p_norm(sizes)) / math.sqrt(len(sizes)) if len(sizes) else None
     return Finding("noise_rms", rms, status="certified", source=prepared.source)
 
 
@@ -333,15 +344,10 @@ def _planned(prepared: Prepared) -> tuple[PlannedNumber, ...]:
     numbers: list[PlannedNumber] = []
     for part in prepared.statistics:
         request = part.request
-        of_part = planned_numbers(
-            request.plan,
-            request.statistic,
-            part.labels,
-            part.value_of(0) / part.divisor,
-            part.rms,
-            part.sampling_std,
-            n_in_use=part.k,
-        )
+        exact = part.value_of(0) / part.divisor
+        finished = part.finished(exact)
+        table = table_for_publication(request.plan, request.statistic, exact, part.rms, n_in_use=part.k)
+        of_part = planned_numbers(table, finished, part.sampling_std)
         numbers += of_statistic_named(request.name, of_part)
     return tuple(numbers)
 
@@ -359,10 +365,14 @@ def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTab
 def _parameters(prepared: Prepared) -> StatisticParameters | None:
     """Describe the statistic to a reader of its numbers."""
     request = prepared.request
-    points = request.data.points
+    points, statistic = request.data.points, request.statistic
     if prepared.design == "dp":  # of the columns that are used
-        points, _ = declared_view(request.statistic, request.plan, points)
-    return parameters_of(request.plan, request.statistic, points)
+        points, _ = declared_view(statistic, request.plan, points)
+    facts = parameters_of(request.plan, statistic, points)
+    if facts is None or not isinstance(statistic, Linear) or not isinstance(statistic.features, CountsAndSums):
+        return facts
+    least = float(statistic.features.least_count(prepared.rms))
+    return facts.model_copy(update={"least_count": least})
 
 
 def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
@@ -375,21 +385,27 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
-    """Make a row for each released number; its standard error, a function of the data, is the owner's."""
+    """Make a row for each published number; its standard error, a function of the data, is the owner's."""
     if value is None:
         return ()
+    finished = prepared.finished(value)
     errors = prepared.sampling_std
     if is_public or errors is None:
-        errors = np.full(len(value), np.nan)
+        errors = np.full(len(finished.labels), np.nan)
+    columns = (finished.labels, finished.value, finished.noise_std, finished.low, finished.high, errors)
     rows = []
-    for label, released, noise_std, error in zip(prepared.labels, value, prepared.rms, errors, strict=True):
-        known = bool(np.isfinite(error) and error > 0)
+    for label, number, noise_std, low, high, error in zip(*columns, strict=True):
+        is_shown = bool(np.isfinite(number))
+        known = is_shown and bool(np.isfinite(error) and error > 0)
+        has_interval = bool(np.isfinite(low) and np.isfinite(high))
         rows.append(
             ReleasedValue(
                 name=label,
                 unit="",
-                value=float(released) if np.isfinite(released) else None,
-                noise_std=float(noise_std),
+                value=float(number) if is_shown else None,
+                noise_std=float(noise_std) if np.isfinite(noise_std) else None,
+                low=float(low) if has_interval else None,
+                high=float(high) if has_interval else None,
                 sampling_std=float(error) if known else None,
                 sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )

@@ -20,7 +20,7 @@ from leakscope.plans.bounds import COUNTS
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.plans.several import SeveralPlan, read_plan, read_several
-from leakscope.protection.declared_data import declared_statistic
+from leakscope.protection.declared_data import declared_statistic, with_counts_and_sums
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.dependent_columns import check_determined
 from leakscope.releases.statistics.features import columns_of
@@ -193,7 +193,7 @@ def _made(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
         is_released = isinstance(plan, ProtectionPlan)
         if not is_logistic and (is_released or plan.chosen in ("dp", "per-instance")):
             check_not_read(statistic)
-        return statistic
+        return with_counts_and_sums(statistic, plan, points) if plan.chosen == "dp" else statistic
     if not isinstance(statistic, str):
         return Fit(plan.statistic, Function(statistic))
     return declared_statistic(plan, points) if plan.chosen == "dp" else statistic_of(plan, points)
