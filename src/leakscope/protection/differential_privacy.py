@@ -147,7 +147,7 @@ def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[f
         The declared range of each column that is used; empty for counts.
     """
     outside, row, limits = request.signed_for
-    declared = [Term("levels_declared")]
+    declared = [Term("levels_declared")] if request.plan.by or not ranges else []
     if ranges:
         listed = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in ranges.items())
         declared = [Term("ranges_declared", ranges=listed), Term("values_clamped")]

@@ -43,8 +43,8 @@ OF_VALUES = (
 INTERVALS = {
     "mean": (
         "The intervals of the means are exact (Fieller): over all releases they miss the mean in at most 5 of 100. A "
-        "mean is left out where its noisy count is not above {least}. In a group with fewer records than that the "
-        "noise decides whether a mean is printed, and of those that are its interval may hold as few as 67 of 100."
+        "mean is left out where its noisy count is not above {least}: where fewer records than that have a value, the "
+        "noise decides whether a mean is printed, and as few as 67 of 100 of the printed intervals may hold it."
     ),
     "second_moment": (
         "The intervals are exact (Fieller): over all releases they miss the number in at most 5 of 100. The numbers "
