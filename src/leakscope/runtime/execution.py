@@ -31,6 +31,10 @@ class Tally:
         Of data and models, by the workers of a cluster: each of them loads these once.
     workers : set of str
         Those of a cluster that computed something.
+    not_stored : dict of str to str
+        Why models were not stored after they were made, by the name of their release.
+    written : list of float
+        When the chunks that came from the store were written, in seconds since 1970.
     """
 
     reused: int = 0
@@ -40,6 +44,8 @@ class Tally:
     differing: int = 0
     bytes_loaded: int = 0
     workers: set[str] = field(default_factory=set)
+    not_stored: dict[str, str] = field(default_factory=dict)
+    written: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class Execution:
         n_jobs, the active client of Dask is used if there is one.
     from_store : {"", "all", "finished"}
         Make no model: all must be in the store, or the models that are finished are taken alone.
+    depends_on : tuple of str
+        Files that the models depend on, which the keys of the store take in by their digests.
     tally : Tally
         What was done here; it grows with every row.
     """
@@ -69,6 +77,7 @@ class Execution:
     tmp: str | os.PathLike[str] | None = None
     cluster: Any = None
     from_store: Literal["", "all", "finished"] = ""
+    depends_on: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +85,9 @@ class Execution:
             raise ValueError("n_jobs are processes of this machine, and a cluster has its own: give one of them")
         if self.from_store and self.store is None:
             raise ValueError("without a store no model can come from it: name it (store)")
+        for path in self.depends_on:
+            if not os.path.isfile(path):
+                raise ValueError(f"depends_on names files that the models depend on, and {path} is none")
 
     @property
     def facts(self) -> ExecutionFacts | None:
