@@ -28,6 +28,7 @@ TRAINING = """
 import json
 import os
 import pathlib
+import subprocess
 import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
@@ -238,7 +239,10 @@ class TestNotStored:
                 "    s = socket.socket(); s.settimeout(1); s.connect_ex(('127.0.0.1', 9)); s.close(); return 1",
                 "connects to another machine",
             ),
-            "ctypes": ("import ctypes; ctypes.CDLL(None); ctypes.CDLL('libc.so.6'); return 1", "loads a library with ctypes"),
+            "ctypes": (
+                "import ctypes; ctypes.CDLL(None); ctypes.CDLL('libc.so.6'); return 1",
+                "loads a library with ctypes",
+            ),
             "Parquet": (
                 "return 1 if X is None else pd.read_parquet('depth.parquet')['depth'][0]",
                 "files that are read with read_parquet cannot be seen",
@@ -333,11 +337,11 @@ class TestWatched:
     def test_what_code_has_read_before_stays_with_its_module(self, tmp_path):
         """It may have kept it."""
         (tmp_path / "a").write_text("1")
-        with watched(["one"]):
+        with watched(["ast"]):
             (tmp_path / "a").read_text()
-        with watched(["one", "two"]) as watch:
+        with watched(["ast", "csv"]) as watch:
             pass
         assert list(watch.inputs.files) == [str(tmp_path / "a")]
-        with watched(["three"]) as watch:
+        with watched(["calendar"]) as watch:
             pass
         assert not watch.inputs.files

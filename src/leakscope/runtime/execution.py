@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -97,6 +98,8 @@ class Execution:
         tally = self.tally
         return ExecutionFacts(
             reused=tally.reused,
+            first_written=_minute(min(tally.written, default=0.0)),
+            last_written=_minute(max(tally.written, default=0.0)),
             made=tally.computed,
             retries=tally.retries,
             other_machine=tally.other_machine,
@@ -120,6 +123,11 @@ class Execution:
             return _ENGINES.of(self.cluster)
         client = active_client() if self.n_jobs is None else None
         return None if client is None else _ENGINES.of(client)
+
+
+def _minute(seconds: float) -> str:
+    """Write a time, in seconds since 1970, to the minute; empty where there is none."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if seconds else ""
 
 
 class _Engines:

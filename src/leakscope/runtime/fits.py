@@ -417,13 +417,14 @@ class _Run:
             with ExitStack() as stack:
                 yield from self._make(range(len(self.rows)), len(self.rows), None, stack)
             return
-        absent = self.store.missing(self.keys)
+        written = {entry.name: entry.changed for entry in self.store.ls()}
         todo = []
         for number, name in enumerate(self.keys):
-            stored = self._load(number) if name not in absent else None
+            stored = self._load(number) if name in written else None
             if stored is None:
                 todo.append(number)
             else:
+                self.execution.tally.written.append(written[name])
                 yield number, stored
         if todo and self.execution.from_store:
             self._refuse_missing(todo)

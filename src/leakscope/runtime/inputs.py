@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock, Thread
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from leakscope.releases.source_code import is_installed
@@ -123,8 +123,8 @@ def watched(modules: Collection[str], programs: bool = False) -> Iterator[Watch]
             if not _WATCHES:
                 os.environ.__class__ = os._Environ
         watch.end()
-        for module in modules:
-            _KNOWN[module] = watch.inputs.with_those_of(_KNOWN.get(module, Inputs()))
+        for module in [sys.modules[name] for name in modules if name in sys.modules]:
+            _KNOWN[module] = watch.inputs.with_those_of(_KNOWN.get(module, NOTHING_READ))
             watch.inputs = watch.inputs.with_those_of(_KNOWN[module])
 
 
@@ -208,7 +208,7 @@ class Watch:
     def _add(self, path: str, full: str) -> None:
         digest = digest_of_file(full)
         if self._files.setdefault(full if self._has_moved else path, digest) != digest:
-            self.cannot_see(f"reads {path}, which was changed meanwhile")
+            self.cannot_see(f"reads {os.path.basename(path)}, which was changed meanwhile")
 
     def _is_product(self, full: str) -> bool:
         """Whether a file was made by models of this process, or by a program that this one has started."""
@@ -243,7 +243,7 @@ _BUSY = threading.local()
 # what the code of each module has read, which it may keep.
 _MADE: set[str] = set()
 _SET: set[str] = set()
-_KNOWN: dict[str, Inputs] = {}
+_KNOWN: weakref.WeakKeyDictionary[ModuleType, Inputs] = weakref.WeakKeyDictionary()
 _THREADS = {"_thread.start_new_thread", "_thread.start_joinable_thread"}
 _NOTED = {
     "open", "sqlite3.connect", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.chdir", "subprocess.Popen",

@@ -124,7 +124,9 @@ def _of_safetensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
     end_before = 0
     for place in sorted(places, key=lambda place: (place.begin, place.end)):
         if place.begin != end_before:
-            raise ValueError(f"{file}: a damaged file of safetensors: {place.name} does not follow the tensor before it")
+            raise ValueError(
+                f"{file}: a damaged file of safetensors: {place.name} does not follow the tensor before it"
+            )
         end_before = place.end
     if end_before != len(content):
         raise ValueError(f"{file}: a damaged file of safetensors: its tensors do not end where it ends")
