@@ -64,6 +64,7 @@ MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
+    "depends_on",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -113,6 +114,7 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
         help="width:tpr@0.01=0.005: fit 8, 16, 32, ... models until the interval is so narrow. "
         "refuted: until every claim is."
     ),
+    "depends_on": Spelling(help="A file that the training reads unseen, as by a program that it starts; repeatable."),
     "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
 }
 OF_THE_RUN = (
@@ -177,7 +179,9 @@ GROUPS = {  # panels of the help, in its order
     "Attack": ("attacks", "n_queries", "versions", "fpr", "confidence", "prior", "until"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
-    "Execution": ("store", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run"),
+    "Execution": (
+        "store", "depends_on", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run",
+    ),
 }  # fmt: skip
 
 

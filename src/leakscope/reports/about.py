@@ -78,6 +78,8 @@ class ExecutionFacts(Facts):
 
     reused: Count
     made: Count
+    first_written: Text = Field("", description="When the oldest of the models from the store was written there.")
+    last_written: Text = Field("", description="When the newest of them was.")
     retries: Count = Field(0, description="How often the store was asked again because it did not answer.")
     other_machine: Count = Field(
         0,
@@ -643,6 +645,8 @@ def envelope(
     content = dict(plan)
     if content.get("data"):
         content["data"] = Path(content["data"]).name
+    if content.get("depends_on"):
+        content["depends_on"] = [Path(path).name for path in content["depends_on"]]
     return {
         "leakscope": __version__,
         "title": plan["title"],
