@@ -52,6 +52,24 @@ def test_commas_are_kept_where_another_sign_does_not_split_all_lines_alike(tmp_p
     assert read_table(path)[0].shape == shape
 
 
+@pytest.mark.parametrize("encoding", ["shift_jis", "cp437", "utf-16", "utf-8"])
+def test_an_encoding_that_was_declared(tmp_path, encoding):
+    path = tmp_path / "people.csv"
+    town = "東京" if encoding == "shift_jis" else "Genève"
+    pd.DataFrame({"age": [30, 40], "town": [town, "Bern"]}).to_csv(path, index=False, encoding=encoding)
+    assert read_table(path, encoding=encoding)[0]["town"].tolist() == [town, "Bern"]
+    assert load(path, "age", encoding=encoding).points.x["town"].tolist() == [town, "Bern"]
+
+
+def test_an_encoding_that_nobody_knows(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    line = "encoding must be one that Python knows, as utf-8 or cp1252; got 'utf-9'"
+    with pytest.raises(ValueError, match=line):
+        ls.bound("table", data=tmp_path / "t.csv", by=("a",), encoding="utf-9")
+    with pytest.raises(ValueError, match="cannot be read as csv: unknown encoding: utf-9"):
+        read_table(tmp_path / "t.csv", encoding="utf-9")
+
+
 def test_numbers_that_may_be_thousands_are_asked_about(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a;b\n1,234;x\n2,500;y\n", encoding="utf-8")
@@ -137,7 +155,7 @@ class TestSaid:
     def test_other_files_take_none(self, tmp_path):
         np.savez(tmp_path / "x.npz", x=np.ones((4, 2)))
         for source in (tmp_path / "x.npz", "wine"):
-            with pytest.raises(ValueError, match="separator and decimal say how"):
+            with pytest.raises(ValueError, match="separator, decimal and encoding say how"):
                 ls.data.read(source, separator=";")
 
     @pytest.mark.parametrize("separator", ["", ";;", "a", '"', "1", ".", "-", "\n", "§"])

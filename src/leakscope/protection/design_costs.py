@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.core.types import NotApplicable
+from leakscope.core.types import NotApplicable, Points
+from leakscope.data.declared_content import columns_as_levels, columns_as_numbers
 from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
@@ -29,8 +30,9 @@ from leakscope.protection.noise_search import search_noise
 from leakscope.protection.office_rules import check_office_rules
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_command import release_command
-from leakscope.protection.request import Request, file_request
+from leakscope.protection.request import Request
 from leakscope.protection.sensitivity import sensitivity
+from leakscope.releases.statistics.features import columns_of
 from leakscope.releases.statistics.of_plan import statistic_of
 from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import DesignErrors, DesignsCompared, OfficeRule
@@ -153,12 +155,11 @@ def cost_of_designs(request: Request) -> DesignTable:
     """
     if request.parts:
         raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
-    if request.plan.chosen == "dp" and request.of_a_file:  # whose fields are texts, read as other designs read them
-        undecided = request.plan.model_copy(update={"promise": None, "design": None})
-        request = file_request(undecided, request.execution, request.command)
+    if request.plan.chosen == "dp" and not request.from_python:  # fields of a file are texts there
+        request = replace(request, data=replace(request.data, points=_as_declared(request)))
+        # and the statistic is one of noisy counts and sums
+        request = replace(request, statistic=statistic_of(request.plan, request.data.points))
     points = request.data.points
-    if request.plan.chosen == "dp" and not request.from_python:  # whose statistic is of noisy counts and sums
-        request = replace(request, statistic=statistic_of(request.plan, points))
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
     owner_notes = list(request.owner_notes)
@@ -184,6 +185,17 @@ def cost_of_designs(request: Request) -> DesignTable:
         command,
         check_office_rules(request.plan, statistic, points),
     )
+
+
+def _as_declared(request: Request) -> Points:
+    """Read the columns that are used as numbers or levels, as differential privacy does, without moving any value."""
+    plan, points = request.plan, request.data.points
+    levels = {name: plan.levels[name] for name in plan.by if name in plan.levels}
+    counted = plan.by if plan.statistic == "histogram" else ()
+    of_numbers = [name for name in columns_of(points.x) if name in plan.declared_ranges or name in counted]
+    numbers, _ = columns_as_numbers(points, of_numbers, plan.decimal)
+    frame = numbers.x.assign(**columns_as_levels(points, levels).x)
+    return replace(points, x=frame[[name for name in columns_of(points.x) if name in frame]])
 
 
 def recommendation(request: Request) -> tuple[Design, Why]:
