@@ -12,7 +12,7 @@ import pytest
 from leakscope.core.findings import Term
 from leakscope.plans.plan import read
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import differential_privacy
+from leakscope.protection import differential_privacy, protect_file
 from leakscope.protection.request import arrays_request, file_request, request_of_file
 from leakscope.protection.units import Units
 from leakscope.runtime.observe import Execution
@@ -195,3 +195,26 @@ def test_the_first_assumption_is_the_form_of_the_file(tmp_path) -> None:
     plan = {"data": path, "promise": "anyone", "eta": 0.05, "id": "id", "statistic": "sum", "ranges": "wage=0:9"}
     prepared = differential_privacy.prepare(file_request(read(ProtectionPlan, plan, "protect"), HERE))
     assert prepared.assumptions[0] == Term("declared_form")
+
+
+def test_a_value_that_other_designs_refuse_ends_no_release(tmp_path) -> None:
+    """The comparison is for the owner, and comes when the release is in its ledger."""
+    path = lines(tmp_path / "a.csv", "id,town", ["0,a", "1,b", "2,", "3,a"])
+    words = {"statistic": "table", "by": "town", "levels": {"town": ["a", "b"]}, "id": "id", "compare": True}
+    made = protect_file(data=path, promise="anyone", eta=0.05, **words)
+    assert made.owner.about.designs is None
+    assert any(
+        note.startswith("what other designs would cost cannot be computed: 1 record has no town")
+        for note in made.owner.about.notes
+    )
+    assert "what other designs" not in made.certificate.to_json()
+
+
+def test_other_designs_are_compared_on_fields_that_are_texts(tmp_path) -> None:
+    rows = [f"{record},{town}" for record, town in enumerate(TOWNS)]
+    words = {"id": "id", "compare": True, "promise": "anyone", "eta": 0.05, "games": 0}
+    counted = protect_file(data=lines(tmp_path / "a.csv", "id,town", rows), **COUNTS, **words)
+    assert counted.owner.about.designs is not None
+    rows = [f"{record},{wage}" for record, wage in enumerate(WAGES)]
+    added = protect_file(data=lines(tmp_path / "b.csv", "id,wage", rows), **SUM, **words)
+    assert added.owner.about.designs is not None

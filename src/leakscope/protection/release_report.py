@@ -50,6 +50,7 @@ from leakscope.reports.about import (
 from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
+NO_DESIGNS = "what other designs would cost cannot be computed: {reason}"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
@@ -173,6 +174,12 @@ def _about(
         command, refusal = release_command(plan)
     if refusal:
         all_notes.append(NO_RELEASE.format(reason=refusal))
+    designs = None
+    if plan.compare and not is_public:
+        try:
+            designs = cost_of_designs(request).facts
+        except ValueError as reason:  # a release that is made must not end with it
+            all_notes.append(NO_DESIGNS.format(reason=reason))
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -193,7 +200,7 @@ def _about(
         release_command=command,
         table=table,
         rules=() if is_public or prepared.parts else _rules(prepared),
-        designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
+        designs=designs,
     )
 
 
