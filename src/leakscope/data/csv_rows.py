@@ -51,8 +51,8 @@ def rows_of(path: Path, separator: str, encoding: str, separator_is_known: bool 
     Raises
     ------
     ValueError
-        In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line inside
-        of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
+        In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line
+        inside of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
     """
     octets = _octets(path, encoding)
     found = _boundaries(path, octets, separator)
@@ -107,7 +107,9 @@ def _boundaries(path: Path, octets: UInt8[Array, " n"], separator: str) -> _Boun
             raise Refused(f"{path}: line {line} holds a zero byte, which is in no text")
         is_separator, is_end, is_quote = kinds == _SEPARATOR, kinds == _END, kinds == _QUOTE
         if n_quotes % 2 or is_quote.any():
-            inside = (n_quotes + np.cumsum(is_quote)) % 2 == 1  # from a quote that opens a field to the one that closes it
+            inside = (
+                n_quotes + np.cumsum(is_quote)
+            ) % 2 == 1  # from a quote that opens a field to the one that closes it
             _refuse_quotes(path, octets, at[is_quote] + start, inside[is_quote], kind_of)
             is_separator, is_end = is_separator & ~inside, is_end & ~inside
             n_quotes += int(is_quote.sum())
@@ -152,8 +154,8 @@ def _refuse_quotes(
     if is_wrong.any():
         line = _line_of_byte(octets, int(at[is_wrong][0]))
         raise Refused(
-            f"{path}: line {line} has a quote inside of a field: write the whole field in quotes, and each quote inside "
-            "of it twice (in R: write.csv, or qmethod = 'double')"
+            f"{path}: line {line} has a quote inside of a field: write the whole field in quotes, and each quote "
+            "inside of it twice (in R: write.csv, or qmethod = 'double')"
         )
 
 
@@ -174,12 +176,16 @@ def _refuse_ragged(
     if not len(odd):
         return
     row = int(odd[0]) + 1
-    text = f"{path}: line {_line(octets, found.ends, row)} has {n_fields[row]:,} fields where the header has {n_names:,}"
+    text = (
+        f"{path}: line {_line(octets, found.ends, row)} has {n_fields[row]:,} fields where the header has {n_names:,}"
+    )
     if (n_of_rows != n_names + 1).any():
         raise Refused(f"{text}{asked}")
     if octets[found.ends[row] - 1] == ord(separator):
         raise Refused(f"{text}, as all rows have: remove the separator at the end of each row, or name that column")
-    raise Refused(f"{text}, as all rows have: if they begin with row names, give that column a name in the header{asked}")
+    raise Refused(
+        f"{text}, as all rows have: if they begin with row names, give that column a name in the header{asked}"
+    )
 
 
 def _refuse_header(path: Path, header: list[str]) -> None:
