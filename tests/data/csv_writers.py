@@ -5,8 +5,7 @@ The writers of R and of spreadsheets are written from their documentation, witho
 
 from __future__ import annotations
 
-import csv
-import datetime
+import datetime as dt
 import io
 import random
 import re
@@ -17,13 +16,95 @@ import pandas as pd
 
 Cell = None | bool | int | float | str
 TEXTS = (
-    *("", "NA", "None", "null", "nan", "N/A", "-", "?", ".", "inf", "x", "Bern", "Genève", "Zürich", "a b", " a", "a ", "A"),
-    *("a,b", "a;b", "a|b", "a\tb", 'say "hi"', '"', '""', "it's", "a\nb", "\n", "a\r\nb", "back\\", "\\", '\\"', "#1", "=1+1"),
-    *("TRUE", "true", "False", "yes", "1", "1.0", "01", "007", "0", "00", "1e5", "1E5", "+5", "-0", "12345678901234567890"),
-    *("9007199254740993", "1,5", "1.5", "1,234", "1.234", "1.234,5", "1,234.5", "1 234", "5%", "0x1A", "1_000", "24.12.2020"),
+    *(
+        "",
+        "NA",
+        "None",
+        "null",
+        "nan",
+        "N/A",
+        "-",
+        "?",
+        ".",
+        "inf",
+        "x",
+        "Bern",
+        "Genève",
+        "Zürich",
+        "a b",
+        " a",
+        "a ",
+        "A",
+    ),
+    *(
+        "a,b",
+        "a;b",
+        "a|b",
+        "a\tb",
+        'say "hi"',
+        '"',
+        '""',
+        "it's",
+        "a\nb",
+        "\n",
+        "a\r\nb",
+        "back\\",
+        "\\",
+        '\\"',
+        "#1",
+        "=1+1",
+    ),
+    *(
+        "TRUE",
+        "true",
+        "False",
+        "yes",
+        "1",
+        "1.0",
+        "01",
+        "007",
+        "0",
+        "00",
+        "1e5",
+        "1E5",
+        "+5",
+        "-0",
+        "12345678901234567890",
+    ),
+    *(
+        "9007199254740993",
+        "1,5",
+        "1.5",
+        "1,234",
+        "1.234",
+        "1.234,5",
+        "1,234.5",
+        "1 234",
+        "5%",
+        "0x1A",
+        "1_000",
+        "24.12.2020",
+    ),
 )
 BEYOND_CP1252 = ("Łódź", "Ж", "日本", "e\u0301", "\u202f", "🙂", "\ufeff")
-NAMES = ("age", "wage", "name", "a b", "a,b", "a;b", 'the "x"', "größe", "x1", "1", "2020", "NA", "None", "true", " a", "a|b")
+NAMES = (
+    "age",
+    "wage",
+    "name",
+    "a b",
+    "a,b",
+    "a;b",
+    'the "x"',
+    "größe",
+    "x1",
+    "1",
+    "2020",
+    "NA",
+    "None",
+    "true",
+    " a",
+    "a|b",
+)
 MOST_RECORDS, MOST_COLUMNS = 8, 5
 
 
@@ -59,7 +140,7 @@ def _column(chance: random.Random, kind: str, n: int, p_missing: float, texts: t
         "decimal": lambda: chance.gauss(0, 1) * scale,
         "money": lambda: round(chance.uniform(-20, 3000), digits),
         "truth": lambda: chance.random() < 0.5,
-        "date": lambda: (datetime.date(1950, 1, 1) + datetime.timedelta(chance.randint(0, 30000))).isoformat(),
+        "date": lambda: (dt.date(1950, 1, 1) + dt.timedelta(chance.randint(0, 30000))).isoformat(),
     }
     cells = [None if chance.random() < p_missing else draw[kind]() for _ in range(n)]
     if kind == "text" and not any(_has_letter(cell) for cell in cells):
@@ -147,7 +228,7 @@ def in_sql(cell: Cell) -> str:
     return "NULL" if cell is None else str(cell)
 
 
-ROUND_TRIP = [
+DIALECTS = [
     Dialect("csv of Python, all in quotes", in_python, quotes="all"),
     Dialect("csv of Python, tabs", in_python, separator="\t", line_end="\r\n"),
     Dialect("R, write.csv", in_r, quotes="texts"),
@@ -170,12 +251,16 @@ WITH_ROW_NAMES = [
 ]
 
 
-def by_pandas(table: Table, separator: str, decimal: str) -> bytes:
+PANDAS = [Dialect("pandas", in_python), Dialect("pandas with semicolons", in_python, separator=";")]
+
+
+def by_pandas(table: Table, dialect: Dialect) -> bytes:
     """Write a table as `DataFrame.to_csv` does."""
-    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in zip(table.names, table.columns, strict=True)})
+    columns = dict(zip(table.names, table.columns, strict=True))
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
     for name, kind in zip(table.names, table.kinds, strict=True):
         if kind in ("decimal", "money"):
             frame[name] = frame[name].astype(float)
     buffer = io.StringIO(newline="")
-    frame.to_csv(buffer, index=False, sep=separator, decimal=decimal, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    frame.to_csv(buffer, index=False, sep=dialect.separator, decimal=dialect.decimal, lineterminator="\n")
     return buffer.getvalue().encode()

@@ -38,7 +38,7 @@ from leakscope.core.checks import known_keywords, one_line, one_of
 from leakscope.core.findings import Term
 from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
-from leakscope.data.columns import date_notes, identifier_notes, repeated_names, without_names
+from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
 from leakscope.data.slices import Slices, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
@@ -673,7 +673,7 @@ def audit_model(
             if name in reference_arrays
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
-    notes += [*identifier_notes(points), *date_notes(points), *repeated_names(points)]
+    notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
     notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
     notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points

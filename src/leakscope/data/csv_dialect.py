@@ -8,10 +8,10 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,16 +26,17 @@ NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan", "-NaN", "-nan")
 _NONE = "None"
 _BLOCK = 1 << 20
-_SAMPLE = 1_000  # rows that mostly decide what the decimal sign is
+_ROWS = 1_000  # that are looked at together; the first ones mostly show the decimal sign
 _EXACT = 2.0**53  # larger whole numbers are not all exact in float64
 # a number with each decimal sign: 1234,5 or 1.234,5, with an exponent or not
 _NUMBERS = {
     decimal: re.compile(rf"\s*[+-]?(\d+|[1-9]\d{{0,2}}({thousands}\d{{3}})+)?({sign}\d*)?([eE][+-]?\d+)?\s*")
     for decimal, sign, thousands in ((".", r"\.", ","), (",", ",", r"\."))
 }
-_POINT, _COMMA = frozenset("."), frozenset(",")
+_POINT, _COMMA, _EITHER = frozenset("."), frozenset(","), frozenset(".,")
 _ASKED = "say which is the decimal sign: --decimal , or --decimal ."
 _PADDED = re.compile(r"0\d+")
+TextsOf = Callable[..., Any]  # (places, **options of read_csv): the texts of these columns
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 
 
@@ -127,9 +128,7 @@ def numbers_in_texts(frame: pd.DataFrame) -> dict[int, list[str]]:
     return columns
 
 
-def decimal_sign(
-    path: Path, frame: pd.DataFrame, separator: str, texts_of: Callable[[int, int | None], pd.Series]
-) -> str:
+def decimal_sign(path: Path, frame: pd.DataFrame, separator: str, texts_of: TextsOf) -> str:
     """Find the decimal sign that the numbers of a file show; a file has one.
 
     Parameters
@@ -139,31 +138,24 @@ def decimal_sign(
         The file, read with decimal points.
     separator : str
     texts_of : callable
-        Returns the texts of the column at a place, of so many rows or of all.
+        Reads the texts of the columns at some places, in parts of so many rows.
 
     Raises
     ------
     ValueError
         Where numbers such as 1,234 are all there is, or where columns show different signs.
     """
-    # a text for each set of signs that a column may be written with: one sign is evidence, two leave it open
+    # a column and its text for each set of signs: one sign is evidence, two leave it open
     shown: dict[frozenset[str], tuple[str, str]] = {}
-
-    def look_at(place: int, texts: Iterable[str]) -> frozenset[str]:
-        signs, example = _signs(texts)
-        if signs:
-            shown.setdefault(signs, (str(frame.columns[place]), example))
-        return signs
-
     for place, texts in numbers_in_texts(frame).items():
-        look_at(place, texts)
+        signs, example = _signs(texts)
+        shown.setdefault(signs, (str(frame.columns[place]), example))
+    shown.pop(frozenset(), None)
     if not shown and separator == "," and frame.shape[1] > 1:
         return "."
-    for place, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_float_dtype(dtype) or _POINT in shown:
-            continue
-        if look_at(place, texts_of(place, _SAMPLE).dropna()) != _POINT:
-            look_at(place, texts_of(place, None).dropna())
+    floats = [place for place, dtype in enumerate(frame.dtypes) if pd.api.types.is_float_dtype(dtype)]
+    if _POINT not in shown and floats:
+        shown = _points(texts_of(floats, chunksize=_ROWS)) | shown
     if _POINT in shown and _COMMA in shown:
         (name, point), (other, comma) = shown[_POINT], shown[_COMMA]
         raise Refused(f"{path}: column {name!r} has {point} and column {other!r} has {comma}; {_ASKED}")
@@ -173,13 +165,29 @@ def decimal_sign(
             f"{path}: column {name!r} has {comma}; say --decimal , if it is a number with a decimal comma, --decimal . "
             "if it is a text"
         )
-    if shown and _POINT not in shown and _COMMA not in shown:
-        name, example = next(iter(shown.values()))
+    if list(shown) == [_EITHER]:
+        name, example = shown[_EITHER]
         sign = "comma" if "," in example else "point"
         raise Refused(
-            f"{path}: column {name!r} has {example}, which may be a decimal {sign} or a separator of thousands; {_ASKED}"
+            f"{path}: column {name!r} has {example}, which may be a decimal {sign} or a separator of thousands; "
+            f"{_ASKED}"
         )
     return "," if _COMMA in shown else "."
+
+
+def _points(parts: Iterable[pd.DataFrame]) -> dict[frozenset[str], tuple[str, str]]:
+    """Find a number such as 12.5 in columns of numbers with points; or 1.234, which leaves the sign open."""
+    either = {}
+    for part in parts:
+        for name, column in part.items():
+            pointed = [text for text in column.dropna() if "." in text]
+            if not pointed:
+                continue
+            sure = next((text for text in pointed if not _is_number(text, ",")), None)
+            if sure is not None:
+                return {_POINT: (str(name), sure)}
+            either.setdefault(_EITHER, (str(name), pointed[0]))
+    return either
 
 
 def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, list[str]]:
@@ -219,7 +227,7 @@ def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, lis
 
 
 def with_codes(
-    frame: pd.DataFrame, padded: Iterable[int], thousands: str, texts_of: Callable[[int, int | None], pd.Series]
+    frame: pd.DataFrame, padded: Iterable[int], thousands: str, texts_of: TextsOf
 ) -> tuple[pd.DataFrame, list[str]]:
     """Keep columns as texts that lose digits as numbers: 007, and whole numbers that float64 does not hold.
 
@@ -231,7 +239,7 @@ def with_codes(
     thousands : str
         The sign between thousands.
     texts_of : callable
-        Returns the texts of the column at a place.
+        Reads the texts of the columns at some places.
 
     Returns
     -------
@@ -239,21 +247,35 @@ def with_codes(
     names : list of str
         The columns that were kept.
     """
-    numbers = frame.select_dtypes("float")
-    is_large = (numbers.max() >= _EXACT) | (numbers.min() <= -_EXACT)
-    large = set(numbers.columns[is_large.to_numpy(dtype=bool)])
     # pandas keeps whole numbers of more than 64 bits as objects, or as texts with texts for missing values
-    unread = {frame.columns[place] for place, texts in numbers_in_texts(frame).items() if set(texts) & set(MISSING)}
+    unread = {place for place, texts in numbers_in_texts(frame).items() if set(texts) & set(MISSING)}
+    doubtful = set(unread)
+    for place, dtype in enumerate(frame.dtypes):
+        is_number = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_object_dtype(dtype)
+        if (place in padded and is_number) or _may_be_inexact(frame, place):
+            doubtful.add(place)
     codes = {}
-    for place, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        is_number = pd.api.types.is_numeric_dtype(dtype) or dtype == object
-        if name in large | unread or dtype == object or (place in padded and is_number):
-            texts = texts_of(place, None)
-            values = texts.dropna().unique()
-            is_code = any(_PADDED.fullmatch(value) or _is_inexact(value.replace(thousands, "")) for value in values)
-            if is_code or name in unread:
+    if doubtful:
+        places = sorted(doubtful)
+        for place, (name, texts) in zip(places, texts_of(places).items(), strict=True):
+            if place in unread or _is_code(texts.dropna().unique(), thousands):
                 codes[str(name)] = texts
     return (frame.assign(**codes) if codes else frame), list(codes)
+
+
+def _is_code(values: Iterable[str], thousands: str) -> bool:
+    return any(_PADDED.fullmatch(value) or _is_inexact(value.replace(thousands, "")) for value in values)
+
+
+def _may_be_inexact(frame: pd.DataFrame, place: int) -> bool:
+    """Tell whether a column may hold whole numbers that float64 or int64 do not hold."""
+    dtype = frame.dtypes.iloc[place]
+    if pd.api.types.is_object_dtype(dtype):
+        return any(isinstance(value, int) and value > 1 for value in frame.iloc[:, place].dropna().head(1))
+    if not pd.api.types.is_float_dtype(dtype):
+        return False
+    values = frame.iloc[:, place].to_numpy()
+    return bool(np.fmax.reduce(values, initial=0.0) >= _EXACT or np.fmin.reduce(values, initial=0.0) <= -_EXACT)
 
 
 def _is_inexact(text: str) -> bool:
@@ -268,6 +290,8 @@ def _is_inexact(text: str) -> bool:
 def _signs(texts: Iterable[str]) -> tuple[frozenset[str], str]:
     """Return the decimal signs with which all texts are numbers, and a text with such a sign; nothing if none has one.
 
+    Where 3,450 stands among 30.1, and nothing like 3,450.5, both signs are possible: the comma may be a slip.
+
     Examples
     --------
     >>> _signs(["12,5", "3"]) == ({","}, "12,5"), sorted(_signs(["1.234"])[0]), _signs(["12"])[1]
@@ -275,8 +299,15 @@ def _signs(texts: Iterable[str]) -> tuple[frozenset[str], str]:
     """
     texts = list(texts)
     example = next((text for text in texts if "," in text or "." in text), "")
-    signs = {sign for sign in _NUMBERS if all(_is_number(text, sign) for text in texts)} if example else ()
-    return frozenset(signs), example
+    if not example:
+        return frozenset(), ""
+    signs = frozenset(sign for sign in _NUMBERS if all(_is_number(text, sign) for text in texts))
+    if len(signs) == 1:
+        (other,) = _EITHER - signs
+        grouped = [text for text in texts if other in text]
+        if grouped and all(_is_number(text, other) for text in grouped):
+            return _EITHER, grouped[0]
+    return signs, example
 
 
 def _is_number(text: str, decimal: str) -> bool:
@@ -308,24 +339,29 @@ def _encoding(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise Refused(
-            f"{path}: line {line} has a letter that is not UTF-8, others have letters that are: save it with one encoding"
+            f"{path}: line {line} has a letter that is not UTF-8, others have letters that are: save it in one encoding"
         ) from None
     return "utf-8"
 
 
 def _separator(path: Path, lines: Sequence[str]) -> str:
-    """Find the separator that splits lines into equally many columns, and is the only one that does."""
-    splitting = []
+    """Find the separator that splits lines into equally many columns, and is the only one that does.
+
+    Where none does, one that splits all lines but a shorter header alike: those are row names, and refused as such.
+    """
+    splitting, with_row_names = [], []
     for separator in SEPARATORS:
         try:
             rows = list(csv.reader(lines, delimiter=separator))
         except csv.Error:
             continue
         # the last of several rows may go on behind these lines, in quotes
-        widths = Counter(len(row) for row in (rows[:-1] if len(lines) == LINES else rows))
-        if len(widths) == 1 and max(widths) > 1:
+        n_names, *widths = [len(row) for row in (rows[:-1] if len(lines) == LINES else rows)] or [0]
+        if n_names > 1 and all(width == n_names for width in widths):
             splitting.append(separator)
+        elif widths and all(width == n_names + 1 for width in widths):
+            with_row_names.append(separator)
     if len(splitting) > 1:
         signs = " and ".join(NAMES[separator] for separator in splitting)
         raise Refused(f"{path}: {signs} both split its first lines into columns; say which with --separator")
-    return splitting[0] if splitting else ","
+    return [*splitting, *with_row_names, ","][0]

@@ -51,8 +51,8 @@ def rows_of(path: Path, separator: str, encoding: str, separator_is_known: bool 
     Raises
     ------
     ValueError
-        In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line inside
-        of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
+        In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line
+        inside of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
     """
     octets = _octets(path, encoding)
     found = _boundaries(path, octets, separator)
@@ -154,8 +154,8 @@ def _refuse_quotes(
     if is_wrong.any():
         line = _line_of_byte(octets, int(at[is_wrong][0]))
         raise Refused(
-            f"{path}: line {line} has a quote inside of a field: write the whole field in quotes, and each quote inside "
-            "of it twice (in R: write.csv, or qmethod = 'double')"
+            f"{path}: line {line} has a quote inside of a field: write the whole field in quotes, and each quote "
+            "inside of it twice (in R: write.csv, or qmethod = 'double')"
         )
 
 

@@ -391,25 +391,24 @@ def _csv(
         refuse_wide_csv(path, dialect.separator.encode())
     rows = rows_of(path, dialect.separator, dialect.encoding, separator is not None)
 
-    def parsed(**options: Any) -> pd.DataFrame:
-        how = {"nrows": rows.n_records} | options
+    def parsed(**options: Any) -> Any:
         return pd.read_csv(
             path,
             sep=dialect.separator,
             encoding=dialect.encoding,
             header=0,
             names=rows.header,
+            nrows=rows.n_records,
             index_col=False,
             skip_blank_lines=False,
             keep_default_na=False,
             na_values=list(MISSING),
             low_memory=False,  # a column has one type, not one for each part of the file
-            **how,
+            **options,
         )
 
-    def texts_of(place: int, n_rows: int | None) -> pd.Series:
-        n_read = rows.n_records if n_rows is None else min(n_rows, rows.n_records)
-        return parsed(usecols=[place], dtype=str, nrows=n_read).iloc[:, 0]
+    def texts_of(places: Sequence[int], **options: Any) -> Any:
+        return parsed(usecols=list(places), dtype=str, **options)
 
     frame = parsed(decimal=dialect.decimal or ".")
     if dialect.decimal is None:

@@ -12,7 +12,7 @@ from leakscope import data as data_room
 from leakscope.core.findings import Term
 from leakscope.core.types import Noise, Points
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes
+from leakscope.data.columns import alike_levels, identifier_notes
 from leakscope.data.declared_form import read_declared
 from leakscope.data.missing import rows_left_out
 from leakscope.data.points import with_names
@@ -159,7 +159,9 @@ def arrays_request(
     x, names = _without_names(x, naming)
     data = Data(_points_of(x, y, names), ARRAYS)
     rule = _rule(statistic, plan, data.points)
-    return Request(plan, data, rule, noise, execution, from_python=not isinstance(statistic, str))
+    owner_notes = () if plan.chosen == "dp" else alike_levels(data.points)
+    is_own = not isinstance(statistic, str)
+    return Request(plan, data, rule, noise, execution, from_python=is_own, owner_notes=owner_notes)
 
 
 def _check_columns(points: Points) -> None:
@@ -237,7 +239,9 @@ def several_of_arrays(
             rule = _rule(table.get("statistic", "mean"), each, of_one)
         is_own = not isinstance(table.get("statistic", "mean"), str)
         data = Data(of_one, ARRAYS)
-        parts.append(Request(each, data, rule, each.noise, execution, from_python=is_own, name=each.name))
+        owner_notes = () if each.chosen == "dp" else alike_levels(of_one)
+        part = Request(each, data, rule, each.noise, execution, from_python=is_own, name=each.name)
+        parts.append(replace(part, owner_notes=owner_notes))
     return _together(shared, whole, parts, execution)
 
 
@@ -394,7 +398,7 @@ def file_request(
     statistic = statistic_of(plan, data.points)
     check_determined(statistic, data.points)
     notes = (ROWS_LEFT_OUT,) if plan.drop_missing else ()
-    owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points))
+    owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points), *alike_levels(data.points))
     return Request(plan, data, statistic, plan.noise, execution, command, notes, owner_notes=owner_notes)
 
 

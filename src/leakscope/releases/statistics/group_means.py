@@ -137,8 +137,8 @@ class GroupMeans:
 
     def table(self, x: Any) -> Float[Array, "N c"]:
         """Return the columns whose means are taken."""
-        names = columns_of(x)
-        places = [names.index(name) for name in self.columns]
+        place_of = {name: place for place, name in enumerate(columns_of(x))}
+        places = [place_of[name] for name in self.columns]
         return numbers(x[:, places] if isinstance(x, np.ndarray) else x.iloc[:, places])
 
 
