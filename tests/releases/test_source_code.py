@@ -378,11 +378,9 @@ class TestLiveValues:
         mine = model({"mine.py": ""})
         with source_code.user_code() as before:
             first = digest_of(mine)
-        imported("mine:count")()
-        assert digest_of(mine) != first
-        with source_code.user_code() as after:
-            digest_of(mine)
-        source_code.note_left_by_fits(before, after)
+        with source_code.values_as_before(before, lambda: digest_of(mine)):
+            imported("mine:count")()
+            assert digest_of(mine) != first
         assert digest_of(mine) == first
         sys.modules["mine"].N = 7  # pyright: ignore[reportAttributeAccessIssue]
         assert digest_of(mine) != first

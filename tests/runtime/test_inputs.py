@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import leakscope as ls
+from leakscope.releases.source_code import State, UserCode
 from leakscope.runtime.inputs import watched
 
 RNG = np.random.default_rng(0)
@@ -295,11 +296,18 @@ class TestByHand:
             user.audit(tmp_path / "store", depends_on=["no.txt"])
 
 
+def code_of(*modules: str) -> UserCode:
+    return UserCode({name: State(name, "", "") for name in modules})
+
+
+CODE = code_of("ast")
+
+
 class TestWatched:
     """What is no input: what belongs to the machine, what was written before, what other threads do."""
 
     def test_files_that_are_written_first(self, tmp_path):
-        with watched(["mine"]) as watch:
+        with watched(CODE, str) as watch:
             (tmp_path / "a").write_text("1")
             (tmp_path / "a").read_text()
             (tmp_path / "folder").mkdir()
@@ -309,39 +317,39 @@ class TestWatched:
         assert not watch.inputs.unseen
 
     def test_a_file_that_is_missing_may_not_appear(self, tmp_path):
-        with watched([]) as watch, pytest.raises(FileNotFoundError):
+        with watched(UserCode(), str) as watch, pytest.raises(FileNotFoundError):
             (tmp_path / "a").read_text()
         assert watch.inputs.still_hold()
         (tmp_path / "a").write_text("1")
         assert not watch.inputs.still_hold()
 
     def test_names_in_a_folder(self, tmp_path):
-        with watched([]) as watch:
+        with watched(UserCode(), str) as watch:
             assert os.listdir(tmp_path) == []
         (tmp_path / "a").touch()
         assert not watch.inputs.still_hold()
 
     def test_variables_that_are_set_first_or_belong_to_the_machine(self, monkeypatch):
         monkeypatch.setenv("LEAKSCOPE_TEST", "0")
-        with watched(["mine"]) as watch:
+        with watched(CODE, str) as watch:
             os.environ["LEAKSCOPE_TEST"] = "1"
             assert os.environ["LEAKSCOPE_TEST"] == "1"
             assert os.environ.get("OMP_NUM_THREADS", "1")
         assert watch.inputs.as_json() == {"files": {}, "environment": {}}
 
     def test_nothing_is_changed_behind_it(self):
-        with watched([]):
+        with watched(UserCode(), str):
             assert type(os.environ) is not os._Environ
         assert type(os.environ) is os._Environ
 
     def test_what_code_has_read_before_stays_with_its_module(self, tmp_path):
         """It may have kept it."""
         (tmp_path / "a").write_text("1")
-        with watched(["ast"]):
+        with watched(code_of("ast"), str):
             (tmp_path / "a").read_text()
-        with watched(["ast", "csv"]) as watch:
+        with watched(code_of("ast", "csv"), str) as watch:
             pass
         assert list(watch.inputs.files) == [str(tmp_path / "a")]
-        with watched(["calendar"]) as watch:
+        with watched(code_of("calendar"), str) as watch:
             pass
         assert not watch.inputs.files

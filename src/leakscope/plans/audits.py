@@ -186,8 +186,8 @@ class AuditPlan(FilePlan):
     )
     depends_on: tuple[str, ...] = Field(
         default=(),
-        description="files that the training reads unseen, as by a program that it starts; a stored model is used again "
-        "while they are the same",
+        description="files that the training reads unseen, as by a program that it starts; a stored model is used "
+        "again while they are the same",
     )
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")

@@ -19,8 +19,8 @@ import platform
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -31,6 +31,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
+from leakscope.core.temporary import process_name
 from leakscope.releases.live_values import digest_of_definition, digest_of_value
 from leakscope.releases.user_modules import spec_in_folder
 
@@ -84,6 +85,7 @@ class UserCode:
     """The user's modules behind what was described."""
 
     states: dict[str, State] = field(default_factory=dict)
+    process: str = field(default_factory=process_name)  # where they are so
     unseen: set[str] = field(default_factory=set)  # functions that read files in a way that cannot be seen
 
     @property
@@ -124,8 +126,19 @@ def other_module(here: UserCode, there: UserCode) -> str:
     return ""
 
 
-def note_left_by_fits(before: UserCode, after: UserCode) -> None:
-    """Count live values as what they were before fits changed them: counters, caches, and imports inside functions."""
+@contextmanager
+def values_as_before(before: UserCode, describe: Callable[[], object]) -> Iterator[None]:
+    """Count live values as what they were before fits in this context: counters, caches, imports inside functions."""
+    try:
+        yield
+    finally:
+        if before.states:
+            with user_code() as after, suppress(NoCanonicalForm):
+                describe()
+            _note_left_by_fits(before, after)
+
+
+def _note_left_by_fits(before: UserCode, after: UserCode) -> None:
     for name, state in after.states.items():
         first = before.states.get(name)
         if first is not None and first.live != state.live:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import import_module
 from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -28,9 +27,8 @@ from leakscope.releases.source_code import (
     NoCanonicalForm,
     UserCode,
     digest_of_classes,
-    note_left_by_fits,
-    other_module,
     user_code,
+    values_as_before,
 )
 from leakscope.releases.specs import first_line
 from leakscope.runtime import pool
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 _ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
-_SAME_CODE: set[str] = set()  # digests of the user's modules that were compared with those of this process
 _ROWS = "leakscope_rows"  # attribute of an error: the rows in whose fit it was raised
 _MOST_SEEDS = 4  # that an error lists
 _LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
@@ -228,27 +225,9 @@ def make_watched(
     checkpoints: StoredCheckpoints | None,
 ) -> Made:
     """Make a chunk as `FitJob.make` does, and watch what is read."""
-    other = _module_that_differs(job)
-    with watched(job.code.modules, programs=bool(job.depends_on)) as watch:
-        if other:
-            watch.cannot_see(f"is made by workers in which {other} is not what it is here; restart Python")
+    with watched(job.code, partial(describe_release, job.release), programs=bool(job.depends_on)) as watch:
         arrays = job.make(first, member, row_seeds, checkpoints)
     return Made(arrays, watch.inputs)
-
-
-def _module_that_differs(job: FitJob) -> str:
-    """Name a module of the user that is other code, or has other values, than where the store was read."""
-    if not job.code.states or job.code.digest in _SAME_CODE:
-        return ""
-    with user_code() as here, suppress(Exception):  # what cannot be described here is not the same
-        for state in job.code.states.values():
-            import_module(state.module)
-        job.release.describe()
-        digest_of_classes([type(job.release)])
-    other = other_module(here, job.code)
-    if not other:
-        _SAME_CODE.add(job.code.digest)
-    return other
 
 
 def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
@@ -406,7 +385,6 @@ class _Run:
             description = describe_release(job.release, execution.depends_on)[0]
         if description is None:
             return cls(job, sets, execution, rows, None, ())
-        _SAME_CODE.add(code.digest)
         job = replace(job, code=code, depends_on=execution.depends_on)
         keys = [job.key(description, sets.rows(chunk), sets.fit_seeds[chunk]) for chunk in rows]
         return cls(job, sets, execution, rows, Store(execution.store), keys)
@@ -550,7 +528,8 @@ class _Run:
         """Make chunks by processes of this machine."""
         calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
-        with self._killed_in_one_line():
+        unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
+        with self._killed_in_one_line(), unchanged:
             if self.store is None:
                 yield from pool.run_numbered(self.job.make, calls, most, n_jobs, place)
                 return
@@ -562,7 +541,6 @@ class _Run:
                     expected = self._has_expected_arrays(number)
                     arrays = self.store.keep(self.keys[number], arrays, expected, made.inputs)
                 yield number, arrays
-            self._note_left_by_fits()
 
     def _is_followed(self, inputs: Inputs) -> bool:
         """Whether all that was read is known, so that a chunk can be stored; if not, the report says why."""
@@ -573,13 +551,6 @@ class _Run:
             raise ValueError(f"{name} cannot be stored: {inputs.unseen}")
         self.execution.tally.not_stored.setdefault(name, inputs.unseen)
         return False
-
-    def _note_left_by_fits(self) -> None:
-        """Count values that the fits of this process have changed as what they were before."""
-        if self.job.code.states:
-            with user_code() as after:
-                describe_release(self.job.release)
-            note_left_by_fits(self.job.code, after)
 
     def _checkpoints(self, number: int) -> StoredCheckpoints | None:
         """Return where the checkpoints of a chunk lie; nowhere without a store."""

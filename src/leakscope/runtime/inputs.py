@@ -8,6 +8,7 @@ it was. What cannot be seen (another process, another machine, the keyboard) is 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import multiprocessing.process
 import os
@@ -16,15 +17,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock, Thread
 from types import FrameType, ModuleType
 from typing import Any
 
-from leakscope.releases.source_code import is_installed
+from leakscope.core.temporary import process_name
+from leakscope.releases.source_code import UserCode, is_installed, other_module, user_code
 
 ABSENT = "absent"
 _OF_THE_MACHINE = ("/proc/", "/sys/", "/dev/")
@@ -97,18 +99,23 @@ def _digest_of_variable(name: str) -> str:
 
 
 @contextmanager
-def watched(modules: Collection[str], programs: bool = False) -> Iterator[Watch]:
+def watched(code: UserCode, describe: Callable[[], object], programs: bool = False) -> Iterator[Watch]:
     """Watch what is read in this context by this thread, and by those that it starts.
 
     Parameters
     ----------
-    modules : collection of str
-        The modules of the user that the model reaches. What their code has read before, it may still know; where there
-        are none, installed code may start processes, since its version says what these do.
+    code : UserCode
+        The modules of the user that the model reaches, as they are where the store was looked at. What their code has
+        read before, it may still know. Where there are none, installed code may start processes, since its version
+        says what these do.
+    describe : callable
+        Describes the model again, in this process.
     programs : bool
         Whether the user has said what programs read that are started (``depends_on``).
     """
-    watch = Watch(bool(modules), programs)
+    watch, modules = Watch(bool(code.states), programs), code.modules
+    if other := _module_that_differs(code, describe):
+        watch.cannot_see(f"is made by workers in which {other} is not what it is here; restart Python")
     with _LOCK:
         if not _HOOKED:
             _install_hook()  # it cannot be removed
@@ -126,6 +133,28 @@ def watched(modules: Collection[str], programs: bool = False) -> Iterator[Watch]
         for module in [sys.modules[name] for name in modules if name in sys.modules]:
             _KNOWN[module] = watch.inputs.with_those_of(_KNOWN.get(module, NOTHING_READ))
             watch.inputs = watch.inputs.with_those_of(_KNOWN[module])
+
+
+def inputs_so_far() -> Inputs:
+    """Return what was read up to now in the context of this thread that is watched; nothing outside of one."""
+    inputs = NOTHING_READ
+    for watch in _watches_here():
+        inputs = watch.so_far().with_those_of(inputs)
+    return inputs
+
+
+def _module_that_differs(code: UserCode, describe: Callable[[], object]) -> str:
+    """Name a module of the user that is other code, or has other values, than where the store was looked at."""
+    if code.digest in _SAME_CODE or code.process == process_name():
+        return ""
+    with user_code() as here, suppress(Exception):  # what cannot be described here is not the same
+        for module in code.modules:
+            importlib.import_module(module)
+        describe()
+    other = other_module(here, code)
+    if not other:
+        _SAME_CODE.add(code.digest)
+    return other
 
 
 class Watch:
@@ -147,7 +176,11 @@ class Watch:
         """Collect what was seen."""
         if _n_processes() != self._n_processes:
             self.cannot_see("starts processes of its own")
-        self.inputs = Inputs(self._files, self._environment, self._unseen if self._follows_processes else "")
+        self.inputs = self.so_far()
+
+    def so_far(self) -> Inputs:
+        """Return what was seen up to now."""
+        return Inputs(self._files, self._environment, self._unseen if self._follows_processes else "")
 
     def is_here(self) -> bool:
         """Whether this thread is watched."""
@@ -243,6 +276,7 @@ _BUSY = threading.local()
 # what the code of each module has read, which it may keep.
 _MADE: set[str] = set()
 _SET: set[str] = set()
+_SAME_CODE: set[str] = set()  # digests of modules that were found to be the same in this process
 _KNOWN: weakref.WeakKeyDictionary[ModuleType, Inputs] = weakref.WeakKeyDictionary()
 _THREADS = {"_thread.start_new_thread", "_thread.start_joinable_thread"}
 _NOTED = {
