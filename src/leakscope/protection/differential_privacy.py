@@ -8,7 +8,7 @@ Neighbours have the same number of records, which is public. Nothing of the nois
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,12 @@ SOURCE = "dong2022, eq. 6 and Theorem 2.7"
 # Steps of the grid in a deviation of the noise, where the part of each record is rounded. What that adds to a shift is
 # known beforehand, and very little.
 _STEPS = 2.0**24
+# What a certificate assumes, in this order.
+_ASSUMED = (
+    "declared_form", "n_is_public", "replace_one_any_data", "levels_declared", "ranges_declared", "values_clamped",
+    "limits_beforehand", "statistic_fixed_beforehand", "row_is_a_unit", "ledger_not_rolled_back",
+    "nothing_outside_the_ledger", "refusals_not_published", "on_a_grid_counted", "time_not_published",
+)  # fmt: skip
 _MOST_JACKKNIFE = 50_000_000  # values without each record that are computed for a standard error
 
 
@@ -83,7 +89,9 @@ def _several(request: Request, units: Units) -> Prepared:
     if len(factors) == len(found):  # of adding or removing a record, whose mu add up in squares, too
         factor = float(np.linalg.norm(mu * factors) / np.linalg.norm(mu))
     parts = [part for part, _ in found]
-    prepared = joined(request, units, parts, per_unit=np.asarray(mu_of(request.plan.eta)))
+    assumptions = _in_order([term for part in parts for term in part.assumptions])
+    per_unit = np.asarray(mu_of(request.plan.eta))
+    prepared = joined(request, units, parts, per_unit=per_unit, assumptions=assumptions)
     return replace(prepared, public_findings=_epsilons(prepared, factor))
 
 
@@ -146,26 +154,21 @@ def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[f
     ranges : mapping of str to (float, float)
         The declared range of each column that is used; empty for counts.
     """
-    outside, row, limits = request.signed_for
-    declared = [Term("levels_declared")] if request.plan.by or not ranges else []
+    terms = [Term("n_is_public", n=n), Term("replace_one_any_data", n=n), *request.assumptions, *request.signed_for]
+    if request.of_a_file:
+        terms.append(Term("declared_form"))
+    if request.plan.by or not ranges:
+        terms.append(Term("levels_declared"))
     if ranges:
         listed = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in ranges.items())
-        declared = [Term("ranges_declared", ranges=listed), Term("values_clamped")]
-    of_form = [Term("declared_form")] if request.of_a_file else []
-    return (
-        *of_form,
-        Term("n_is_public", n=n),
-        Term("replace_one_any_data", n=n),
-        *declared,
-        limits,
-        *request.assumptions,
-        row,
-        Term("ledger_not_rolled_back"),
-        outside,
-        Term("refusals_not_published"),
-        Term("on_a_grid_counted"),
-        Term("time_not_published"),
-    )
+        terms += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
+    of_all = ("ledger_not_rolled_back", "refusals_not_published", "on_a_grid_counted", "time_not_published")
+    return _in_order([*terms, *(Term(id) for id in of_all)])
+
+
+def _in_order(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Sort what is assumed, each once: of several statistics what was declared for each stands together."""
+    return tuple(sorted(dict.fromkeys(terms), key=lambda term: _ASSUMED.index(term.id)))
 
 
 def mu_of(eta: float) -> float:
@@ -298,8 +301,11 @@ def _standard_error(mechanism: Mechanism) -> Float[Array, " e"] | None:
             of_each = mechanism.features
             if of_each is None:
                 return None
-            without = of_each.sum(axis=0) - of_each
-            return jackknife_std(features.finished(without, np.zeros(mechanism.d)).value)
+            without = features.finished(of_each.sum(axis=0) - of_each, np.zeros(mechanism.d)).value
+            is_known = np.isfinite(without).all(axis=0)  # not of a group without records
+            errors = np.full(without.shape[1], np.nan)
+            errors[is_known] = jackknife_std(without[:, is_known])
+            return errors
         return jackknife_std(values_of(statistic, points)[1])
     except ValueError:  # it is for the owner: nothing is refused because of it
         return None

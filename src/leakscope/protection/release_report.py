@@ -79,7 +79,7 @@ def public_half(
     -------
     Report
     """
-    own = (*_promised(prepared), *prepared.public_findings, _noise_size(prepared, value), *findings)
+    own = (*_promised(prepared), *prepared.public_findings, *_noise_size(prepared), *findings)
     about = _about(prepared, "public", value, entry, [*prepared.public_notes, *notes])
     return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
 
@@ -110,7 +110,7 @@ def owner_half(
         *_proved(prepared),
         *prepared.public_findings,
         *prepared.owner_findings,
-        _noise_size(prepared, value),
+        *_noise_size(prepared),
         *findings,
     )
     of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
@@ -146,13 +146,13 @@ def _proved(prepared: Prepared) -> list[Finding]:
     ]
 
 
-def _noise_size(prepared: Prepared, value: Float[Array, " d"] | None) -> Finding:
-    """Report the noise over all numbers, root mean square; before a release that of the statistic without noise."""
-    exact = prepared.value_of(0) / prepared.divisor if value is None else value
-    sizes = prepared.finished(exact).noise_std
-    sizes = sizes[np.isfinite(sizes)]
-    rms = float(p_norm(sizes)) / math.sqrt(len(sizes)) if len(sizes) else None
-    return Finding("noise_rms", rms, status="certified", source=prepared.source)
+def _noise_size(prepared: Prepared) -> tuple[Finding, ...]:
+    """Report the noise over all coordinates, root mean square; nothing where numbers are made of counts and sums."""
+    statistics = [part.request.statistic for part in prepared.statistics]
+    if any(isinstance(each, Linear) and isinstance(each.features, CountsAndSums) for each in statistics):
+        return ()
+    rms = float(p_norm(prepared.rms)) / math.sqrt(len(prepared.rms))
+    return (Finding("noise_rms", rms, status="certified", source=prepared.source),)
 
 
 def _about(
