@@ -100,7 +100,7 @@ class TestFiles:
         # only a single model is varied, slices and samples are of half_split, and looks take no claim
         others = {
             "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice", "until", "sample", "n_queries", "versions",
+            "slice", "until", "sample", "n_queries", "versions", "depends_on",
         }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 

@@ -296,6 +296,10 @@ LIVE = {
     "an attribute of a base": ("class B:\n    depth = 1\nclass A(B):\n    pass\n", "helper.B.depth = 2"),
     "an attribute of an inner class": ("class A:\n    class In:\n        d = 1\n", "helper.A.In.d = 2"),
     "an object": ("class B:\n    pass\nA = B()\nA.depth = 1\n", "helper.A.depth = 2"),
+    "a tuple with names": (
+        "from typing import NamedTuple\nclass B(NamedTuple):\n    depth: list\nA = B([1])\n",
+        "helper.A.depth.append(2)",
+    ),
     "a field": (
         "from dataclasses import dataclass\n@dataclass\nclass B:\n    depth: int = 1\nA = B()\n",
         "helper.A.depth = 2",

@@ -104,7 +104,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
 
 
 def reused(report: ls.Report) -> tuple[int, int]:
-    facts = report.about.execution  # pyright: ignore[reportAttributeAccessIssue]
+    facts: Any = report.about.execution  # pyright: ignore[reportAttributeAccessIssue]
     return facts.reused, facts.made
 
 

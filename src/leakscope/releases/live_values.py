@@ -64,7 +64,10 @@ def digest_of_definition(value: Any, leads: Leads) -> str:
     return pickler.digest_of(pickler.content(value))
 
 
-class _Pickler(pickle._Pickler):  # pyright: ignore[reportAttributeAccessIssue]  # the one in C cannot be extended
+_PythonPickler: Any = getattr(pickle, "_Pickler")  # noqa: B009  # the one in C cannot be extended
+
+
+class _Pickler(_PythonPickler):
     """Writes plain values as pickle does, and everything else as tuples of them."""
 
     def __init__(self, leads: Leads) -> None:

@@ -230,6 +230,8 @@ class _Reached:
         """
         module = named.__name__ if isinstance(named, ModuleType) else named.__module__
         if module not in self.modules:
+            if module is not None and module.startswith("namedtuple_"):  # made by Python for a tuple with names
+                return False
             if not module or module == "__main__" or _spec(module) is None:
                 raise LookupError(module)
             self.visit(module)

@@ -200,7 +200,8 @@ class Watch:
     def event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Note an event of Python's audit hooks."""
         if event in ("open", "sqlite3.connect"):
-            self._opened(*(*arguments, None, 0)[:3])
+            mode, flags = arguments[1:] if event == "open" else ("r", 0)
+            self._opened(arguments[0], mode, flags)
         elif event in ("os.listdir", "os.scandir"):
             self._listed(arguments[0])
         elif event == "os.mkdir":
