@@ -108,7 +108,7 @@ def columns_as_numbers(points: Points, columns: Sequence[str], decimal: str | No
     (41.0, 1)
     """
     table = named_columns(points.x)
-    numbers = pd.DataFrame({name: numbers_in(table[name], decimal) for name in columns}, index=table.index)
+    numbers = pd.DataFrame({name: numbers_in(pd.Series(table[name]), decimal) for name in columns}, index=table.index)
     return replace(points, x=numbers), int(numbers.isna().to_numpy().sum())
 
 
@@ -144,7 +144,9 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]]) -> Po
     [1, 1]
     """
     table = named_columns(points.x)
-    frame = pd.DataFrame({name: _levels_in(table[name], known) for name, known in levels.items()}, index=table.index)
+    frame = pd.DataFrame(
+        {name: _levels_in(pd.Series(table[name]), known) for name, known in levels.items()}, index=table.index
+    )
     return replace(points, x=frame)
 
 
@@ -159,7 +161,7 @@ def missing_in(points: Points, column: str) -> Bool[Array, " n"]:
     >>> missing_in(Points(pd.DataFrame({"town": ["a", None, " "]})), "town").tolist()
     [False, True, True]
     """
-    values = named_columns(points.x)[column]
+    values = pd.Series(named_columns(points.x)[column])
     return _one_by_one(values, is_no_value, True).astype(bool)
 
 
