@@ -21,7 +21,7 @@ from leakscope.plans.several import SeveralPlan, several_content
 from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
-from leakscope.protection.office_rules import check_office_rules
+from leakscope.protection.office_rules import check_office_rules, check_told_by_noise
 from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED, promised_curve
@@ -397,7 +397,10 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
     plan, statistic, points = request.plan, request.statistic, request.data.points
     if prepared.design == "dp":
         points, _ = declared_view(statistic, plan, points)
-    return check_office_rules(plan, statistic, points)
+    by_noise: tuple[OfficeRule, ...] = ()
+    if prepared.design == "leave-one-out" and not prepared.declared and plan.group is None:
+        by_noise = check_told_by_noise(plan, statistic, points, prepared.rms)
+    return (*check_office_rules(plan, statistic, points), *by_noise)
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:

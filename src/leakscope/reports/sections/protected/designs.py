@@ -324,7 +324,11 @@ LEFT_OUT = DesignWords(
     ),
     owner_holds="what is proved beyond the promise, sampling errors, attacks and a digest",
     whether="whether {whose} is the one left out",
-    lede_limit="The promise is about that one {unit}, and not about the file.",
+    lede_limit=(
+        "The promise is about that one {unit}, and not about the file: unless its scale was declared, the printed "
+        "noise tells the largest value of a sum or a mean to some ten per cent, and the release is no anonymisation in the "
+        "sense of the law."
+    ),
     odds=EVEN_ODDS,
     guesses="knows all {n} and guesses whether {whose} is the one left out",
     everyone="whichever of {them} it is and whatever the attacker computes",
