@@ -326,8 +326,8 @@ LEFT_OUT = DesignWords(
     whether="whether {whose} is the one left out",
     lede_limit=(
         "The promise is about that one {unit}, and not about the file: unless its scale was declared, the printed "
-        "noise tells the largest value of a sum or a mean to some ten per cent, and the release is no anonymisation in the "
-        "sense of the law."
+        "noise tells the largest value of a sum or a mean to some ten per cent, and the release is no anonymisation in "
+        "the sense of the law."
     ),
     odds=EVEN_ODDS,
     guesses="knows all {n} and guesses whether {whose} is the one left out",
