@@ -27,7 +27,7 @@ from leakscope.core.types import Points
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.plans.statistics import REGRESSIONS
 from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, with_missing
-from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
 from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import OfficeRule
