@@ -120,8 +120,9 @@ def _table_of(request: Request, units: Units) -> _Table:
 
 def _n_groups(statistic: Statistic) -> int:
     """Return the number of groups of a table of means, 1 for other statistics."""
-    is_grouped = isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans)
-    return statistic.algorithm.cells.n_cells if is_grouped else 1
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
+        return statistic.algorithm.cells.n_cells
+    return 1
 
 
 def _least_noise(request: Request, table: _Table, eta: float) -> LeftOutNoise:

@@ -305,10 +305,11 @@ def _table_of_groups(
     rows = []
     columns = (finished.value, finished.noise_std, finished.low, finished.high)
     for place, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        is_known = np.isfinite(numbers[0])
-        value, noise_std, low, high = numbers if is_known else (None, None, None, None)
+        value, noise_std, low, high = numbers
         is_count = place < n_groups
-        if is_known and not is_count:
+        if not np.isfinite(value):
+            value = noise_std = low = high = None
+        elif not is_count:
             value, (low, high) = rounded_to_noise(value, noise_std), outward(low, high, noise_std)
         cell = PublishedCell(
             levels=of_group[place % n_groups],
