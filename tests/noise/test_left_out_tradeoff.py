@@ -45,7 +45,9 @@ def exact_curve(values: np.ndarray, record: int, fpr: float) -> tuple[float, flo
     y = np.linspace(-14, 14, 14_001)
     step = y[1] - y[0]
     finite = np.isfinite(values)
-    density = np.array([stats.norm.pdf(y, value) * step if known else 0 * y for value, known in zip(values, finite)])
+    density = np.array(
+        [stats.norm.pdf(y, value) * step if known else 0 * y for value, known in zip(values, finite, strict=True)]
+    )
     failed = np.where(finite, 0.0, 1.0)
     others = [j for j in range(len(values)) if j != record]
     own = np.append(density[record], failed[record])
