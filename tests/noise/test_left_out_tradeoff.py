@@ -155,6 +155,13 @@ def test_many_records_cost_what_the_farthest_ones_do(monkeypatch) -> None:
     assert (short.tpr(FPR) <= 1.5 * exact.tpr(FPR)).all()
 
 
+def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeypatch) -> None:
+    triangle = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.25 * math.sqrt(3)]])
+    exact = left_out_curve(triangle, rates=FPR)
+    monkeypatch.setattr("leakscope.noise.left_out_tradeoff._MOST_LENGTHS", 0)
+    assert (left_out_curve(triangle, rates=FPR).value >= exact.value * (1 - 2e-3)).all()
+
+
 def test_a_reserve_raises_it_as_the_total_variation() -> None:
     table = np.random.default_rng(2).normal(size=(50, 2)) / 8
     alone, reserved = left_out_curve(table), left_out_curve(table, 0.2)

@@ -145,7 +145,13 @@ def search_left_out_noise(
     some_constant = constant.any() and not constant.all()
     left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]) if some_constant else values)
     exact = _told_without_noise(left_out)
-    if exact.advantage <= 2 * eta and all(rate + exact.advantage <= most for rate, most in (limits or {}).items()):
+    if exact.advantage <= 2 * eta:
+        for rate, most in (limits or {}).items():
+            if rate + exact.advantage > most:
+                raise ValueError(
+                    f"eta = {eta:g} is kept without noise, and the limit tpr@{rate:g}={most:g} is not: ask for a "
+                    "smaller eta, or declare a noise_scale"
+                )
         if not allow_exact:
             raise ValueError(
                 f"so many of the values without a record are equal that eta = {eta:g} is kept without noise, and they "

@@ -69,8 +69,6 @@ class Joint:
         Declared limits that all releases together keep.
     findings : sequence of Finding
         That depend on eta alone, but for accuracy, eta and rates.
-    for_owner : sequence of Finding
-        What was spent so far.
     """
 
     release: str
@@ -78,7 +76,6 @@ class Joint:
     curve: TradeOff | None
     limits: Mapping[float, float]
     findings: Sequence[Finding]
-    for_owner: Sequence[Finding]
 
 
 def public_half(
@@ -122,6 +119,7 @@ def owner_half(
     value: Float[Array, " d"] | None = None,
     entry: LedgerEntryFacts | None = None,
     joint: Joint | None = None,
+    spent: Sequence[Finding] = (),
     notes: Sequence[str] = (),
 ) -> Report:
     """Build the owner's half of the certificate, or the report of a calibration where there is no value.
@@ -133,6 +131,8 @@ def owner_half(
     entry : LedgerEntryFacts, optional
     joint : Joint, optional
         What is promised of all releases of the ledger.
+    spent : sequence of Finding
+        What the releases of the ledger tell so far.
     notes : sequence of str
 
     Returns
@@ -144,8 +144,9 @@ def owner_half(
     curves = [Curve("certified", "", "certified", curve)]
     if joint is not None:
         of_all = gaussian_curve(joint.eta) if joint.curve is None else joint.curve
-        findings += [*_together(prepared, joint, of_all), *joint.for_owner]
+        findings += _together(prepared, joint, of_all)
         curves += _second_curve(prepared, joint, of_all)
+    findings += spent
     of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
     about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
     return Report(about, findings, curves)
@@ -172,10 +173,11 @@ def _promised(prepared: Prepared, curve: TradeOff) -> list[Finding]:
 
 def _rates(prepared: Prepared, curve: TradeOff, release: str = "") -> list[Finding]:
     """List the true positive rates that a curve allows at the false positive rates of interest."""
-    return [
-        Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, release=release, **prepared.common)
-        for rate in prepared.request.plan.rates
-    ]
+    findings = []
+    for rate in prepared.request.plan.rates:
+        tpr = round(float(curve.tpr(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
+        findings.append(Finding("tpr", tpr, operating_point={"fpr": rate}, release=release, **prepared.common))
+    return findings
 
 
 def _together(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Finding]:

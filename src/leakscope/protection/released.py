@@ -203,7 +203,7 @@ def _certified(place: _Place, counted: _Counted) -> Protected:
         joint = _joint(ledger, prepared, budget, number)
     others = ledger.releases[number].others
     public = public_half(prepared, counted.value, entry, joint)
-    owner = owner_half(prepared, counted.value, entry, joint, place.notes)
+    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], place.notes)
     public, owner = with_others(public, others), with_others(owner, others)
     return Protected(counted.value, prepared.noise, public, owner, statistics_of(prepared, counted.value))
 
@@ -470,17 +470,16 @@ def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int
     """Collect what all releases of the ledger promise together: it was fixed before the first one."""
     release = "joint" if number > 0 else "joint_of_one"
     common: dict[str, Any] = prepared.common | {"release": release}
-    spent = _spent(ledger, prepared)
     if prepared.design == "leave-one-out":
         named = leave_one_out.named_right(prepared, budget, release)
         limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
-        return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,), spent)
+        return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
     curve, delta = gaussian_curve(budget), prepared.request.plan.delta
     findings = (
         Finding("mu", curve.mu, **common),
         Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, **common),
     )
-    return Joint(release, budget, None, {}, findings, spent)
+    return Joint(release, budget, None, {}, findings)
 
 
 def _is_the_only_one(ledger: ReleaseLedger, prepared: Prepared) -> bool:
@@ -497,10 +496,10 @@ def _joint_curve(ledger: ReleaseLedger, prepared: Prepared, budget: float, numbe
     return curve_of_left_out(table, budget, prepared.request.plan, reserve=ledger.reserve or 0.0, factor=factor)
 
 
-def _spent(ledger: ReleaseLedger, prepared: Prepared) -> tuple[Finding, ...]:
+def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
     """Report, for the owner, what the releases so far tell: a function of the data, and no promise."""
     common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
-    return (Finding("eta", ledger.spent(), release="spent", **common),)
+    return Finding("eta", ledger.spent(), release="spent", **common)
 
 
 def _mark_published(ledger: ReleaseLedger, number: int) -> None:
