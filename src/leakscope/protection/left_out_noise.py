@@ -167,7 +167,7 @@ def search_joint_noise(
     labels: Sequence[Sequence[str]],
     alone: Sequence[LeftOutNoise],
     eta: float,
-    limits: Mapping[float, float],
+    limits: Mapping[float, float] | None = None,
 ) -> list[LeftOutNoise]:
     """Multiply the noises of several statistics by one factor, the least with which all together keep the promise.
 
@@ -185,7 +185,7 @@ def search_joint_noise(
         The noise of each by itself, whose scales are in the proportions that are wanted.
     eta : float
         Accuracy above 1/2 that all of them together may allow.
-    limits : mapping of float to float
+    limits : mapping of float to float, optional
         Of all of them together, as in `search_left_out_noise`.
 
     Returns
@@ -198,6 +198,7 @@ def search_joint_noise(
     ValueError
         In one line, if the declared noises alone do not keep eta, or nothing does.
     """
+    limits = limits or {}
     is_free = [found.noise is not None and not found.declared for found in alone]
     if not any(is_free):
         _check_together(alone, eta, limits)
