@@ -147,3 +147,10 @@ def nightly(session: nox.Session) -> None:
     everywhere, nowhere = (ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": which} for which in ("all", "none"))
     session.run("python", "-m", "pytest", "-n", "2", *at_night, *session.posargs, env=everywhere)
     session.run("python", "-m", "pytest", "-m", "nightly and benchmarks", *session.posargs, env=nowhere)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Change one operator, number or condition at a time: some test must fail."""
+    install(session, ".[dev,parquet]", "cosmic-ray>=8.4")
+    session.run("python", "-m", "tests.mutants", *session.posargs, env=ONE_THREAD)

@@ -95,7 +95,7 @@ Left = tuple[int, str, str]
 
 def typed(arguments: list[str]) -> Left:
     """Exit code, output and errors of a command line as it is typed after ``pip install``."""
-    done = subprocess.run([sys.executable, "-m", "leakscope.cli", *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "leakscope", *arguments], capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -59,7 +59,7 @@ def started(
     folder: Path,
     n_jobs: int,
     pause: float,
-    script: Sequence[str] = ("-m", "leakscope.cli"),
+    script: Sequence[str] = ("-m", "leakscope"),
     store: Path | None = None,
     command: Sequence[str] = AUDIT,
 ) -> subprocess.Popen[str]:

@@ -256,6 +256,8 @@ def test_nothing_is_unpickled_evaluated_or_felt_for(name):
     modules = {imported.split(".")[0] for imported in facts(name).imports}
     if name.endswith("runtime/shared.py"):  # what a worker is sent, by the digest that came with its task
         modules -= {"pickle", "cloudpickle"}
+    if name.endswith("releases/live_values.py"):  # writes alone, for a digest
+        modules -= {"pickle"}
     assert modules & {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve"} == set()
     assert not facts(name).unpickles
 

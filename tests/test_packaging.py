@@ -199,7 +199,7 @@ def test_the_action_passes_its_inputs_by_the_environment_alone() -> None:
 def test_the_audit_of_the_action_runs_in_a_shell(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SMALL_PLAN, encoding="utf-8")
     command = tmp_path / "leakscope"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m leakscope.cli "$@"\n', encoding="utf-8")
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m leakscope "$@"\n', encoding="utf-8")
     command.chmod(0o755)
     action = load_yaml(ACTION)
     limits = "tpr@0.01=0.99\n\naccuracy=0.51"  # the second one is exceeded

@@ -40,7 +40,16 @@ from leakscope.plans.plan import Plan
 from leakscope.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
 
 EXECUTION = {"store", "n_jobs", "tmp"}  # where work is done: no part of what is asked
-OF_FILES = {"data", "dataset", "label", "drop", "drop_missing", "separator", "decimal"}  # a call takes arrays
+OF_FILES = {
+    "data",
+    "dataset",
+    "label",
+    "drop",
+    "drop_missing",
+    "separator",
+    "decimal",
+    "encoding",
+}  # a call takes arrays
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
     "game", "sampling", "sample", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",

@@ -104,6 +104,18 @@ def test_constant_references_give_finite_scores(variance):
             assert np.isfinite(lira_offline(signals, variance=variance)).all()
 
 
+@pytest.mark.parametrize("variance", ["shrunk", "point", "pooled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_record_that_is_the_same_in_every_model_has_the_score_0(variance, dtype):
+    """The means over the references without a model are rounded apart from it: rounding must not tell members."""
+    rng = np.random.default_rng(0)
+    member = rng.random((24, 40)) < 0.4
+    member[:4] = np.array([True, True, False, False])[:, None]
+    values = np.broadcast_to(rng.normal(size=40), member.shape).astype(dtype)
+    signals = Signals(Game("half_split", member, np.ones(40, dtype=bool), 24), None, {"log_odds": values})
+    assert (lira(signals, variance=variance) == 0).all()
+
+
 def test_reasons_when_a_side_is_missing_everywhere():
     with pytest.raises(NotApplicable, match="with and without the same target point"):
         lira(one_record(1.0, [], [0.0, 1.0]))

@@ -20,6 +20,7 @@ from leakscope.auditing.claim_tests import (
     accountant_verdict,
     verdict,
 )
+from leakscope.auditing.noise_tests import NoiseTest
 from leakscope.core import games
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Term
@@ -27,6 +28,7 @@ from leakscope.core.reasons import words
 from leakscope.core.tradeoff import Gaussian
 from leakscope.core.types import Scores, Signals
 from leakscope.dpsgd.config import DpSgd
+from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.counting import Guesses
 
 
@@ -146,6 +148,85 @@ def test_eta_is_refuted_by_the_games_of_one_record() -> None:
     assert made.word == "refuted"
     # all games of 32 targets (the other half are references), 40 records: alpha ** (1/32) by Clopper-Pearson
     assert made.measured == pytest.approx((LEVEL / 40) ** (1 / 32) - 0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n_attacks", "n_looks"), [(2, 1), (1, 3), (4, 5)])
+def test_the_level_of_a_claim_of_eta_is_divided_by_attacks_and_looks(n_attacks, n_looks) -> None:
+    """All games of 32 targets of 40 records are won: the limit of Clopper and Pearson at the level that is left."""
+    game = games.half_split(40, 64)
+    attacks = [Told(0.0, name=f"attack {number}") for number in range(n_attacks)]
+    trial = ClaimTest.of(Signals(game, None, {}), attacks, _same, n_looks)
+    expected = (LEVEL / n_looks / n_attacks / 40) ** (1 / 32) - 0.5
+    made = verdict(Claim("eta", 0.1), game, trial, [])
+    assert made.measured == pytest.approx(expected, abs=1e-9)
+    assert made.confidence == pytest.approx(1 - LEVEL / n_looks, abs=1e-12)
+
+
+class Fixed:
+    """Evidence with the same p-value for every claim below a noise or epsilon, and 1 above."""
+
+    method = ()
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+
+    def p_value(self, epsilon: float, delta: float) -> float:
+        return self.p if epsilon <= 1.0 else 1.0
+
+    def curve_p_value(self, claim) -> float:
+        return self.p if claim.epsilon(1e-5) <= 1.0 else 1.0
+
+    def detail(self, claim) -> dict[str, float]:
+        return {}
+
+
+def _fixed(*p_values: float, n_looks: int = 1) -> ClaimTest:
+    evidence = {f"attack {number}": Fixed(p) for number, p in enumerate(p_values)}
+    return ClaimTest("coins", evidence, {}, n_looks=n_looks)
+
+
+@pytest.mark.parametrize("n_attacks", [1, 2, 7])
+def test_the_p_value_of_the_strongest_attack_is_multiplied_by_their_number(n_attacks) -> None:
+    trial = _fixed(*[0.3] * (n_attacks - 1), 1e-4)
+    claim = Claim("epsilon", 0.5, 1e-5, "add_remove")
+    assert trial.p_value(claim) == pytest.approx(1e-4 * n_attacks)
+    assert _fixed(0.9, 0.8, 0.7).p_value(claim) == 1
+    # a bound of epsilon at confidence c: where p n < 1 - c, and not where p < 1 - c alone
+    assert trial.epsilon(1e-5, 1 - 0.99e-4 * n_attacks)[1].value == 0
+    name, bound = trial.epsilon(1e-5, 1 - 1.01e-4 * n_attacks)
+    assert name == f"attack {n_attacks - 1}"
+    assert bound.value == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_looks", [1, 4])
+def test_a_claim_is_refuted_below_the_level_of_one_look(n_looks) -> None:
+    claim, game = Claim("epsilon", 0.5, 1e-5, "add_remove"), games.half_split(40, 16, sampling="poisson")
+    below, above = (verdict(claim, game, _fixed(part * LEVEL / n_looks, n_looks=n_looks), []) for part in (0.99, 1.01))
+    assert (below.word, above.word) == ("refuted", "not_refuted")
+
+
+@pytest.mark.parametrize("n_looks", [1, 4])
+@pytest.mark.parametrize(
+    ("n_tests", "with_noise", "with_steps"), [(0, False, False), (7, False, False), (3, True, True)]
+)
+def test_tests_of_the_steps_take_their_part_of_the_level(monkeypatch, n_looks, n_tests, with_noise, with_steps) -> None:
+    """Union bound: what the tests of noise, batches and steps may use is no longer left for the curve."""
+
+    monkeypatch.setattr(StepLevel, "p_value", lambda self: 1.0)
+    monkeypatch.setattr(AccountantClaim, "ruled_out", lambda self, claim_test, level: 0.0)
+    promise = AccountantClaim(DpSgd(noise_multiplier=4.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
+    assert promise.epsilon < 1
+    noise = StepNoise(1000.0, 1000) if with_noise else None
+    noise_tests = [NoiseTest(0.0, Term("noise_repeated"))] * n_tests
+    steps = object.__new__(StepLevel) if with_steps else None
+    left = (LEVEL - (n_tests + with_noise) * LEVEL / 100 - with_steps * LEVEL / 10) / n_looks
+    words = []
+    for part in (0.999, 1.001):
+        trial = _fixed(part * left, n_looks=n_looks)
+        made = accountant_verdict(promise, trial, [], noise, noise_tests, steps)
+        assert made.confidence == pytest.approx(1 - left, abs=1e-12)
+        words.append(made.word)
+    assert words == ["refuted", "not_refuted"]
 
 
 def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:

@@ -500,7 +500,7 @@ class TestTerminal:
         """Standard output through a pipe, standard error on a terminal."""
         ours, theirs = pty.openpty()
         done = subprocess.run(
-            [sys.executable, "-m", "leakscope.cli", *self.words],
+            [sys.executable, "-m", "leakscope", *self.words],
             cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | environment, text=True, check=True,
         )  # fmt: skip
         os.close(theirs)
@@ -540,7 +540,7 @@ class TestTerminal:
     @pytest.mark.nightly
     def test_so_it_is_in_a_process_of_its_own(self, tmp_path):
         done = subprocess.run(
-            [sys.executable, "-m", "leakscope.cli", *self.words],
+            [sys.executable, "-m", "leakscope", *self.words],
             cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ | {"FORCE_COLOR": "1"},
         )  # fmt: skip
         assert done.stderr == "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"

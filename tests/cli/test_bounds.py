@@ -143,7 +143,7 @@ def test_one_line_for_what_cannot_be(leakscope, command: str, line: str) -> None
 
 
 def test_bare() -> None:
-    done = subprocess.run([sys.executable, "-m", "leakscope.cli", "bound", "--help"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "leakscope", "bound", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     for name in BOUNDS:
         assert name in done.stdout

@@ -228,7 +228,7 @@ def test_the_bar_goes_to_standard_error(leakscope) -> None:
     ours, theirs = pty.openpty()
     quick = {"OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "leakscope.cli", "protect", *words],
+        [sys.executable, "-m", "leakscope", "protect", *words],
         stdout=subprocess.PIPE,
         stderr=theirs,
         stdin=theirs,

@@ -75,10 +75,16 @@ def test_text_in_a_column_of_numbers(leakscope, command) -> None:
 
 
 @every_numeric
-@pytest.mark.parametrize(("value", "flag"), [('"34,5"', "--decimal ,"), ('"3,450"', "--decimal .")])
-def test_a_comma_in_a_number(leakscope, command, value, flag) -> None:
+@pytest.mark.parametrize(
+    ("value", "line", "flag"),
+    [
+        ('"34,5"', "not only numbers in wage, as ", "--decimal ,"),
+        ('"3,450"', "people.csv: column 'wage' has 3,450, which may be a decimal comma or a ", "--decimal ."),
+    ],
+)
+def test_a_comma_in_a_number(leakscope, command, value, line, flag) -> None:
     left = leakscope(command.format(file=write(with_wage(value))))
-    refused(left, "not only numbers in wage, as ")
+    refused(left, line)
     assert flag in left.err
 
 

@@ -45,7 +45,7 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
 def shell(command):
     """A command as a shell runs it."""
     quick = {"OMP_NUM_THREADS": "1", "LOKY_MAX_CPU_COUNT": "1", "PYTHON": sys.executable}
-    line = command.replace("leakscope", "$PYTHON -m leakscope.cli")
+    line = command.replace("leakscope", "$PYTHON -m leakscope")
     return subprocess.run(["bash", "-c", line], env=os.environ | quick, capture_output=True, text=True, timeout=300)
 
 

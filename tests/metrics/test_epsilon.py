@@ -73,6 +73,22 @@ def test_the_bound_falls_with_delta_confidence_and_the_number_of_tests(method):
     assert limit(n_tests=5) == pytest.approx(limit(confidence=0.99), abs=1e-5)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_several_tests_multiply_the_p_value(method):
+    """The Bonferroni correction; no p-value is above 1."""
+    scores = MECHANISMS[method](np.random.default_rng(0), 3.0)
+    p = [claim_p_value(scores, 1.0, 1e-5, method, independent=True, n_tests=n) for n in (1, 7, 10**30)]
+    assert 0 < p[1] < 1
+    assert p[1] == pytest.approx(7 * p[0], rel=1e-12)
+    assert p[2] == 1
+    bound_of_seven = epsilon_lower(scores, 1e-5, 0.95, method, independent=True, n_tests=7).value
+    below, above = (
+        claim_p_value(scores, bound_of_seven + step, 1e-5, method, independent=True, n_tests=7)
+        for step in (-1e-4, 1e-4)
+    )
+    assert below < 0.05 <= above
+
+
 def test_evidence_is_enough_for_the_bound():
     scores = MECHANISMS["coins"](np.random.default_rng(3), 3.0)
     from_scores = epsilon_lower(scores, 1e-5, 0.9, "coins", n_tests=3)

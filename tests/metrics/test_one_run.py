@@ -188,8 +188,14 @@ class TestWholeCurve:
         assert rights[0] == 1
 
     def test_a_curve_that_is_not_symmetric_counts_with_its_worse_direction(self):
-        one_way = Profile([0.0, 1.0], [0.4, 0.2], [0.1, 0.02])
-        assert p_value(70, 100, 100, one_way) == p_value(70, 100, 100, Profile([0.0, 1.0], [0.4, 0.2]))
+        """Whichever direction is worse, and where each of them is worse at one of the orders."""
+        orders, high, low = [0.0, 1.0], [0.4, 0.2], [0.1, 0.02]
+        worse = p_value(70, 100, 100, Profile(orders, high))
+        assert worse > p_value(70, 100, 100, Profile(orders, low))
+        assert p_value(70, 100, 100, Profile(orders, high, low)) == worse
+        assert p_value(70, 100, 100, Profile(orders, low, high)) == worse
+        crossing = Tangents.of(Profile([1.0, 0.0], [0.02, 0.4], [0.2, 0.1]))
+        assert (crossing.epsilon.tolist(), crossing.delta.tolist()) == ([0.0, 1.0], [0.4, 0.2])
 
     def test_wrong_guesses_are_the_inverse_of_the_curve(self):
         promise = Tangents.of(Gaussian(1.2))

@@ -270,7 +270,7 @@ def test_from_the_command_line(tmp_path, image_folder):
     command = [
         sys.executable,
         "-m",
-        "leakscope.cli",
+        "leakscope",
         "audit",
         "--model",
         "own:net",

@@ -19,6 +19,7 @@ group = "household"
 drop = ["id"]
 separator = ";"
 decimal = ","
+encoding = "cp1252"
 id = "name"
 game = "canaries"
 sampling = "poisson"
@@ -76,6 +77,7 @@ class TestFiles:
             drop=("id",),
             separator=";",
             decimal=",",
+            encoding="cp1252",
             id="name",
             game="canaries",
             sampling="poisson",
@@ -98,7 +100,7 @@ class TestFiles:
         # only a single model is varied, slices and samples are of half_split, and looks take no claim
         others = {
             "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice", "until", "sample", "n_queries", "versions",
+            "slice", "until", "sample", "n_queries", "versions", "depends_on",
         }  # fmt: skip
         assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
 

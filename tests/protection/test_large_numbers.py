@@ -56,16 +56,16 @@ def test_a_column_is_named(tmp_path: Path, design: str, statistic: str) -> None:
     assert not (tmp_path / "ledger").exists()
 
 
-@pytest.mark.parametrize(("statistic", "name"), [("second_moment", "x0 x1"), ("mean", "x1")])
-def test_declared_ranges_alone_decide_under_differential_privacy(tmp_path: Path, statistic: str, name: str) -> None:
-    line = f"{statistic} of {name} may be so large within the declared ranges that its square overflows"
+@pytest.mark.parametrize("statistic", ["second_moment", "mean", "sum", "covariance"])
+def test_declared_ranges_alone_decide_under_differential_privacy(tmp_path: Path, statistic: str) -> None:
+    line = re.escape("x1 may be as large as 1e+201 within its declared range, and squares above ")
     words: dict[str, Any] = {"eta": 0.05, "promise": "anyone", "n_jobs": 1}
     wide = ("x0=-9:9", "x1=-1e201:1e201")
     for table in (rows(), np.ones((30, 2))):
-        with pytest.raises(ValueError, match=f"^{line}: declare the columns in larger units$"):
+        with pytest.raises(ValueError, match=f"^{line}.* overflow here: declare the column in larger units$"):
             protect(statistic, table, ranges=wide, ledger=tmp_path / "a", **words)
     made = protect(statistic, rows(), ranges=("x0=-9:9", "x1=-9:9"), ledger=tmp_path / "b", **words)
-    assert np.isfinite(made.value).all()
+    assert np.isfinite(made.value).all() or statistic == "covariance"  # 30 records are too few for one
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -402,7 +402,11 @@ OF_TABLES = {"merge", "non_negative"}  # what is made of a released table
 # the file itself, one beside it; what is done; compared with the key of the file
 OF_THE_CALL = {"ledger", "another_design", "declare", "insecure_seed"}
 OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact"}  # which a ledger of draws is not for
-OF_CSV = {"separator", "decimal"}  # how the file is read: its records are compared, however they are written
+OF_CSV = {
+    "separator",
+    "decimal",
+    "encoding",
+}  # how the file is read: its records are compared, however they are written
 OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "pairs_seed": 3}
 CHANGED = {
     "data": "other.csv",

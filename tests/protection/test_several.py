@@ -74,10 +74,10 @@ class TestDifferentialPrivacy:
     def test_the_squares_of_mu_are_in_proportion_to_the_weights_and_add_up_to_that_of_eta(self, ledger) -> None:
         mean = {**MEAN, "ranges": ["wage=0:100"]}
         made = release(ledger, mean, TABLE, promise="anyone")
-        # replacing a record moves the mean by at most 100/n, and two counts by 1
-        shifts = [100 / N, np.sqrt(2)]
-        noises = [each.noise for each in made.statistics.values()]
-        mu = [shift / noise.scale for shift, noise in zip(shifts, noises, strict=True)]
+        # replacing a record moves the sum of the mean by at most 100, and two counts by 1
+        shifts = [100, np.sqrt(2)]
+        deviations = [each.noise.rms[-1] for each in made.certificate.about.statistics]
+        mu = [shift / deviation for shift, deviation in zip(shifts, deviations, strict=True)]
         np.testing.assert_allclose(np.square(mu), mu_of(ETA) ** 2 * np.array([2 / 3, 1 / 3]), rtol=1e-4)
         assert np.linalg.norm(mu) <= mu_of(ETA) * (1 + 1e-9)
         (entry,) = ReleaseLedger.open(ledger, "dp").releases
@@ -376,7 +376,9 @@ class TestSamplingErrorOfReleasedNumbers:
         variance = np.array([values[name].value for name in names])
         if spread == "second_moment":
             variance = variance - np.square(mean)
-        n = MANY - (promise == "file")
+        n = MANY - 1
+        if promise == "anyone":  # the noisy count of those who have a value
+            n = np.array([values["records with wage"].value, values["records with age"].value])
         found = [values["mean of wage"].sampling_std, values["mean of age"].sampling_std]
         assert found == pytest.approx(np.sqrt(variance / n), rel=1e-9)
         assert all(values[name].sampling_std is None for name in names)

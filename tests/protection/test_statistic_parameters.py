@@ -28,7 +28,7 @@ OF_EACH: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
         {"scales": [("age", 40, 1), ("wage", 30, 1), ("ill", 0, 1)]},
         "a public centre is subtracted from each column: age 40; wage 30; ill 0.",
     ),
-    "covariance": ({}, {}, "the number of records in use as divisor"),
+    "covariance": ({}, {}, "the number of the records that they are of as divisor"),
     "correlation": ({}, {}, "Correlations are those of Pearson."),
     "ratio": ({"set": {"denominator": "age"}}, {"denominator": "age"}, "divided by the total of age."),
     "histogram": ({"by": "age", "set": {"edges": [0, 40, 80]}}, {}, "A bin holds its left edge"),
@@ -131,7 +131,7 @@ def test_a_scale_that_was_read_from_the_data_is_said_and_not_published() -> None
     assert (read.scales_of_data, read.scales, read.modelled_class) == (True, (), "yes")
     said = str(parameters_note(read))
     assert "the log odds of the response = yes" in said
-    assert "by mean and deviation of all records, which are not published" in said
+    assert "slopes per standard deviation of all records, which is not published" in said
     declared = parameters_of(plan, Fit("logistic", Logistic((2.0,), None)), points)
     assert declared is not None
     assert not declared.scales_of_data
@@ -139,3 +139,16 @@ def test_a_scale_that_was_read_from_the_data_is_said_and_not_published() -> None
     assert "not published" not in str(parameters_note(declared))
     as_they_are = parameters_of(plan, Fit("logistic", Logistic()), points)
     assert "The columns are used as they are." in str(parameters_note(as_they_are))
+
+
+@pytest.mark.parametrize("promise", ["file", "drawn"])
+def test_no_mean_and_no_deviation_of_a_column_is_published(people, promise) -> None:
+    """A logistic regression without declared scales takes them from the file; no file for publication has them."""
+    fields: dict[str, Any] = {"games": 0, "n_jobs": 1, "eta": 0.2, "label": "ill"}
+    if promise == "drawn":
+        fields["fits"] = 80
+    made = protect_file(data=people, statistic="logistic", promise=promise, **fields)
+    columns = pd.read_csv(people)[["age", "wage"]]
+    for number in [*columns.mean(), *columns.std(), *columns.std(ddof=0)]:
+        for published in (made.to_json(), made.to_html(), made.to_csv()):
+            assert f"{number:.6g}" not in published

@@ -106,14 +106,6 @@ REACHES = {
         },
         "pkg/helper.py",
     ),
-    "a module that is known by its dots alone": (
-        {
-            "pkg/__init__.py": "",
-            "pkg/helper.py": "A = 1\n",
-            "mine.py": "import pkg\n" + MODEL + "f = lambda: pkg.helper.A\n",
-        },
-        "pkg/helper.py",
-    ),
     "a module of a namespace package": (
         {"space/helper.py": "A = 1\n", "mine.py": "from space.helper import A\n" + MODEL},
         "space/helper.py",
@@ -291,50 +283,111 @@ class TestUnreachable:
             digest_of(Model)
 
 
-class TestChangedSinceItWasImported:
-    """The file of today is not the code that runs."""
+# A module `helper`, whose A a method of the model names, and what is done to it.
+LIVE = {
+    "a number": ("A = 1\n", "helper.A = 2"),
+    "its type": ("A = 1\n", "helper.A = 1.0"),
+    "a dict": ("A = {'depth': 1}\n", "helper.A['depth'] = 2"),
+    "a dict in a list": ("A = [{'depth': 1}]\n", "helper.A[0]['depth'] = 2"),
+    "a set": ("A = {'a', 'b'}\n", "helper.A.add('c')"),
+    "an array": ("import numpy as np\nA = np.zeros(3)\n", "helper.A[1] = 1"),
+    "a data frame": ("import pandas as pd\nA = pd.DataFrame({'a': [1, 2]})\n", "helper.A.loc[0, 'a'] = 5"),
+    "a class attribute": ("class A:\n    depth = 1\n", "helper.A.depth = 2"),
+    "an attribute of a base": ("class B:\n    depth = 1\nclass A(B):\n    pass\n", "helper.B.depth = 2"),
+    "an attribute of an inner class": ("class A:\n    class In:\n        d = 1\n", "helper.A.In.d = 2"),
+    "an object": ("class B:\n    pass\nA = B()\nA.depth = 1\n", "helper.A.depth = 2"),
+    "a tuple with names": (
+        "from typing import NamedTuple\nclass B(NamedTuple):\n    depth: list\nA = B([1])\n",
+        "helper.A.depth.append(2)",
+    ),
+    "a field": (
+        "from dataclasses import dataclass\n@dataclass\nclass B:\n    depth: int = 1\nA = B()\n",
+        "helper.A.depth = 2",
+    ),
+    "a default": ("def A(depth=1):\n    return depth\n", "helper.A.__defaults__ = (2,)"),
+    "a default of a keyword": ("def A(*, depth=1):\n    return depth\n", "helper.A.__kwdefaults__['depth'] = 2"),
+    "a closure": (
+        "def made(depth):\n    def f():\n        return depth[0]\n    return f\nA = made([1])\n",
+        "helper.A.__closure__[0].cell_contents[0] = 2",
+    ),
+    "a function": ("def A():\n    return 1\n", "helper.A.__code__ = (lambda: 2).__code__"),
+    "a method": ("class A:\n    def f(self):\n        return 1\n", "helper.A.f = lambda self: 2"),
+    "a function in a table": (
+        "def f():\n    return 1\ndef g():\n    return 1\nA = {'way': f}\n",
+        "helper.A['way'] = helper.g",
+    ),
+    "a partial function": ("from functools import partial\nA = partial(max, [1])\n", "helper.A.args[0].append(2)"),
+    "a name that is computed": (
+        "B = 1\ndef A():\n    return globals()['B' + '']\n",
+        "helper.B = 2",
+    ),
+    "a function of another module that nothing imports": (
+        "from registry import TABLE as A\n",
+        "import plugin; plugin.DEPTH[0] = 2",
+    ),
+}
+REGISTRY = {
+    "registry.py": "TABLE = {}\n",
+    "plugin.py": "import registry\nDEPTH = [1]\ndef f():\n    return DEPTH[0]\nregistry.TABLE['f'] = f\n",
+}
+USES = "import helper\n\n\nclass Model:\n    def fit(self):\n        return helper.A\n"
 
-    def test_in_a_function(self, project, tmp_path):
-        files = {"mine.py": "import helper\n" + MODEL, "helper.py": "def f():\n    return 1\n"}
-        project(files)
-        mine = model(files)
-        assert digest_of(mine) is not None
-        (tmp_path / "helper.py").write_text("def f():\n    return 2\n")
-        with pytest.raises(NoCanonicalForm, match=r"^helper was changed after it was imported; restart Python$"):
-            digest_of(mine)
 
-    def test_in_a_method(self, project, tmp_path):
-        files = {"mine.py": "class Model:\n    def fit(self):\n        return 1\n"}
-        project(files)
-        mine = model(files)
-        (tmp_path / "mine.py").write_text("class Model:\n    def fit(self):\n        return 2\n")
-        with pytest.raises(NoCanonicalForm, match="mine was changed after it was imported"):
-            digest_of(mine)
+class TestLiveValues:
+    """The code that runs is what is in memory, whatever the files say."""
 
-    def test_in_a_constant(self, project, tmp_path):
-        files = {"mine.py": "import helper\n" + MODEL, "helper.py": "A = 1\n"}
-        project(files)
-        mine = model(files)
-        imported("helper:A")
-        (tmp_path / "helper.py").write_text("A = 2\n")
-        with pytest.raises(NoCanonicalForm, match=r"^helper\.A is not what the file says; restart Python$"):
-            digest_of(mine)
-
-    def test_or_set_from_outside(self, project):
-        files = {"mine.py": "import helper\n" + MODEL, "helper.py": "A = 1\n"}
-        project(files)
-        mine = model(files)
-        sys.modules["helper"].A = 2  # pyright: ignore[reportAttributeAccessIssue]
-        with pytest.raises(NoCanonicalForm, match=r"^helper\.A is not what the file says"):
-            digest_of(mine)
-
-    def test_but_a_counter_may_count(self, project):
-        files = {"mine.py": "N = 0\n" + MODEL + "def count():\n    global N\n    N += 1\n"}
-        project(files)
-        mine = model(files)
+    @pytest.mark.parametrize(("text", "change"), LIVE.values(), ids=LIVE)
+    def test_a_change_changes_the_digest(self, text, change, project):
+        project({"mine.py": USES, "helper.py": text, **REGISTRY})
+        mine = imported("mine:Model")
+        imported("plugin:f")
         first = digest_of(mine)
-        imported("mine:count")()
         assert digest_of(mine) == first
+        exec(change, {"__name__": "helper", "helper": sys.modules["helper"]})
+        assert digest_of(mine) not in {None, first}
+
+    @pytest.mark.parametrize("text", [text for text, _ in LIVE.values()], ids=LIVE)
+    def test_the_digest_is_the_same_in_another_process(self, text, project, tmp_path):
+        project({"mine.py": USES, "helper.py": text, **REGISTRY})
+        says = "import plugin, mine; from leakscope.releases.source_code import digest_of; print(digest_of(mine.Model))"
+        run = subprocess.run([sys.executable, "-c", says], cwd=tmp_path, capture_output=True, text=True, check=True)
+        imported("plugin:f")
+        assert run.stdout.strip() == digest_of(imported("mine:Model"))
+
+    def test_what_no_function_names_is_no_part_of_it(self, project):
+        project({"mine.py": USES, "helper.py": "A = 1\nSTARTED = [0]\n"})
+        mine = imported("mine:Model")
+        first = digest_of(mine)
+        sys.modules["helper"].STARTED.append(1)  # pyright: ignore[reportAttributeAccessIssue]
+        assert digest_of(mine) == first
+
+    @pytest.mark.parametrize(
+        "text", ["import threading\nA = threading.Lock()\n", "import logging\nA = logging.getLogger('a')\n"]
+    )
+    def test_what_has_no_value_is_not_compared(self, text, project):
+        project({"mine.py": USES, "helper.py": text})
+        assert digest_of(imported("mine:Model")) is not None
+
+    def test_what_cannot_be_compared_is_refused(self, project):
+        project({"mine.py": USES, "helper.py": "A = open(__file__)\n"})
+        with pytest.raises(NoCanonicalForm) as caught:
+            digest_of(imported("mine:Model"))
+        sys.modules["helper"].A.close()  # pyright: ignore[reportAttributeAccessIssue]
+        assert str(caught.value) == "helper.A is a TextIOWrapper, which two runs cannot compare"
+
+    def test_what_fits_have_changed_counts_as_before(self, project):
+        """A counter, and a module that is imported inside of a function."""
+        text = "N = 0\n" + MODEL + "def count():\n    global N\n    N += 1\n    import helper\n    return helper.A\n"
+        project({"mine.py": text, "helper.py": "A = 1\n"})
+        mine = model({"mine.py": ""})
+        with source_code.user_code() as before:
+            first = digest_of(mine)
+        with source_code.values_as_before(before, lambda: digest_of(mine)):
+            imported("mine:count")()
+            assert digest_of(mine) != first
+        assert digest_of(mine) == first
+        sys.modules["mine"].N = 7  # pyright: ignore[reportAttributeAccessIssue]
+        assert digest_of(mine) != first
 
 
 TREE = (

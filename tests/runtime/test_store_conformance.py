@@ -402,11 +402,11 @@ class TestRefusals:
             _ = Store("memory://a").folder
 
     def test_a_library_that_is_not_installed_is_named(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "gcsfs", None)
+        monkeypatch.setitem(sys.modules, "s3fs", None)
         with pytest.raises(
-            ValueError, match=r"^a store on gs:// needs gcsfs; install it with: pip install 'leakscope\[gs\]'"
+            ValueError, match=r"^a store on s3:// needs s3fs; install it with: pip install 'leakscope\[s3\]'"
         ):
-            Store("gs://bucket/runs").ls()
+            Store("s3://bucket-of-nobody/runs").ls()
 
     def test_temporary_files_of_workers_are_never_at_a_url(self, tmp_path):
         assert Execution("s3://bucket/runs").temporary_place is None

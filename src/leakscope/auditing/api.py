@@ -38,7 +38,7 @@ from leakscope.core.checks import known_keywords, one_line, one_of
 from leakscope.core.findings import Term
 from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
-from leakscope.data.columns import date_notes, identifier_notes, repeated_names, without_names
+from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
 from leakscope.data.slices import Slices, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
@@ -112,6 +112,7 @@ def audit(
     policy: Any = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     until: str | None = None,
+    depends_on: Sequence[str | os.PathLike[str]] = (),
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -210,6 +211,9 @@ def audit(
         ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
         so narrow, or at ``n_models``. ``"refuted"``: stop when every claim is refuted. The level is divided over all
         looks, so that the intervals hold, and that a true claim is not refuted more often. Needs a store.
+    depends_on : sequence of path, optional
+        Files that the training reads and that leakscope cannot see, as those of a program that it starts. A model of
+        the store is used again only while they have the same content.
     store : path or URL, optional
         Folder in which finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, optional
@@ -279,6 +283,7 @@ def audit(
         policy=policy,
         vary=dict(vary or {}),
         until=until,
+        depends_on=tuple(os.fspath(path) for path in depends_on),
     )
     if attribute is not None:
         attack_rows = strategies(attacks)
@@ -293,7 +298,7 @@ def audit(
     slices = sliced(points, slice)
     refuse_without_groups(slices)
     loaded = Data(points, "arrays", slices=slices)
-    execution = Execution(store, n_jobs, tmp, cluster)
+    execution = Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on)
     if attribute is not None:
         return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
     function = versions if callable(versions) else None
@@ -344,7 +349,7 @@ def run(
         In one line: for what makes no sense, and for a module that is not allowed.
     """
     with only_from(allow_modules):
-        return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store), command)
+        return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on), command)
 
 
 @known_keywords()
@@ -402,7 +407,7 @@ def fill_store(
     Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)
     """
     with only_from(allow_modules):
-        return _filled(plan, Execution(store, n_jobs, tmp, cluster), chunks, signals)
+        return _filled(plan, Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on), chunks, signals)
 
 
 def _filled(
@@ -668,7 +673,7 @@ def audit_model(
             if name in reference_arrays
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
-    notes += [*identifier_notes(points), *date_notes(points), *repeated_names(points)]
+    notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
     notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
     notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points

@@ -35,13 +35,8 @@ from leakscope.runtime.execution import Execution
 
 Array = np.ndarray
 FEW = 10  # steps of DP-SGD from which the cost of all is extrapolated
-CLUSTERS = (10, 100)  # workers
-TIMES_THE_RECORDS = (10, 1_000)
-PART = 4  # the growth of time is measured between a quarter of the records and all of them
+PART = 4  # of a model that takes too long, one of a quarter of the records is fitted
 FEWEST_OF_A_PART = 20  # records
-MEASURED = 0.05  # seconds: shorter fits are repeated, and the shortest counts
-MOST_FITS = 5
-SLOPES = (0.0, 3.0)  # what a measured slope is cut to
 MOST_SECONDS = 20.0  # of all fits of a dry run together
 OF_THE_FIRST = 0.6  # of that time, at most, is for the fit of all records
 FASTER, SLOWER = 1.5, 2.0  # than one fit, the average of all fits may be
@@ -109,19 +104,6 @@ class Fit:
             return f"measured on {self.how}"
         return f"{_size(self.n_bytes * n_models)} in the store; measured on {self.how}"
 
-    def on_clusters(self, name: str, fits: Fits, data_bytes: int) -> str:
-        """Say what the same models take on clusters of `CLUSTERS` workers."""
-        about = "more than" if self.slowest is None else "about"
-        times = [
-            f"{about} {_duration(self.seconds * replace(fits, most_workers=n).rounds)} with {n} workers"
-            for n in CLUSTERS
-            if n <= fits.n_chunks
-        ]
-        sent = f"{_size(data_bytes)} of data to each worker"
-        if self.n_bytes is not None:
-            sent += f", {_size(self.n_bytes * fits.n_models)} of signals to the store"
-        return f"{name} on a cluster: {', '.join([*times, sent])}"
-
 
 @dataclass(frozen=True)
 class Fits:
@@ -157,36 +139,6 @@ class Fits:
     def rounds(self) -> int:
         """Number of fits that the busiest worker makes, after those that are made before all others."""
         return self.n_before + min(self.n_models, math.ceil(self.n_chunks / self.workers) * self.chunk)
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How the time of a fit grows with the number of records n.
-
-    Parameters
-    ----------
-    n_few, n_all : int
-        Numbers of records between which it was measured.
-    slope : float
-        The time grows like n to this power there.
-    """
-
-    n_few: int
-    n_all: int
-    slope: float
-
-    def line(self, name: str, fit: Fit, fits: Fits) -> str:
-        """Say what `TIMES_THE_RECORDS` would cost; a fit that costs less than n is taken to cost n beyond n_all."""
-        power = max(1.0, self.slope)
-        costs = []
-        for times in TIMES_THE_RECORDS:
-            seconds = fit.seconds * times**power * fits.rounds
-            duration = "too long to be useful" if seconds > USEFUL else f"about {_duration(seconds)}"
-            size = "" if fit.n_bytes is None else f" and {_size(fit.n_bytes * times * fits.n_models)} in the store"
-            costs.append(f"{times:,} times the records {duration}{size}")
-        measured = f"n^{self.slope:.2f} from {self.n_few:,} to {self.n_all:,} records"
-        beyond = " and is taken to grow like n from there" if self.slope < power else ""
-        return f"{name} with {', with '.join(costs)}; the time of a fit grew like {measured}{beyond}"
 
 
 def _load() -> float:
@@ -246,9 +198,8 @@ def _three_digits(value: float) -> str:
 def cost(plan: AuditPlan, n_jobs: int | None = None, cluster: Any = None) -> Iterator[str]:
     """Estimate models, time and disk of a plan, a line each.
 
-    One model of each release is fitted for it, and another of a quarter of the records, which shows how the time grows.
-    All of this is ended after `MOST_SECONDS`; what was ended is extrapolated from its steps, or from the quarter. Of
-    DP-SGD a few steps are run.
+    One model of each release is fitted for it. All of this is ended after `MOST_SECONDS`; what was ended is
+    extrapolated from its steps, or from a model of a quarter of the records. Of DP-SGD a few steps are run.
 
     Parameters
     ----------
@@ -293,9 +244,8 @@ def _of_membership(
     settings = [_quickly_set(plan, attacks, release, loaded) for release in releases]
     # of all releases before the first fit: a release that promises nothing is refused here
     promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
-    rehearsals, fits = [], []
+    rehearsals = []
     limit = MOST_SECONDS / len(releases)
-    divided = []
     for place, (audited, accountant_claim) in enumerate(zip(settings, promises, strict=True)):
         points, game, name = audited.data.points, audited.game, audited.release.name
         if place == 0 and audited.planted:
@@ -316,18 +266,9 @@ def _of_membership(
             yield f"{name}: the canaries are chosen in one more training"
         release = queried(audited.release, points, plan)
         fit = _within(release, points, game.member[:1], audited.wanted(attacks), plan.seed, limit)
-        divided.append(Fits(game.n_models, release.chunk, workers, int(audited.planted == "mahalanobis")))
-        yield from fit.lines(name, divided[-1])
-        yield fit.on_clusters(name, divided[-1], _data_bytes(points))
-        fits.append(fit)
+        yield from fit.lines(name, Fits(game.n_models, release.chunk, workers, int(audited.planted == "mahalanobis")))
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
     refuse_idle(attacks, rehearsals)
-    for audited, fit, fits_of_release in zip(settings, fits, divided, strict=True):
-        member, wanted = audited.game.member[:1], audited.wanted(attacks)
-        release = queried(audited.release, audited.data.points, plan)
-        growth = _growth(release, audited.data.points, member, wanted, plan.seed, fit, limit - fit.seconds)
-        if growth is not None:
-            yield growth.line(audited.release.name, fit, fits_of_release)
     busy = _busy()
     if busy is not None:
         yield busy
@@ -374,9 +315,7 @@ def _of_attribute(
     for release in releases:
         of_rows = of_records(release, rows)
         fit = _within(of_rows, rows.points, game.member[:1], signals_of(attacks), plan.seed, limit)
-        fits = Fits(game.n_models, of_rows.chunk, workers)
-        yield from fit.lines(release.name, fits)
-        yield fit.on_clusters(release.name, fits, _data_bytes(rows.points))
+        yield from fit.lines(release.name, Fits(game.n_models, of_rows.chunk, workers))
         rehearsals.append(Rehearsal(draw(plan, records, attacks), fit.shapes, records.group))
     refuse_idle(attacks, rehearsals)
     busy = _busy()
@@ -442,49 +381,6 @@ def _part(release: Described, points: Points, member: Bool[Array, "1 N"]) -> tup
     if is_private(release) or len(few) < FEWEST_OF_A_PART or not 0 < member[0, few].sum() < len(few):
         return None
     return points.take(few), member[:, few]
-
-
-def _growth(
-    release: Described,
-    points: Points,
-    member: Bool[Array, "1 N"],
-    want: Sequence[str],
-    seed: int,
-    fit: Fit,
-    limit: float,
-) -> Growth | None:
-    """Fit a part of the records, and all; None where a part, or all of them, cannot be fitted in time."""
-    part = _part(release, points, member)
-    if part is None or not fit.is_whole or limit <= 0:
-        return None
-    try:
-        cold = _timed(release, *part, want, seed, limit)
-    except Exception:  # a class of which the part has none, fewer records than the model needs, or the user's own
-        return None
-    if not cold.is_whole:
-        return None
-    of_part = _shortest(release, *part, want, seed, cold)
-    of_all = _shortest(release, points, member, want, seed, fit)
-    slope = math.log(max(of_all, 1e-9) / max(of_part, 1e-9)) / math.log(len(points) / len(part[0]))
-    return Growth(len(part[0]), len(points), min(max(slope, SLOPES[0]), SLOPES[1]))
-
-
-def _shortest(
-    release: Described, points: Points, member: Bool[Array, "1 N"], want: Sequence[str], seed: int, first: Fit
-) -> float:
-    """Measure a short fit again, for the first one includes what is done once in a process; seconds."""
-    seconds, n_fits = first.seconds, 1
-    while seconds < MEASURED and n_fits < MOST_FITS:
-        seconds = min(seconds, _timed(release, points, member, want, seed, MOST_SECONDS).seconds)
-        n_fits += 1
-    return seconds
-
-
-def _data_bytes(points: Points) -> int:
-    """Count the bytes of features and labels that a worker loads."""
-    memory_usage = getattr(points.x, "memory_usage", None)  # of a frame
-    of_x = int(memory_usage(deep=True).sum()) if memory_usage is not None else int(getattr(points.x, "nbytes", 0))
-    return of_x + (0 if points.y is None else int(points.y.nbytes))
 
 
 def _timed(

@@ -34,7 +34,7 @@ from leakscope.core.intervals import Interval, sampling_error
 from leakscope.core.tradeoff.families import Gaussian
 from leakscope.core.types import Game, NotApplicable, Points
 from leakscope.data import Data
-from leakscope.data.columns import date_notes, identifier_notes, repeated_names
+from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names
 from leakscope.dpsgd.accountant import epsilon_at_least
 from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
@@ -326,6 +326,7 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
         yield repeats + (what_to_do if points.group is None else "")
     yield from identifier_notes(points)
     yield from date_notes(points)
+    yield from alike_levels(points)
     yield from repeated_names(points)
     yield from preparation_notes(audited.release for audited in settings)
     yield from _note_of_sample(points, settings[0].game, confidence)

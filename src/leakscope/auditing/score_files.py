@@ -38,13 +38,17 @@ class ProbabilityTable(NamedTuple):
 
 @in_one_line
 def read_probabilities(
-    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> ProbabilityTable:
     r"""Read the probabilities of one trained model from a table.
 
     Parameters
     ----------
-    path, separator, decimal
+    path, separator, decimal, encoding
         As in `leakscope.data.score_tables.read_answers`.
 
     Returns
@@ -67,7 +71,7 @@ def read_probabilities(
     ...     read_probabilities(file).signals.arrays["correct"].tolist()
     [[1.0, 0.0]]
     """
-    answers = read_answers(path, separator=separator, decimal=decimal)
+    answers = read_answers(path, separator=separator, decimal=decimal, encoding=encoding)
     try:
         arrays = readout.probabilities(answers.p, answers.label, SIGNALS)
     except ValueError as error:

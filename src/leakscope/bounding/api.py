@@ -84,6 +84,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     drop: Sequence[str] = (),
     mechanism: Literal["mean", "exponential"] = "mean",
     clip: float,
@@ -112,6 +113,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     drop: Sequence[str] = (),
     id: str | None = None,
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal",
@@ -134,6 +136,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     by: str | Sequence[str],
     sampling: Literal["fixed", "poisson"] = "fixed",
     prior: float = 0.5,
@@ -155,6 +158,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     column: str,
     id: str | None = None,
     round: float = 1.0,
@@ -179,6 +183,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     statistic: str = "mean",
     by: str | Sequence[str] = (),
     levels: Mapping[str, Sequence[Any]] = MappingProxyType({}),
@@ -235,6 +240,7 @@ def bound(
     drop_missing: bool = False,
     separator: str | None = None,
     decimal: Literal[".", ","] | None = None,
+    encoding: str | None = None,
     drop: Sequence[str] = (),
     id: str | None = None,
     noise_std: float = 1.0,
@@ -272,28 +278,29 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
             Practical membership privacy: ``data``, ``drop=()``, ``drop_missing=False``, ``mechanism="mean"``, ``clip``,
             ``scale`` (of a mean), ``delta=1e-5``, ``epsilon`` or ``at_most`` (of an exponential mechanism),
             ``candidates=32``, ``method="auto"``, ``n_subsets=65536``, ``confidence=0.95``, ``seed=0``; of CSV
-            ``separator``, ``decimal``.
+            ``separator``, ``decimal``, ``encoding``.
         leakage
             Per-datum leakage of the mean of a table: ``data``, ``drop=()``, ``drop_missing=False``, ``id``,
-            ``covariance="diagonal"``, ``released``, ``rate=1.0``, ``delta=1e-5``; of CSV ``separator``, ``decimal``.
+            ``covariance="diagonal"``, ``released``, ``rate=1.0``, ``delta=1e-5``; of CSV ``separator``, ``decimal``,
+            ``encoding``.
         table
             Counts without noise: ``data``, ``drop_missing=False``, ``by``, ``sampling="fixed"``, ``prior=0.5`` or
-            ``k``, ``eta``; of CSV ``separator``, ``decimal``.
+            ``k``, ``eta``; of CSV ``separator``, ``decimal``, ``encoding``.
         total
             The total of a column without noise: ``data``, ``drop_missing=False``, ``column``, ``id``, ``round=1.0``,
-            ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``.
+            ``sampling="poisson"``, ``prior=0.5`` or ``k``; of CSV ``separator``, ``decimal``, ``encoding``.
         leave-one-out
             A statistic of all records with declared noise: ``data``, ``label``, ``drop=()``,
             ``drop_missing=False``, ``statistic="mean"``,
             ``by=()``, ``levels={}``, ``set={}``, ``id`` or ``group``, ``noise_scale``, ``eta``, ``delta=1e-5``,
-            ``seed=0``; of CSV ``separator``, ``decimal``.
+            ``seed=0``; of CSV ``separator``, ``decimal``, ``encoding``.
         gap
             A generalisation gap: ``gap``, ``low=0.0``, ``high=1.0``, ``prior=0.5``.
         information
             Mutual information in nats: ``information``, ``prior=0.5``.
         regression
             Least squares with a fixed design: ``data``, ``drop=()``, ``drop_missing=False``, ``id``,
-            ``noise_std=1.0``; of CSV ``separator``, ``decimal``.
+            ``noise_std=1.0``; of CSV ``separator``, ``decimal``, ``encoding``.
 
         ``leakscope bound NAME --help`` says what each means, and so do the fields of
         ``leakscope.plans.BOUND_PLANS[NAME]``.

@@ -28,6 +28,7 @@ from leakscope.cli.options import (
     argument,
     command,
     grouped,
+    leave_of,
     option,
     options_of,
 )
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from leakscope.data import Data
     from leakscope.reports import Report
 
-TRUSTED = "sklearn"  # which a dry run may import
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 RESULTS = (  # files that hold printed results, or data in the format of another program
     ".doc", ".docx", ".dta", ".htm", ".html", ".log", ".md", ".odt", ".ods", ".pdf", ".png", ".rda", ".rdata", ".rds",
@@ -64,6 +64,7 @@ MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
+    "depends_on",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
@@ -84,7 +85,7 @@ INSTEAD = {  # of what is given for a trained model
     "dataset": ": give its training data by --members, and other data by --others",
 }
 FLAGS_OF_RECORDS = {  # of the file that --data names, where no model is fitted on it
-    "an audit with --signals": {"label", "drop", "separator", "decimal"},
+    "an audit with --signals": {"label", "drop", "separator", "decimal", "encoding"},
     "an audit with --scores": {"label", "drop"},
     "an audit with --probabilities": {"label", "drop"},
 }
@@ -113,6 +114,7 @@ AS_FLAGS = {  # above all, a field that holds several values is a flag for one o
         help="width:tpr@0.01=0.005: fit 8, 16, 32, ... models until the interval is so narrow. "
         "refuted: until every claim is."
     ),
+    "depends_on": Spelling(help="A file that the training reads unseen, as by a program that it starts; repeatable."),
     "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
 }
 OF_THE_RUN = (
@@ -167,6 +169,7 @@ GROUPS = {  # panels of the help, in its order
     "Data": (
         "dataset", "data", "label", "group", "drop", "id", "slice", "attribute", "bins", "members", "others", "signals",
         "scores", "references_are", "probabilities", "separator", "decimal",
+        "encoding",
     ),
     "Model": (
         "model", "set_", "train", "layers", "dpsgd", "n_models", "predict", "weights", "unpickle_trusted", "trust",
@@ -176,7 +179,9 @@ GROUPS = {  # panels of the help, in its order
     "Attack": ("attacks", "n_queries", "versions", "fpr", "confidence", "prior", "until"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
     "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
-    "Execution": ("store", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run"),
+    "Execution": (
+        "store", "depends_on", "n_jobs", "cluster", "tmp", "from_store", "partial", "allow_modules", "dry_run",
+    ),
 }  # fmt: skip
 
 
@@ -194,8 +199,8 @@ def _audit(
 ) -> None:
     """Audit a plan, one trained model, or signals from elsewhere."""
     flags["order"] = context.meta[ORDER]
-    with import_module("leakscope.releases.specs").only_from(allow_modules):
-        _audited(plan, out, show_records, publish, pdf, dry_run, as_json, flags, allow_modules is not None)
+    with leave_of(allow_modules, flags):
+        _audited(plan, out, show_records, publish, pdf, dry_run, as_json, flags)
 
 
 def _audited(
@@ -207,7 +212,6 @@ def _audited(
     dry_run: bool,
     as_json: bool,
     flags: Mapping[str, Any],
-    has_allowed_modules: bool,
 ) -> None:
     options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
     plan, options["model_file"] = _plan_or_model(plan, options)
@@ -219,10 +223,9 @@ def _audited(
             "--data members.npz and --dry-run"
         )
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
-    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json, has_allowed_modules)
+        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json)
         return
     started = time.time()
     refuse_file(out)
@@ -531,7 +534,7 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
         words["model"] = _model_tables(options)
     # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
-        of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal"))
+        of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal", "encoding"))
         base = base.model_copy(update=of_the_file | {"drop": (), "slice": ()})
     content = {} if base is None else base.model_dump(exclude_unset=True)
     if base is None and "data" not in words:
@@ -675,11 +678,9 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(
-    plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool, has_allowed_modules: bool
-) -> None:
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, cluster, has_allowed_modules)
+    lines = _dry_run(plan, n_jobs, cluster)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -690,18 +691,17 @@ def _emit_dry_run(
             print(printable(part), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, has_allowed_modules: bool) -> Iterator[str]:
-    """Yield the lines of a dry run; import nothing outside of scikit-learn unless ``--allow-modules`` names it."""
+def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterator[str]:
+    """Yield the lines of a dry run; of a plan that names modules without leave, only which these are."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
     imports = f"imports {', '.join(plan.import_paths)}"
-    modules = [path.partition(":")[0] for path in plan.import_paths]
-    others = sorted({module for module in modules if not specs.is_within(module, [TRUSTED])})
-    if others and not has_allowed_modules:
+    refused = sorted({specs.refused_module(path) for path in plan.import_paths} - {""})
+    if refused:
         yield imports
         yield (
-            f"a dry run imports nothing but {TRUSTED}, so what the models cost is not known; with --allow-modules "
-            f"{','.join(sorted({TRUSTED, *others}))} it fits one of each"
+            "a plan runs no code but scikit-learn's models, so what these cost is not known; with --allow-modules "
+            f"{','.join(refused)} one of each is fitted"
         )
         return
     lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs, cluster)
@@ -735,21 +735,20 @@ def _fit(
     allow_modules: str | None,
 ) -> None:
     """Make models of a plan, and say how many chunks the store has."""
-    sys.path.append(os.getcwd())  # the user's own modules are found where the command is called
     if plan is None:
         raise ValueError("leakscope fit needs a plan in TOML (see leakscope init)")
     if store is None:
         raise ValueError("leakscope fit needs a --store, a folder or URL that the audit will read")
-    filled = import_module("leakscope.auditing.api").fill_store(
-        from_toml(plan),
-        store=store,
-        chunks=None if chunks is None else _range_of(chunks),
-        signals=signals,
-        n_jobs=n_jobs,
-        cluster=cluster,
-        tmp=tmp,
-        allow_modules=allow_modules,
-    )
+    with leave_of(allow_modules, {}):
+        filled = import_module("leakscope.auditing.api").fill_store(
+            from_toml(plan),
+            store=store,
+            chunks=None if chunks is None else _range_of(chunks),
+            signals=signals,
+            n_jobs=n_jobs,
+            cluster=cluster,
+            tmp=tmp,
+        )
     print(f"{filled.n_made:,} of {filled.n_asked:,} chunks made, the others were there")
     print(f"{filled.n_chunks - filled.n_missing:,} of all {filled.n_chunks:,} chunks of the plan are in the store")
     if signals is not None:
@@ -790,8 +789,7 @@ fit = command(
 audit = command(
     "Measure what models reveal about who is in their training data.\n\n"
     "With no argument: a random forest on scikit-learn's digits.\n\n"
-    "A plan is code: its spec imports modules and calls what it names. Run only plans that you trust as you would a "
-    "script, or name the modules that may be imported: --allow-modules sklearn.",
+    "A plan runs no code but scikit-learn's models, unless --allow-modules names the modules that it may import.",
     _audit,
     [CONTEXT, *grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=AS_FLAGS)], GROUPS, "Plan")],
     name="audit",

@@ -37,6 +37,7 @@ GROUPS = {  # panels of the help; what is not here is of the theorem
         "round",
         "separator",
         "decimal",
+        "encoding",
     ),
     "Game": ("adjacency", "sampling", "prior", "k"),
     "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "as_json"),

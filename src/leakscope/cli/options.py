@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
@@ -309,5 +312,19 @@ PUBLISH = option(
     "--publish",
 )
 ALLOW = option(
-    "allow_modules", str | None, "Modules, as sklearn,lightgbm: all else that a plan names is refused before import."
+    "allow_modules",
+    str | None,
+    "Modules of which a plan may import and call what it names, as lightgbm,my_package; of scikit-learn its models "
+    "need no leave, and import paths in flags need none.",
 )
+
+
+@contextmanager
+def leave_of(allow_modules: str | None, flags: Mapping[str, Any]) -> Iterator[None]:
+    """Let a command import what its user names: in flags, which are found in this folder, or by --allow-modules."""
+    import_module("leakscope.releases.user_modules").look_in(os.getcwd())
+    typed: list[str] = []
+    for value in flags.values():
+        typed += [str(part) for part in (value if isinstance(value, list | tuple) else [value])]
+    with import_module("leakscope.releases.specs").only_from(allow_modules, typed):
+        yield

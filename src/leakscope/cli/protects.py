@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from leakscope.cli.options import ALLOW, HELP, command, grouped, option, options_of, words_of
+from leakscope.cli.options import ALLOW, HELP, command, grouped, leave_of, option, options_of, words_of
 from leakscope.cli.output import OUT, command_line, emit, refuse_file, say, write
 from leakscope.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLISHED, ReleaseFiles
 from leakscope.core import temporary
@@ -48,20 +48,9 @@ OF_THE_FITS = (
 )
 
 GROUPS = {  # panels of the help
-    "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal"),
-    "Statistic": ("statistic", "by", "levels", "set"),
-    "Promise": (
-        "eta",
-        "promise",
-        "design",
-        "at_most",
-        "budget",
-        "k",
-        "about",
-        "coupling",
-        "confidence",
-        "allow_exact",
-    ),
+    "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
+    "Statistic": ("statistic", "by", "levels", "others", "set"),
+    "Promise": ("eta", "promise", "design", "at_most", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
     "Output": (
@@ -281,10 +270,10 @@ def _say_signals(file: Path | None, eta: float) -> None:
 
 
 def _within_modules(run: Callable[..., None]) -> Callable[..., None]:
-    """Restrict the statistic of a command to functions of the modules that ``--allow-modules`` names, if any."""
+    """Let the statistics of a plan be functions of the modules that ``--allow-modules`` names alone."""
 
     def within(allow_modules: str | None, **flags: Any) -> None:
-        with import_module("leakscope.releases.specs").only_from(allow_modules):
+        with leave_of(allow_modules, flags):
             run(**flags)
 
     return within
@@ -299,7 +288,7 @@ def _multiplier(as_json: bool, **flags: Any) -> None:
 def _words(
     kind: type[CalibrationPlan], flags: Mapping[str, Any], name: str, n_jobs: int | None, file: Path | None
 ) -> dict[str, Any]:
-    """Check that what was typed makes a plan; the user's own modules are found where the command is called."""
+    """Check that what was typed makes a plan."""
     words = _of_plan_and_flags(file, words_of(kind, flags))
     if "data" not in words:
         other = "; of DP-SGD: leakscope calibrate dpsgd" if name == "calibrate" else ""
@@ -309,7 +298,6 @@ def _words(
     if n_jobs is not None:
         count("n_jobs", n_jobs)
     read_plan(kind, words, name if file is None else str(file))
-    sys.path.append(os.getcwd())
     return words
 
 

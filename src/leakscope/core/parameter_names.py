@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -27,4 +28,5 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     {'first__alpha': 'first__alpha', 'second__alpha': 'second__alpha'}
     """
     short = {name: name.rpartition("__")[2] for name in names}
-    return {name: last if list(short.values()).count(last) == 1 else name for name, last in short.items()}
+    n_of_short = Counter(short.values())
+    return {name: last if n_of_short[last] == 1 else name for name, last in short.items()}

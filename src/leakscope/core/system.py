@@ -29,6 +29,7 @@ _OTHERS = 0o077
 _ANYBODY_WRITES = 0o002
 _AGAIN = 0.5  # seconds after which code that went on is ended once more: it may have caught the first signal
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+_SAFE_PATH = "PYTHONSAFEPATH"
 _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 
@@ -145,6 +146,23 @@ def free_memory() -> int:
     with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return min(limits)
+
+
+@contextmanager
+def python_without_current_folder() -> Iterator[None]:
+    """Start Python here without the current folder as the first place where it looks for modules.
+
+    Workers, and what watches them, are started as ``python -m``: a file named like one of their modules would be run.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 @contextmanager

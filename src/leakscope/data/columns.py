@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,10 +15,11 @@ from jaxtyping import Float, Int
 from leakscope.core.types import Points
 from leakscope.data.files import has_column
 from leakscope.data.missing import refuse_missing, refuse_texts
-from leakscope.data.points import Data, from_arrays, repeated
+from leakscope.data.points import Data, from_arrays, repeated, some
 
 Array = np.ndarray
 FEWEST_RECORDS = 20  # so many different values are no accident in a column that repeats any
+MOST_ALIKE = 3  # groups of values of a column that a note names
 MOST_REPEATS = 0.05  # of the records: with more of them, a column without other repeats is no sign of an identifier
 # 2024-03-31 and 31.3.2024, with a time behind them or not
 _DATE = r"\s*(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4})(?:[T ].*)?\s*"
@@ -348,6 +350,64 @@ def date_notes(points: Points) -> list[str]:
                 "since a date, or give a Parquet file with dates"
             )
     return notes
+
+
+def alike_levels(points: Points) -> list[str]:
+    r"""Name values of a column of text, or of the label, that are different classes and look the same.
+
+    Parameters
+    ----------
+    points : Points
+
+    Returns
+    -------
+    list of str
+        A sentence for each column with values that differ only by spaces at their ends, by how Unicode composes their
+        letters, or by zeros behind the point.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leakscope.data import from_arrays
+    >>> from leakscope.data.columns import alike_levels
+    >>> for note in alike_levels(from_arrays(pd.DataFrame({"town": ["Bern", "Bern ", "Bern", "Chur"]}))):
+    ...     print(note.replace(", which", ",\nwhich"))
+    town has 'Bern' (2 times) and 'Bern ' (1 time),
+    which are different classes: write them alike in the file if they are one
+    """
+    columns = {}
+    if isinstance(points.x, pd.DataFrame):
+        columns = {str(name): pd.Series(points.x[name]) for name in points.x.columns}
+    if points.y is not None and np.ndim(points.y) == 1:
+        columns["the label"] = pd.Series(points.y)
+    notes = []
+    for name, values in columns.items():
+        if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_datetime64_any_dtype(values):
+            continue
+        texts_of: dict[str, list[str]] = {}
+        for text in sorted(str(value) for value in values.dropna().unique()):
+            texts_of.setdefault(_plain(text), []).append(text)
+        alike = [texts for texts in texts_of.values() if len(texts) > 1]
+        if alike:
+            counts = values.astype(str).value_counts()
+            groups = [" and ".join(_counted(text, int(counts[text])) for text in texts) for texts in alike]
+            notes.append(
+                f"{name} has {some(groups, MOST_ALIKE)}, which are different classes: write them alike in the file if "
+                "they are one"
+            )
+    return notes
+
+
+def _plain(text: str) -> str:
+    """Write a text without spaces at its ends, with composed letters, and 1.0 as 1."""
+    text = unicodedata.normalize("NFC", text).strip()
+    return text.rstrip("0").removesuffix(".") if re.fullmatch(r"[+-]?\d+\.0+", text) else text
+
+
+def _counted(text: str, n: int) -> str:
+    """Quote a text, with letters that are not composed by their code, and say how often it is there."""
+    shown = ascii(text) if unicodedata.normalize("NFC", text) != text else repr(text)
+    return f"{shown} ({n:,} time{'' if n == 1 else 's'})"
 
 
 def repeated_names(points: Points) -> list[str]:

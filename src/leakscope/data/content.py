@@ -1,35 +1,36 @@
-"""The content of records: as a text that is the same in every format, and within declared ranges."""
+"""Names of records by their content, which are the same in every format."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, UInt8, UInt64
+from jaxtyping import Float, UInt8, UInt64
 
 from leakscope.core.types import Points
+from leakscope.data.declared_content import is_no_value, named_columns, text_of, value_as_number
 from leakscope.data.files import columns_in_parquet, read_table
 
 Array = np.ndarray
 _BLOCK = 1 << 20  # values of a column that are hashed at once
+_TRUTHS = {"True": 1.0, "False": 0.0}
 
 
-def row_names(points: Points) -> UInt8[Array, "N 16"]:
+def row_names(points: Points, decimal: str | None = None) -> UInt8[Array, "N 16"]:
     """Name each record by its content: the same for every order of rows and columns, and for every format of the file.
 
-    Numbers count in single precision, whether they are whole or not; dates and texts as they are printed. Equal
-    records are numbered.
+    Numbers count in single precision, whether they are whole or not, also where they are written as texts: no record
+    decides how another one is named. Dates and texts count as they are printed. Equal records are numbered.
 
     Parameters
     ----------
     points : Points
         The label, if there is one, counts as a column.
+    decimal : {".", ","}, optional
+        The decimal sign of texts, where it was declared.
 
     Returns
     -------
@@ -44,13 +45,13 @@ def row_names(points: Points) -> UInt8[Array, "N 16"]:
     >>> bool((row_names(Points(np.array([[1, 2]]))) == row_names(Points(np.array([[1.0, 2.0]])))).all())
     True
     """
-    table = _frame(points.x)
+    table = named_columns(points.x)
     if points.y is not None:
         labels = np.asarray(points.y).reshape(len(points), -1)
         for place in range(labels.shape[1]):
             table[f"label {place}"] = labels[:, place]
     order = sorted(range(table.shape[1]), key=lambda place: (table.columns[place], place))
-    return _names_of_columns(table.iloc[:, place] for place in order)
+    return _names_of_columns((table.iloc[:, place] for place in order), decimal)
 
 
 def row_names_of_parquet(path: str | Path) -> UInt8[Array, "N 16"]:
@@ -73,11 +74,11 @@ def row_names_of_parquet(path: str | Path) -> UInt8[Array, "N 16"]:
     return _names_of_columns(read_table(Path(path), columns=[name])[0].iloc[:, 0] for name in names)
 
 
-def _names_of_columns(columns: Iterable[pd.Series]) -> UInt8[Array, "N 16"]:
+def _names_of_columns(columns: Iterable[pd.Series], decimal: str | None = None) -> UInt8[Array, "N 16"]:
     """Hash the content of each row, column by column, and number equal rows."""
     content = np.zeros(0, dtype=np.uint64)
     for number, column in enumerate(columns):
-        hashes = _column_hashes(column)
+        hashes = _column_hashes(column, decimal)
         # the hash of a number is a mixture of its bits, so that columns and their order count
         content = _hashed(content * np.uint64(31) + hashes) if number else hashes
     return np.column_stack([content, _repetitions(content)]).astype("<u8").view(np.uint8)
@@ -99,136 +100,45 @@ def _repetitions(values: UInt64[Array, " N"]) -> UInt64[Array, " N"]:
     return number
 
 
-def _column_hashes(column: pd.Series) -> UInt64[Array, " N"]:
+def _column_hashes(column: pd.Series, decimal: str | None) -> UInt64[Array, " N"]:
     """Hash the values of a column alike in every format: numbers in single precision, all else as texts."""
     hashes = np.empty(len(column), dtype=np.uint64)
     is_numeric = pd.api.types.is_numeric_dtype(column.dtype)
     for start in range(0, len(column), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        hashes[block] = _number_hashes(column.iloc[block]) if is_numeric else _text_hashes(column.iloc[block])
+        values = column.iloc[start : start + _BLOCK]
+        if is_numeric:
+            hashed = _number_hashes(values.to_numpy(dtype=float, na_value=np.nan))
+        elif isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):  # each different text once
+            code, known = values.factorize()
+            hashed = _value_hashes([*known.tolist(), None], decimal)[code]  # -1, a missing value, is the last one
+        else:
+            hashed = _value_hashes(values.tolist(), decimal)
+        hashes[start : start + _BLOCK] = hashed
     return hashes
 
 
-def _number_hashes(column: pd.Series) -> UInt64[Array, " b"]:
+def _number_hashes(numbers: Float[Array, " b"]) -> UInt64[Array, " b"]:
+    """Hash numbers; a value that is missing in any column is NaN."""
     with np.errstate(over="ignore"):
-        return _hashed(column.to_numpy(dtype=float, na_value=np.nan).astype(np.float32).astype(float) + 0.0)
+        return _hashed(numbers.astype(np.float32).astype(float) + 0.0)
 
 
-def _text_hashes(column: pd.Series) -> UInt64[Array, " b"]:
-    """Hash values as they are written; each text of a column of texts or categories once."""
-    if not isinstance(column.dtype, pd.StringDtype | pd.CategoricalDtype):
-        return _hashed(np.array([_canonical(value) for value in column.tolist()], dtype=object))
-    code, known = column.factorize()
-    texts = [_canonical(value) for value in [*known.tolist(), column.dtype.na_value]]
-    return _hashed(np.array(texts, dtype=object))[code]  # -1, a missing value, is the last one
+def _value_hashes(values: Sequence[Any], decimal: str | None) -> UInt64[Array, " b"]:
+    """Hash values of any type, each by itself."""
+    numbers, texts = np.full(len(values), np.nan), np.full(len(values), "", dtype=object)
+    for place, value in enumerate(values):
+        if is_no_value(value):
+            continue
+        number = value_as_number(value, decimal)
+        if np.isnan(number):
+            text = text_of(value)
+            number = _TRUTHS.get(text, np.nan)  # as in a column of truth values
+            texts[place] = text
+        numbers[place] = number
+    is_text = np.isnan(numbers) & (texts != "")
+    return np.where(is_text, _hashed(texts), _number_hashes(numbers))
 
 
 def _hashed(values: Array) -> UInt64[Array, " n"]:
     """Hash each value."""
     return pd.util.hash_array(values)  # pyright: ignore[reportAttributeAccessIssue] -- exported lazily
-
-
-def columns_as_numbers(points: Points, columns: Sequence[str]) -> tuple[Points, int]:
-    """Read some columns as numbers, whatever is in them.
-
-    Parameters
-    ----------
-    points : Points
-    columns : sequence of str
-
-    Returns
-    -------
-    points : Points
-        With a frame of these columns; NaN for what is missing or no finite number.
-    n_missing : int
-        How many values these are.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakscope.core.types import Points
-    >>> from leakscope.data.content import columns_as_numbers
-    >>> numbers, n_missing = columns_as_numbers(Points(pd.DataFrame({"age": ["41", "unknown"]})), ["age"])
-    >>> numbers.x["age"].tolist()[0], n_missing
-    (41.0, 1)
-    """
-    table = _frame(points.x)[list(columns)]
-    numbers = table.apply(lambda column: pd.to_numeric(column, errors="coerce")).astype(float)
-    numbers = numbers.where(np.isfinite(numbers))
-    return replace(points, x=numbers), int(numbers.isna().to_numpy().sum())
-
-
-def missing_in(points: Points, column: str) -> Bool[Array, " n"]:
-    """Tell of each record whether its value of a column is missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakscope.core.types import Points
-    >>> from leakscope.data.content import missing_in
-    >>> missing_in(Points(pd.DataFrame({"town": ["a", None]})), "town").tolist()
-    [False, True]
-    """
-    return _frame(points.x)[column].isna().to_numpy()
-
-
-def columns_as_texts(points: Points, columns: Sequence[str]) -> Points:
-    """Write some columns as texts, numbers alike whether they are whole or not: see `text_of`.
-
-    The columns are categories, so that every text is kept once.
-    """
-    table = _frame(points.x)
-    return replace(points, x=pd.DataFrame({name: _as_texts(pd.Series(table[name])) for name in columns}))
-
-
-def _as_texts(column: pd.Series) -> pd.Categorical:
-    """Write a column as texts; objects one by one, because pandas counts some different ones as equal."""
-    place_of: dict[str, int] = {}
-    codes = np.empty(len(column), dtype=np.int32)
-    for start in range(0, len(column), _BLOCK):
-        values = column.iloc[start : start + _BLOCK]
-        if column.dtype == object:
-            code, known = np.arange(len(values)), values.tolist()
-        else:
-            code, uniques = values.factorize(use_na_sentinel=False)
-            known = uniques.tolist()
-        places = np.array([place_of.setdefault(text_of(value), len(place_of)) for value in known], dtype=np.int32)
-        codes[start : start + _BLOCK] = places[code]
-    return pd.Categorical.from_codes(codes, categories=pd.Index(list(place_of), dtype=object))
-
-
-def text_of(value: Any) -> str:
-    """Write a value as a text: a number, also one in a text, in one way.
-
-    Examples
-    --------
-    >>> text_of(1), text_of(1.0), text_of("1"), text_of("care")
-    ('1', '1', '1', 'care')
-    """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return str(value)
-    return f"{number:.12g}"
-
-
-def _frame(x: Any) -> pd.DataFrame:
-    """Return columns with names of text."""
-    if isinstance(x, pd.DataFrame):
-        table = x.copy(deep=False)
-        table.columns = [str(name) for name in table.columns]
-        return table
-    table = pd.DataFrame(np.asarray(x))
-    table.columns = [f"x{place}" for place in range(table.shape[1])]
-    return table
-
-
-def _canonical(value: Any) -> str:
-    """Write a value of a column that holds no numbers alone: dates as ISO, without a time at midnight."""
-    if value is None or value is pd.NaT or value is pd.NA:
-        return ""
-    if isinstance(value, bool | int | float | Decimal):
-        return f"{float(value) + 0.0:.6e}"
-    if isinstance(value, datetime):
-        return value.isoformat().removesuffix("T00:00:00")
-    return str(value)

@@ -19,7 +19,8 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
-from leakscope.data.csv_dialect import Dialect, dialect_of, with_decimal_commas, with_thousands
+from leakscope.data.csv_dialect import MISSING, decimal_sign, dialect_of, with_codes, with_thousands
+from leakscope.data.csv_rows import rows_of
 from leakscope.data.images import read_folder
 from leakscope.data.missing import complete_rows
 from leakscope.data.points import Data, from_arrays, picture_size, some
@@ -43,6 +44,7 @@ def load(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a named data set, a file, or a folder of images.
@@ -63,8 +65,9 @@ def load(
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
         Columns, features or not, whose values are kept to group the records by; see `leakscope.data.slices.sliced`.
-    separator, decimal : str, optional
-        The sign between the columns of a ``.csv`` file and its decimal sign; they are found out unless given.
+    separator, decimal, encoding : str, optional
+        The sign between the columns of a ``.csv`` file, its decimal sign and its encoding; they are found out unless
+        given.
     drop_missing : bool or sequence of str
         Of a table: leave out the rows with a missing value in these columns, or in any that is not dropped.
 
@@ -85,7 +88,7 @@ def load(
     178
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal)
+    _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
     has_columns = label is not None or group is not None or id is not None or bool(drop)
     if source in NAMED:
@@ -105,7 +108,9 @@ def load(
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         return _npz(path, label, group, id, slice)
-    return _table(path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal)
+    return _table(
+        path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal, encoding=encoding
+    )
 
 
 @in_one_line
@@ -117,6 +122,7 @@ def read(
     *,
     separator: str | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
 ) -> Data:
     """Read a table, or the features of a named data set, without a label: every column is a feature.
@@ -130,7 +136,7 @@ def read(
     id : str, optional
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``load``.
     drop_missing : bool or sequence of str
         As in ``load``.
@@ -152,7 +158,7 @@ def read(
     (178, 13)
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal)
+    _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
     if source in NAMED and not drop and id is None:
         loaded = _named(source)
@@ -169,7 +175,7 @@ def read(
             _has_array(arrays, id, path)
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
-    frame, _ = read_table(path, separator, decimal)
+    frame, _ = read_table(path, separator, decimal, encoding=encoding)
     not_features = _distinct([*drop, id])
     for name in not_features:
         has_column(frame, name, source)
@@ -298,21 +304,26 @@ def _file(source: str) -> Path:
     return path
 
 
-def _refuse_csv_flags(source: str | Path, separator: str | None, decimal: str | None) -> None:
+def _refuse_csv_flags(source: str | Path, *how: str | None) -> None:
     """Refuse what is known of CSV where something else is read."""
-    if (separator, decimal) != (None, None) and Path(source).suffix != ".csv":
-        raise ValueError(f"{source}: separator and decimal say how a .csv file is written, and this is none")
+    if any(how) and Path(source).suffix != ".csv":
+        raise ValueError(f"{source}: separator, decimal and encoding say how a .csv file is written, and this is none")
 
 
 def read_table(
-    path: Path, separator: str | None = None, decimal: str | None = None, columns: Sequence[str] | None = None
+    path: Path,
+    separator: str | None = None,
+    decimal: str | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    encoding: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV or Parquet file.
 
     Parameters
     ----------
     path : Path
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``load``.
     columns : sequence of str, optional
         Those of a Parquet file that are read, all of which it has; the whole file is read unless given.
@@ -328,9 +339,13 @@ def read_table(
     ValueError
         In one line, if it cannot be read or has no rows.
     """
-    _refuse_csv_flags(path, separator, decimal)
+    _refuse_csv_flags(path, separator, decimal, encoding)
     notes: list[str] = []
-    frame = _parsed(path, notes, separator, decimal, columns)
+    if path.suffix == ".csv":
+        with parsing(path, "csv"):
+            frame = _csv(path, notes, separator, decimal, encoding)
+    else:
+        frame = _parquet_table(path, columns)
     if frame.empty:
         raise ValueError(f"{path}: the table has no rows or no columns")
     if path.suffix == ".csv":
@@ -358,57 +373,57 @@ def _parquet(path: str | Path) -> Any:
         raise Refused(f"{path}: Parquet needs pyarrow; install it with: pip install 'leakscope[parquet]'") from None
 
 
-def _parsed(
-    path: Path, notes: list[str], separator: str | None, decimal: str | None, columns: Sequence[str] | None
-) -> pd.DataFrame:
-    with parsing(path, path.suffix[1:]):
-        if path.suffix == ".csv":
-            return _csv(path, notes, separator, decimal)
+def _parquet_table(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
+    with parsing(path, "parquet"):
         _refuse_large_parquet(path, _parquet(path))
         frame = pd.read_parquet(path, columns=None if columns is None else list(columns))
-        _check_texts(frame)
+        _check_texts(path, frame)
         return frame
 
 
-def _csv(path: Path, notes: list[str], separator: str | None, decimal: str | None) -> pd.DataFrame:
+def _csv(
+    path: Path, notes: list[str], separator: str | None, decimal: str | None, encoding: str | None
+) -> pd.DataFrame:
     """Read a CSV file as it is written, and note what is unusual."""
     refuse_wide_csv(path)  # lines that are too long, before any of them is read
-    dialect = dialect_of(path, separator, decimal)
+    dialect = dialect_of(path, separator, decimal, encoding)
     if dialect.separator != ",":
         refuse_wide_csv(path, dialect.separator.encode())
-    sign = dialect.decimal or "."
-    _refuse_equal_headers(path, dialect)
-    try:
-        frame = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, decimal=sign)
-    except pd.errors.ParserError as error:
-        asked = "" if separator else "; if another sign separates the columns, name it with --separator"
-        raise Refused(f"{path}: cannot be read as csv: {' '.join(str(error).split())}{asked}") from None
+    rows = rows_of(path, dialect.separator, dialect.encoding, separator is not None)
+
+    def parsed(**options: Any) -> Any:
+        return pd.read_csv(
+            path,
+            sep=dialect.separator,
+            encoding=dialect.encoding,
+            header=0,
+            names=rows.header,
+            nrows=rows.n_records,
+            index_col=False,
+            skip_blank_lines=False,
+            keep_default_na=False,
+            na_values=list(MISSING),
+            low_memory=False,  # a column has one type, not one for each part of the file
+            **options,
+        )
+
+    def texts_of(places: Sequence[int], **options: Any) -> Any:
+        return parsed(usecols=list(places), dtype=str, **options)
+
+    frame = parsed(decimal=dialect.decimal or ".")
+    if dialect.decimal is None:
+        sign = decimal_sign(path, frame, dialect.separator, texts_of)
+        if sign == ",":
+            dialect = replace(dialect, decimal=sign)
+            frame = parsed(decimal=sign)
+    frame, with_signs = with_thousands(frame, dialect.decimal or ".")
+    frame, codes = with_codes(frame, rows.padded, "." if dialect.decimal == "," else ",", texts_of)
     parts = [dialect.text] if dialect.text else []
-    if dialect.decimal is not None:
-        frame, names = with_thousands(frame, dialect.decimal)
-        parts += [f"separators of thousands in {some(names)}"] if names else []
-    elif dialect.separator != ",":
-        frame, names = with_decimal_commas(frame, path)
-        parts += [f"decimal commas in {some(names)}"] if names else []
+    parts += [f"separators of thousands in {some(with_signs)}"] if with_signs else []
+    parts += [f"codes, whose digits a number would lose, in {some(codes)}"] if codes else []
     if parts:
         notes.append(f"{path.name} is read with {' and '.join(parts)}")
     return frame
-
-
-def _refuse_equal_headers(path: Path, dialect: Dialect) -> None:
-    """Refuse columns of the same name, which pandas would rename: which of them a flag means, nobody could tell."""
-    try:
-        header = pd.read_csv(path, sep=dialect.separator, encoding=dialect.encoding, header=None, nrows=1, dtype=str)
-    except pd.errors.ParserError:
-        return  # the reader of the whole file says what is wrong
-    names = [name for name in header.iloc[0] if isinstance(name, str)]
-    repeated = list(dict.fromkeys(name for name in names if names.count(name) > 1))
-    if repeated:
-        places = [str(place) for place, name in enumerate(header.iloc[0], start=1) if name == repeated[0]]
-        raise Refused(
-            f"{path}: the columns {' and '.join(places)} have the same name {repeated[0]!r}: give each column a name "
-            "of its own in the file"
-        )
 
 
 def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
@@ -424,15 +439,30 @@ def _refuse_empty_rows(frame: pd.DataFrame, path: Path) -> None:
         )
 
 
-def _check_texts(frame: pd.DataFrame) -> None:
+def _check_texts(path: Path, frame: pd.DataFrame) -> None:
     """Check that all texts are UTF-8: pyarrow keeps their bytes, and finds what is none only when they are read."""
     pyarrow = import_module("pyarrow")
     for position in range(frame.shape[1]):
         column = frame.iloc[:, position]
         values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
         if isinstance(values.dtype, pd.StringDtype | pd.ArrowDtype):
-            pyarrow.array(values.array).validate(full=True)
+            texts = pyarrow.array(values.array)
+            try:
+                texts.validate(full=True)
+            except pyarrow.ArrowInvalid:
+                octets = texts.cast("large_binary").to_pylist()
+                record = next(place for place, text in enumerate(octets) if not _is_utf8(text))
+                kind = "category" if values is not column else "record"
+                raise Refused(f"{path}: {kind} {record:,} of column {frame.columns[position]} is no UTF-8") from None
     frame.columns.to_numpy(dtype=object)
+
+
+def _is_utf8(text: bytes | None) -> bool:
+    try:
+        (text or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refuse_large_parquet(path: Path, parquet: Any) -> None:

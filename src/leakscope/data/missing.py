@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,25 +168,6 @@ def sign_hint(text: str) -> str:
     if _DECIMAL_POINT.fullmatch(text):  # read with --decimal , it is a text
         return "say --decimal . if the point is the decimal sign, "
     return ""
-
-
-def sign_hints(x: Any, names: Sequence[str]) -> dict[str, str]:
-    """Say of each column which flag reads its texts as numbers; nothing where a comma is not the reason.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakscope.data.missing import sign_hints
-    >>> sign_hints(pd.DataFrame({"age": [30, 40], "pay": ["34,5", "20"]}), ["age", "pay"])
-    {'age': '', 'pay': 'say --decimal , if the comma is the decimal sign, '}
-    """
-    hints = dict.fromkeys(names, "")
-    if not isinstance(x, pd.DataFrame):
-        return hints
-    for name in names:
-        if not pd.api.types.is_numeric_dtype(x[name]):
-            hints[name] = sign_hint(first_text(x, name)[1])
-    return hints
 
 
 def first_text(frame: pd.DataFrame, name: str) -> tuple[int, str]:

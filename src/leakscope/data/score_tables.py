@@ -22,7 +22,11 @@ EXACT = 1e-7  # float32 holds a probability that closely
 
 @in_one_line
 def read_scores(
-    path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> tuple[Float[Array, "T J"], Bool[Array, "T J"], Shaped[Array, " J"] | None]:
     """Read attack scores from a table.
 
@@ -32,7 +36,7 @@ def read_scores(
         ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0) and ``score`` (larger means
         member); with a column ``model``, the rows of each model in the same order of records. A column ``id`` names the
         records.
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``leakscope.data.load``.
 
     Returns
@@ -49,7 +53,7 @@ def read_scores(
         In one line: for a column that is not there, or values that are none.
     """
     path = Path(path)
-    frame = _table(path, ("member", "score"), separator, decimal)
+    frame = _table(path, ("member", "score"), separator, decimal, encoding)
     member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
     names = frame["id"].to_numpy() if "id" in frame.columns else None
     if "model" not in frame.columns:
@@ -91,7 +95,13 @@ class Answers(NamedTuple):
 
 
 @in_one_line
-def read_answers(path: str | os.PathLike[str], *, separator: str | None = None, decimal: str | None = None) -> Answers:
+def read_answers(
+    path: str | os.PathLike[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Answers:
     """Read the probabilities of one trained model from a table.
 
     Parameters
@@ -100,7 +110,7 @@ def read_answers(path: str | os.PathLike[str], *, separator: str | None = None, 
         ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
         each label: the model's probability of it, which may be rounded to two or more digits. A column ``id`` names
         the records.
-    separator, decimal : str, optional
+    separator, decimal, encoding : str, optional
         As in ``leakscope.data.load``.
 
     Returns
@@ -113,7 +123,7 @@ def read_answers(path: str | os.PathLike[str], *, separator: str | None = None, 
         In one line: for a column that is not there, or values that are none.
     """
     path = Path(path)
-    frame = _table(path, ("member", "label"), separator, decimal)
+    frame = _table(path, ("member", "label"), separator, decimal, encoding)
     columns = [name for name in map(str, frame.columns) if name.startswith("p_")]
     if len(columns) < 2:
         raise ValueError(
@@ -126,12 +136,14 @@ def read_answers(path: str | os.PathLike[str], *, separator: str | None = None, 
     return Answers(member, label, p, names, note)
 
 
-def _table(path: Path, needed: tuple[str, ...], separator: str | None, decimal: str | None) -> pd.DataFrame:
+def _table(
+    path: Path, needed: tuple[str, ...], separator: str | None, decimal: str | None, encoding: str | None
+) -> pd.DataFrame:
     if path.suffix not in TABLES:
         raise ValueError(f"{path}: a table is a file of {' or '.join(TABLES)}")
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    frame, _ = read_table(path, separator, decimal)
+    frame, _ = read_table(path, separator, decimal, encoding=encoding)
     for name in needed:
         has_column(frame, name, path)
     return frame

@@ -16,6 +16,7 @@ from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
     ColumnNames,
     Decimal,
+    Encoding,
     FilePath,
     FilePlan,
     Names,
@@ -112,6 +113,7 @@ class AuditPlan(FilePlan):
     drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     id: str | None = Field(
         default=None, min_length=1, description="the column that names the records, for their owner; no feature"
     )
@@ -181,6 +183,11 @@ class AuditPlan(FilePlan):
         default=None,
         description="fit 8, 16, 32, ... models, n_models at most, until the interval of the strongest attack is as "
         "narrow as this: width:tpr@0.01=0.005; or until each claim is refuted: refuted",
+    )
+    depends_on: tuple[str, ...] = Field(
+        default=(),
+        description="files that the training reads unseen, as by a program that it starts; a stored model is used "
+        "again while they are the same",
     )
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")

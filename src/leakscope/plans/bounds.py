@@ -17,6 +17,7 @@ from leakscope.plans.limits import PROVED, Limit
 from leakscope.plans.plan import (
     ColumnNames,
     Decimal,
+    Encoding,
     FilePath,
     FilePlan,
     OneText,
@@ -170,6 +171,7 @@ class PmpPlan(FilePlan, PagePlan):
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     mechanism: Literal["mean", "exponential"] = Field(
         default="mean", description="mean: with Gaussian noise; exponential: the geometric median among candidates"
     )
@@ -205,6 +207,7 @@ class LeakagePlan(FilePlan, PagePlan):
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     id: Id = None
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = Field(
         default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
@@ -223,6 +226,7 @@ class TablePlan(FilePlan, PagePlan):
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
@@ -251,6 +255,7 @@ class TotalPlan(FilePlan, PagePlan):
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     column: str = Field(min_length=1, description="the column that is summed")
     id: Id = None
     round: float = Field(default=1.0, gt=0, description="values are rounded to multiples of this")
@@ -278,6 +283,7 @@ class StatisticPlan(FilePlan, PagePlan):
     )
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     statistic: str = Field(
         default="mean",
         min_length=1,
@@ -373,6 +379,7 @@ class RegressionPlan(FilePlan, PagePlan):
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
+    encoding: Encoding = None
     id: Id = None
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 

@@ -92,6 +92,17 @@ def _one_sign(value: str | None) -> str | None:
     return value
 
 
+def _known_encoding(value: str | None) -> str | None:
+    """Refuse an encoding that Python does not know."""
+    if value is None:
+        return None
+    try:
+        "".encode(value)
+    except LookupError:
+        raise ValueError(f"encoding must be one that Python knows, as utf-8 or cp1252; got {value!r}") from None
+    return value
+
+
 SIGNS = " !#$%&()*,/:;<=>?@[]^_{|}~"  # that may separate columns
 Separator = Annotated[
     str | None,
@@ -101,15 +112,20 @@ Separator = Annotated[
 Decimal = Annotated[
     Literal[".", ","] | None, Field(description="the decimal sign of CSV, a point or a comma; found unless given")
 ]
+Encoding = Annotated[
+    str | None,
+    AfterValidator(_known_encoding),
+    Field(description="encoding of CSV, as utf-8 or cp1252; found unless given"),
+]
 
 
 class FilePlan(Plan):
-    """A plan that reads files. It has the fields ``separator`` and ``decimal``, next to those of the columns."""
+    """A plan that reads files. It has ``separator``, ``decimal`` and ``encoding``, next to those of the columns."""
 
     @property
     def csv(self) -> dict[str, Any]:
         """How CSV is written, as keywords of all that reads a file."""
-        return {name: getattr(self, name) for name in ("separator", "decimal")}
+        return {name: getattr(self, name) for name in ("separator", "decimal", "encoding")}
 
 
 class PagePlan(Plan):

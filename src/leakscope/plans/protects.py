@@ -57,6 +57,7 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "allow_exact": ("leave-one-out",),
     "at_most": ("leave-one-out",),
     "declare": ("half", "leave-one-out", "per-instance"),
+    "others": ("dp",),
 }
 
 
@@ -70,7 +71,7 @@ NO_GROUP: Mapping[Design | None, str] = {
 
 NO_DROP_MISSING = (
     "under promise anyone drop_missing is refused: n is public, and n without the incomplete rows would tell whether "
-    "somebody's row is complete; values that are missing count as the lower end of their range, unless you fill them"
+    "somebody's row is complete; a value that is missing is in no count and no sum, which have noise"
 )
 
 
@@ -139,6 +140,11 @@ class CalibrationPlan(StatisticPlan):
         "design dp needs them, and moves values outside to the nearer end; with compare, other columns have the range "
         "of the data, which favours it",
     )
+    others: tuple[str, ...] = Field(
+        default=(),
+        description="columns of by, as sector,sex, with one more level, called others: it takes every value without a "
+        "level of its own, and missing ones; with one for every column the counts of a table add up to n",
+    )
     compare: bool = Field(
         default=False,
         description="for the owner, what every design would cost; half: the noise that other methods need for the same "
@@ -196,6 +202,11 @@ class CalibrationPlan(StatisticPlan):
         """False positive rates of interest: those of the plan and those of its limits."""
         return (*self.fpr, *(rate for rate in self.limits if rate not in self.fpr))
 
+    @field_validator("others", mode="before")
+    @classmethod
+    def _columns_of_others(cls, others: object) -> tuple[str, ...]:
+        return columns(others)
+
     @field_validator("rules")
     @classmethod
     def _thresholds(cls, rules: dict[str, Any]) -> dict[str, Any]:
@@ -244,6 +255,17 @@ class CalibrationPlan(StatisticPlan):
     def _declared(self) -> CalibrationPlan:
         if self.noise_scale is not None and self.noise not in NOISES:
             raise ValueError(f"noise_scale is that of a noise by name ({', '.join(NOISES)}), got noise {self.noise}")
+        return self
+
+    @model_validator(mode="after")
+    def _with_others(self) -> CalibrationPlan:
+        for name in self.others:
+            if name not in self.levels:
+                raise ValueError(
+                    f"others takes the values of {name} beside its declared levels, as --levels {name}=a,b,c"
+                )
+            if "others" in self.levels[name]:
+                raise ValueError(f"the level others of {name} is declared already: leave it out, or leave others out")
         return self
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ from leakscope.plans.statistics import STATISTICS
 SEVERAL = "several statistics"  # the statistic of a plan that has some
 # Keys of a [[statistic]] table. Most may also be above the tables, for all statistics that do not say otherwise.
 OF_A_STATISTIC = (
-    "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "ranges", "noise", "noise_scale",
+    "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "ranges", "others", "noise", "noise_scale",
     "allow_exact", "merge", "non_negative", "rules",
 )  # fmt: skip
 _OF_TABLES_ALONE = ("name", "weight")

@@ -49,6 +49,7 @@ class ArraysOptions(TypedDict, total=False):
     compare: bool
     clip: float | None
     ranges: str | Sequence[str]
+    others: str | Sequence[str]
     rules: Mapping[str, float]
     pairs_seed: int
     title: str
@@ -66,6 +67,7 @@ class CalibrationOptions(ArraysOptions, total=False):
     drop_missing: bool
     separator: str | None
     decimal: Literal[".", ","] | None
+    encoding: str | None
     statistic: str | Several
     noise: str
     eta: Required[float]
@@ -111,6 +113,7 @@ def calibrate(
     compare: bool = False,
     clip: float | None = None,
     ranges: str | Sequence[str] = (),
+    others: str | Sequence[str] = (),
     rules: Mapping[str, float] | None = None,
     pairs_seed: int = 0,
     title: str = "",
@@ -129,7 +132,7 @@ def calibrate(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
         or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
-        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
+        ``ranges``, ``others``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -188,6 +191,9 @@ def calibrate(
         With ``compare``: no value of a column without a range is larger; for differential privacy.
     ranges : str or sequence of str
         With ``compare``: the least and the largest value of columns, as ``"wage=0:80"``; for differential privacy.
+    others : str or sequence of str
+        Columns of ``by`` that get one more level under promise anyone, called others, for every value without a level
+        of its own and for missing ones: with one for every column the counts of a table add up to n.
     rules : mapping of str to float, optional
         Thresholds of the rules of statistics offices that are checked for the owner: ``minimum`` (10), ``dominance_n``
         (2), ``dominance_k`` (0.9), ``p`` (0.1).
@@ -246,6 +252,7 @@ def calibrate(
         "compare": compare,
         "clip": clip,
         "ranges": ranges,
+        "others": others,
         "rules": rules,
         "pairs_seed": pairs_seed,
         "title": title,
@@ -290,6 +297,7 @@ def protect(
     compare: bool = False,
     clip: float | None = None,
     ranges: str | Sequence[str] = (),
+    others: str | Sequence[str] = (),
     pairs_seed: int = 0,
     title: str = "",
     unit: str = "record",
@@ -313,7 +321,7 @@ def protect(
         A row of ``leakscope.releases.statistics.statistic.STATISTICS``, ``"module:function"``, or a function of the
         records that gives an array of fixed shape. Of a list all are released together, with one eta: each is a name,
         or a mapping with ``statistic`` and its own ``weight``, ``name``, ``drop``, ``by``, ``levels``, ``set``,
-        ``ranges``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
+        ``ranges``, ``others``, ``noise``, ``noise_scale``, ``allow_exact``, ``merge``, ``non_negative`` or ``rules``.
     x : array-like of shape (n, p), or frame of n rows
         All records.
     y : array-like of shape (n,), optional
@@ -380,6 +388,9 @@ def protect(
         With ``compare``: no value of a column without a range is larger; for differential privacy.
     ranges : str or sequence of str
         With ``compare``: the least and the largest value of columns, as ``"wage=0:80"``; for differential privacy.
+    others : str or sequence of str
+        Columns of ``by`` that get one more level under promise anyone, called others, for every value without a level
+        of its own and for missing ones: with one for every column the counts of a table add up to n.
     pairs_seed : int
         Of the pairs and the simulated releases, never of a real one.
     title : str
@@ -451,6 +462,7 @@ def protect(
         "compare": compare,
         "clip": clip,
         "ranges": ranges,
+        "others": others,
         "pairs_seed": pairs_seed,
         "title": title,
         "unit": unit,

@@ -25,6 +25,7 @@ from leakscope.protection.planned import planned_numbers
 from leakscope.protection.published_table import table_for_publication
 from leakscope.protection.release_command import NO_RELEASE, release_command
 from leakscope.protection.statistic_parameters import parameters_of
+from leakscope.releases.statistics.counts_and_sums import Finished
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -337,16 +338,14 @@ def _planned(job: Job, calibration: NoiseSearchResult) -> tuple[PlannedNumber, .
     exact = np.zeros(mechanism.d)
     if mechanism.features is not None:
         exact = mechanism.prior * mechanism.features.sum(axis=0) / mechanism.divisor
-    return planned_numbers(
-        job.plan,
-        mechanism.statistic,
-        mechanism.labels,
-        exact,
-        calibration.rms,
-        calibration.sampling_std,
-        n_in_use=mechanism.k,
-        family="gaussian" if calibration.noise is None else _family(calibration.noise),
+    noise = calibration.rms
+    family = "gaussian" if calibration.noise is None else _family(calibration.noise)
+    table = table_for_publication(
+        job.plan, mechanism.statistic, exact, noise, n_in_use=mechanism.k, is_gaussian=family == "gaussian"
     )
+    unknown = np.full(mechanism.d, np.nan)
+    finished = Finished(mechanism.labels, exact, noise, unknown, unknown)
+    return planned_numbers(table, finished, calibration.sampling_std, family)
 
 
 def _family(noise: Noise) -> str:

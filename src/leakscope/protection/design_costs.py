@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.core.types import NotApplicable
+from leakscope.core.types import NotApplicable, Points
+from leakscope.data.declared_content import columns_as_levels, columns_as_numbers
 from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import DEFAULT_DESIGN, NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance
 from leakscope.protection.comparison import noise_of, total_errors
-from leakscope.protection.declared_data import declared_statistic
+from leakscope.protection.declared_data import declared_statistic, with_counts_and_sums
 from leakscope.protection.jobs import Job
 from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.mechanism import Mechanism
@@ -32,7 +32,8 @@ from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_command import release_command
 from leakscope.protection.request import Request
 from leakscope.protection.sensitivity import sensitivity
-from leakscope.releases.statistics.group_means import GroupSums
+from leakscope.releases.statistics.features import columns_of
+from leakscope.releases.statistics.of_plan import statistic_of
 from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakscope.reports.render.design_table import designs_as_text
@@ -40,7 +41,7 @@ from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"]
-_MOST_GROUPS = 6  # that are named
+_MOST_NAMED = 6  # numbers
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
 
@@ -154,6 +155,10 @@ def cost_of_designs(request: Request) -> DesignTable:
     """
     if request.parts:
         raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
+    if request.plan.chosen == "dp" and not request.from_python:  # fields of a file are texts there
+        request = replace(request, data=replace(request.data, points=_as_declared(request)))
+        # and the statistic is one of noisy counts and sums
+        request = replace(request, statistic=statistic_of(request.plan, request.data.points))
     points = request.data.points
     statistic = settled(request.statistic, points)
     of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
@@ -182,6 +187,17 @@ def cost_of_designs(request: Request) -> DesignTable:
     )
 
 
+def _as_declared(request: Request) -> Points:
+    """Read the columns that are used as numbers or levels, as differential privacy does, without moving any value."""
+    plan, points = request.plan, request.data.points
+    levels = {name: plan.levels[name] for name in plan.by if name in plan.levels}
+    counted = plan.by if plan.statistic == "histogram" else ()
+    of_numbers = [name for name in columns_of(points.x) if name in plan.declared_ranges or name in counted]
+    numbers, _ = columns_as_numbers(points, of_numbers, plan.decimal)
+    frame = numbers.x.assign(**columns_as_levels(points, levels).x)
+    return replace(points, x=frame[[name for name in columns_of(points.x) if name in frame]])
+
+
 def recommendation(request: Request) -> tuple[Design, Why]:
     """Recommend a design from public facts alone, and say from which.
 
@@ -195,12 +211,12 @@ def recommendation(request: Request) -> tuple[Design, Why]:
         return "dp", "counts"
     if plan.noise_scale is not None:
         return "per-instance", "declared_scale"
+    if plan.statistic == "quantiles":
+        return "leave-one-out", "quantiles"
     # of groups the counts and sums are released, whose noise follows from levels and ranges
     is_grouped = plan.statistic == GROUPED and bool(plan.by)
     if not is_grouped and not differential_privacy.is_known(statistic):
         return "leave-one-out", "no_bound"
-    if plan.statistic == "quantiles":
-        return "leave-one-out", "quantiles"
     if not plan.ranges:
         return "leave-one-out", "no_ranges"
     if is_grouped and not set(plan.by) <= set(plan.levels):
@@ -233,15 +249,26 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     """Return the noise and what moving values into their ranges changes: all records are used."""
     if request.plan.drop_missing:
         raise ValueError(NO_DROP_MISSING)
-    if request.plan.statistic == GROUPED and request.plan.by:
-        return _dp_of_groups(request, of_all)
-    prepared = _dp_prepared(request)
-    if len(prepared.labels) != len(of_all):
+    plan, points = request.plan, request.data.points
+    if plan.statistic == GROUPED and plan.by:
+        statistic = declared_statistic(plan, points)
+    else:
+        statistic = with_counts_and_sums(request.statistic, plan, points)
+    prepared = _dp_prepared(replace(request, statistic=statistic))
+    finished = prepared.finished(prepared.value_of(0) / prepared.divisor)
+    if len(finished.labels) - finished.n_counts != len(of_all):
         raise ValueError(
             "columns without a declared range are not used: declare theirs, or leave them out of all designs"
         )
-    moved = prepared.value_of(0) / prepared.divisor - of_all
-    return np.hypot(prepared.rms, moved)
+    value, noise_std = finished.value[: len(of_all)], finished.noise_std[: len(of_all)]
+    if not np.isfinite(value).all():
+        small = [finished.labels[place] for place in np.flatnonzero(~np.isfinite(value))]
+        more = f" and {len(small) - _MOST_NAMED:,} more" if len(small) > _MOST_NAMED else ""
+        raise ValueError(
+            f"{len(small):,} of {len(of_all):,} numbers would be left out, because the noise of their counts is too "
+            f"large ({', '.join(small[:_MOST_NAMED])}{more}); the others would be published"
+        )
+    return np.hypot(noise_std, value - of_all)
 
 
 def _dp_prepared(request: Request) -> Prepared:
@@ -264,35 +291,6 @@ def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, "
     deviation = discrete_std(dp_discrete_scale(request.plan.eta, n_moved)) / prepared.divisor
     moved = prepared.value_of(0) / prepared.divisor - of_all
     return np.hypot(deviation, moved)
-
-
-def _dp_of_groups(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Return the errors of means that are made of noisy counts and sums."""
-    statistic = declared_statistic(request.plan, request.data.points)
-    prepared = _dp_prepared(replace(request, statistic=statistic))
-    if not isinstance(statistic, Linear) or not isinstance(statistic.features, GroupSums):
-        raise TypeError(f"expected counts and sums of groups, got {type(statistic).__name__}")
-    if len(prepared.labels) != len(of_all):
-        raise ValueError("columns without a declared range are not used: declare theirs, or leave them out")
-    means, errors = statistic.features.as_means(prepared.value_of(0), prepared.rms)
-    if not np.isfinite(errors).all():
-        raise ValueError(_of_small_groups(statistic.features, errors))
-    return np.hypot(errors, means - of_all)
-
-
-def _of_small_groups(groups: GroupSums, errors: Float[Array, " d"]) -> str:
-    """Say which groups have too few records for a mean."""
-    cells = groups.means.cells
-    names = list(product(*([str(level) for level in levels] for levels in cells.levels)))
-    n_groups = cells.n_cells
-    has_mean = np.asarray(np.isfinite(errors[n_groups:]).reshape(-1, n_groups).all(axis=0))
-    small = [" / ".join(name) for name, is_large in zip(names, has_mean, strict=True) if not is_large]
-    more = f" and {len(small) - _MOST_GROUPS:,} more" if len(small) > _MOST_GROUPS else ""
-    return (
-        f"in {len(small):,} of {n_groups:,} groups ({', '.join(small[:_MOST_GROUPS])}{more}) the noise of the count is "
-        "more than a quarter of it, so that the mean of the group says nothing and would be left out; the other groups "
-        "would be published"
-    )
 
 
 def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -8,7 +8,7 @@ Neighbours have the same number of records, which is public. Nothing of the nois
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +19,10 @@ from scipy.special import ndtri
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.grid import Grid
 from leakscope.core.tradeoff import Gaussian
-from leakscope.core.types import NotApplicable, Points
+from leakscope.core.types import NotApplicable
 from leakscope.noise import GaussianNoise, dp_gaussian_scale
 from leakscope.noise.left_out import jackknife_std
+from leakscope.plans.protects import CalibrationPlan
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.leave_one_out import counts_records, settled
 from leakscope.protection.left_out_noise import deviations_of
@@ -31,18 +32,24 @@ from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.sensitivity import Ranges, Sensitivity, sensitivity
 from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
-from leakscope.releases.statistics.algorithms import Quantiles
-from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
-from leakscope.releases.statistics.group_means import GroupSums
+from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
+from leakscope.releases.statistics.features import Cells, Columns, Histogram
+from leakscope.releases.statistics.group_means import CountsAndSums, GroupCountsAndSums
 from leakscope.releases.statistics.of_plan import LARGEST_NUMBER
-from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
+from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
 SOURCE = "dong2022, eq. 6 and Theorem 2.7"
-# Steps of the grid in a deviation of the noise. What rounding adds to a shift is known beforehand, and very little.
-_STEPS_OF_PARTS = 2.0**24  # where the part of each record is rounded
-_STEPS = 2.0**16  # where the statistic is rounded, which has an arithmetic error
+# Steps of the grid in a deviation of the noise, where the part of each record is rounded. What that adds to a shift is
+# known beforehand, and very little.
+_STEPS = 2.0**24
+# What a certificate assumes, in this order.
+_ASSUMED = (
+    "declared_form", "n_is_public", "replace_one_any_data", "levels_declared", "ranges_declared", "values_clamped",
+    "limits_beforehand", "statistic_fixed_beforehand", "row_is_a_unit", "ledger_not_rolled_back",
+    "nothing_outside_the_ledger", "refusals_not_published", "on_a_grid_counted", "time_not_published",
+)  # fmt: skip
 _MOST_JACKKNIFE = 50_000_000  # values without each record that are computed for a standard error
 
 
@@ -82,7 +89,9 @@ def _several(request: Request, units: Units) -> Prepared:
     if len(factors) == len(found):  # of adding or removing a record, whose mu add up in squares, too
         factor = float(np.linalg.norm(mu * factors) / np.linalg.norm(mu))
     parts = [part for part, _ in found]
-    prepared = joined(request, units, parts, per_unit=np.asarray(mu_of(request.plan.eta)))
+    assumptions = _in_order([term for part in parts for term in part.assumptions])
+    per_unit = np.asarray(mu_of(request.plan.eta))
+    prepared = joined(request, units, parts, per_unit=per_unit, assumptions=assumptions)
     return replace(prepared, public_findings=_epsilons(prepared, factor))
 
 
@@ -92,35 +101,22 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     _check_declared(request, request.statistic)
     points, owner_notes = declared_view(request.statistic, plan, request.data.points)
     statistic, n = settled(request.statistic, points), len(points)
-    ranges, groups = None, _groups(statistic)
-    if not counts_records(statistic) and groups is None:
-        ranges = Ranges.of(Mechanism(statistic, points, n), None, plan.declared_ranges)
+    declared = _declared_ranges(statistic, plan)
     mechanism = Mechanism(statistic, points, n, request.execution)
+    ranges = None
+    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns):
+        # a record without a value adds 0 to a total, so that 0 is in the range of what it adds
+        low, high = np.array(list(declared.values()), dtype=float).T
+        ranges = Ranges(np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros(len(low), dtype=bool))
+    _check_squares(statistic, declared)
     try:
-        with np.errstate(over="ignore"):
-            bound = sensitivity(mechanism, ranges, n_records=n)
+        bound = sensitivity(mechanism, ranges, n_records=n)
     except NotApplicable as reason:
         raise ValueError(
             f"differential privacy has no noise for this statistic: {reason}; promise = file needs no ranges"
         ) from None
-    if not (bound.unit <= LARGEST_NUMBER).all():
-        label = mechanism.labels[int(np.argmin(bound.unit <= LARGEST_NUMBER))]
-        raise ValueError(
-            f"{label} may be so large within the declared ranges that its square overflows: declare the columns in "
-            "larger units"
-        )
-    noise, grid = _noise(bound, eta, mechanism, ranges)
+    noise, grid = _noise(bound, eta, mechanism)
     value = _value(mechanism, grid)
-    assumptions = [Term("replace_one_any_data", n=n), Term("n_is_public", n=n)]
-    if ranges is None:
-        assumptions.append(Term("levels_declared"))
-    if groups is not None:
-        listed = _listed(groups.columns, groups.ranges)
-        assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
-    if ranges is not None:
-        listed = _listed(columns_of(points.x), zip(ranges.low, ranges.high, strict=True))
-        assumptions += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
-    assumptions += [Term("ledger_not_rolled_back"), *request.signed_for, *request.assumptions, Term("on_a_grid")]
     prepared = Prepared(
         request,
         "dp",
@@ -135,15 +131,44 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
         declared=True,
         scope=Scope("any_data"),
         game=Term("any_data", n=n),
-        assumptions=assumptions,
+        assumptions=assumptions_of_anyone(request, n, declared),
         source=SOURCE,
         per_unit=np.asarray(mu_of(eta)),
         value_of=lambda left_out: value,
         divisor=mechanism.divisor,
         owner_notes=owner_notes,
-        sampling_std=_standard_error(statistic, points),
+        sampling_std=_standard_error(mechanism),
     )
     return prepared, _add_remove(statistic, bound, ranges)
+
+
+def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[float, float]]) -> tuple[Term, ...]:
+    """List what a certificate of differential privacy assumes: what is compared, what was declared, who keeps what.
+
+    Parameters
+    ----------
+    request : Request
+        Of one statistic.
+    n : int
+        Records.
+    ranges : mapping of str to (float, float)
+        The declared range of each column that is used; empty for counts.
+    """
+    terms = [Term("n_is_public", n=n), Term("replace_one_any_data", n=n), *request.assumptions, *request.signed_for]
+    if request.of_a_file:
+        terms.append(Term("declared_form"))
+    if request.plan.by or not ranges:
+        terms.append(Term("levels_declared"))
+    if ranges:
+        listed = ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in ranges.items())
+        terms += [Term("ranges_declared", ranges=listed), Term("values_clamped")]
+    of_all = ("ledger_not_rolled_back", "refusals_not_published", "on_a_grid_counted", "time_not_published")
+    return _in_order([*terms, *(Term(id) for id in of_all)])
+
+
+def _in_order(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Sort what is assumed, each once: of several statistics what was declared for each stands together."""
+    return tuple(sorted(dict.fromkeys(terms), key=lambda term: _ASSUMED.index(term.id)))
 
 
 def mu_of(eta: float) -> float:
@@ -160,7 +185,7 @@ def mu_of(eta: float) -> float:
 
 def is_known(statistic: Statistic) -> bool:
     """Tell whether declared ranges or levels bound what one record can change in a statistic."""
-    return not isinstance(statistic, Fit) or isinstance(statistic.algorithm, Quantiles)
+    return not isinstance(statistic, Fit)
 
 
 def _check_declared(request: Request, statistic: Statistic) -> None:
@@ -168,6 +193,11 @@ def _check_declared(request: Request, statistic: Statistic) -> None:
     plan = request.plan
     if plan.statistic == "histogram" and "edges" not in plan.set:
         raise ValueError("differential privacy counts between declared edges, as --set edges=[0,20,40]")
+    if plan.statistic == "quantiles":
+        raise ValueError(
+            "there are no quantiles under promise anyone yet: the noise would be as large as the whole range; take "
+            "promise = file, or declare edges and release a histogram"
+        )
     if not is_known(statistic):
         instead = ""
         if plan.statistic == "ratio":
@@ -181,40 +211,39 @@ def _check_declared(request: Request, statistic: Statistic) -> None:
         )
 
 
-def _groups(statistic: Statistic) -> GroupSums | None:
-    """Return the groups of a statistic that counts and adds up by groups; None for others."""
-    is_of_groups = isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums)
-    return statistic.features if is_of_groups else None  # pyright: ignore[reportReturnType, reportAttributeAccessIssue]
+def _check_squares(statistic: Statistic, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse ranges so wide that the square of a number within them overflows, be it a value or a product of two."""
+    of_products = isinstance(statistic, Linear) and isinstance(statistic.features, CountAndProducts)
+    most = math.sqrt(LARGEST_NUMBER) if of_products else LARGEST_NUMBER
+    for name, ends in ranges.items():
+        largest = max(abs(end) for end in ends)
+        if not largest <= most:
+            raise ValueError(
+                f"{name} may be as large as {largest:.3g} within its declared range, and squares above {most:.3g} "
+                "overflow here: declare the column in larger units"
+            )
 
 
-def _listed(columns: Sequence[str], ranges: Iterable[tuple[float, float]]) -> str:
-    return ", ".join(f"{name} from {low:g} to {high:g}" for name, (low, high) in zip(columns, ranges, strict=True))
+def _declared_ranges(statistic: Statistic, plan: CalibrationPlan) -> dict[str, tuple[float, float]]:
+    """Return the declared range of each column that a statistic is of; none for counts."""
+    features = statistic.features if isinstance(statistic, Linear) else None
+    if isinstance(features, CountsAndSums):
+        return dict(zip(features.columns, features.ranges, strict=True))
+    return plan.declared_ranges if isinstance(features, Columns) else {}
 
 
-def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism, ranges: Ranges | None) -> tuple[GaussianNoise, Grid]:
+def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism) -> tuple[GaussianNoise, Grid]:
     """Compute the noise, and a grid so fine that rounding adds next to nothing to a shift; from what is public."""
     least = dp_gaussian_scale(eta, 1.0)
     deviations = least * bound.l2 * bound.unit
-    is_sum = isinstance(mechanism.statistic, Linear)  # of whole steps, which has no arithmetic error
-    steps, magnitude = (_STEPS_OF_PARTS, 0.0) if is_sum or ranges is None else (_STEPS, _largest(mechanism, ranges))
-    grid = Grid.for_noise(deviations * mechanism.divisor * (1024 / steps), magnitude)
-    # one record that is replaced moves each number by at most a step more than without the grid, and by twice the
-    # arithmetic error, which is less than a step
-    n_steps = 1 if is_sum else 3
-    rounding = n_steps * float(np.linalg.norm(grid.steps / (bound.unit * mechanism.divisor)))
+    grid = Grid.for_noise(deviations * mechanism.divisor * (1024 / _STEPS), 0.0)
+    # one record that is replaced moves each number by at most a step more than without the grid: sums of whole steps
+    # have no arithmetic error
+    rounding = float(np.linalg.norm(grid.steps / (bound.unit * mechanism.divisor)))
     scale = least * (bound.l2 + rounding)
     if np.ptp(bound.unit) == 0:
         return GaussianNoise(scale * float(bound.unit[0])), grid
     return GaussianNoise(scale, np.square(bound.unit)), grid
-
-
-def _largest(mechanism: Mechanism, ranges: Ranges) -> float:
-    """Return the size of the numbers in whose last digits the arithmetic errs, from the declared ranges alone."""
-    largest = float(np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max())
-    if isinstance(mechanism.statistic, Covariance):  # of deviations from the mean, whose last digits are of the columns
-        width = float(ranges.width.max())
-        return width * max(width, largest)
-    return largest
 
 
 def _value(mechanism: Mechanism, grid: Grid) -> Float[Array, " d"]:
@@ -233,15 +262,19 @@ def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None)
     """Compute what a record that is added or removed moves, over what one moves that is replaced; None if unknown."""
     if not isinstance(statistic, Linear) or statistic.statistic != "sum":
         return None
-    if isinstance(statistic.features, Cells):
-        return 1 / bound.l2
-    if isinstance(statistic.features, GroupSums):
-        return math.sqrt(1 + len(statistic.features.columns)) / bound.l2
-    if isinstance(statistic.features, Histogram):
-        return math.sqrt(len(statistic.features.edges)) / bound.l2
-    if isinstance(statistic.features, Columns) and ranges is not None:
-        largest = np.maximum(np.abs(ranges.low), np.abs(ranges.high))
-        return float(np.linalg.norm(largest / bound.unit)) / bound.l2
+    features = statistic.features
+    match features:
+        case ColumnCountsAndSums() | CountAndProducts():
+            return 1.0  # as a record that gets or loses its values
+        case GroupCountsAndSums():
+            return 1.0 if features.means.cells.n_cells == 1 else 1 / math.sqrt(2)
+        case Cells():
+            return 1 / bound.l2
+        case Histogram():
+            return math.sqrt(len(features.edges)) / bound.l2
+        case Columns() if ranges is not None:
+            largest = np.maximum(np.abs(ranges.low), np.abs(ranges.high))
+            return float(np.linalg.norm(largest / bound.unit)) / bound.l2
     return None
 
 
@@ -257,12 +290,22 @@ def _epsilons(prepared: Prepared, add_remove: float | None) -> tuple[Finding, ..
     return tuple(findings)
 
 
-def _standard_error(statistic: Statistic, points: Points) -> Float[Array, " d"] | None:
-    """Compute the standard error for the owner, unless that takes much memory: counts take little."""
-    n_values = len(points) * len(statistic.labels(points))
-    if len(points) < 2 or (n_values > _MOST_JACKKNIFE and not counts_records(statistic)):
+def _standard_error(mechanism: Mechanism) -> Float[Array, " e"] | None:
+    """Compute the standard errors of what is published for the owner, unless that takes much memory."""
+    statistic, points = mechanism.statistic, mechanism.points
+    if len(points) < 2 or (len(points) * mechanism.d > _MOST_JACKKNIFE and not counts_records(statistic)):
         return None
+    features = statistic.features if isinstance(statistic, Linear) else None
     try:
+        if isinstance(features, CountsAndSums):
+            of_each = mechanism.features
+            if of_each is None:
+                return None
+            without = features.finished(of_each.sum(axis=0) - of_each, np.zeros(mechanism.d)).value
+            is_known = np.isfinite(without).all(axis=0)  # not of a group without records
+            errors = np.full(without.shape[1], np.nan)
+            errors[is_known] = jackknife_std(without[:, is_known])
+            return errors
         return jackknife_std(values_of(statistic, points)[1])
     except ValueError:  # it is for the owner: nothing is refused because of it
         return None

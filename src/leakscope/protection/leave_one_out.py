@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from leakscope.core.findings import EVERY, Finding, Term
 from leakscope.core.repeated_rows import Table, of_records, rows_of, side_by_side
@@ -28,6 +29,7 @@ from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.features import Cells, Histogram
+from leakscope.releases.statistics.rounding import size_added_up
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.runtime.all_but_one import values_of
 from leakscope.runtime.progress import progress
@@ -97,11 +99,14 @@ class _Table:
         Of the coordinates.
     counts : bool
         They count records.
+    sizes : array of shape (d,)
+        Of what was added up for each coordinate: less than a small part of it are rounding errors.
     """
 
     values: Table
     labels: Sequence[str]
     counts: bool
+    sizes: Float[Array, " d"]
 
 
 def _table_of(request: Request, units: Units) -> _Table:
@@ -111,7 +116,8 @@ def _table_of(request: Request, units: Units) -> _Table:
     with progress("values without each record"):
         _, values = values_of(statistic, points, units.index, request.plan.pairs_seed, execution=execution)
     _check_failures(statistic, values, units)
-    return _Table(values, statistic.labels(points), counts_records(statistic))
+    sizes = size_added_up(statistic, points, np.abs(rows_of(values)).max(axis=0))
+    return _Table(values, statistic.labels(points), counts_records(statistic), sizes)
 
 
 def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[float, float]) -> LeftOutNoise:
@@ -127,6 +133,7 @@ def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[fl
             declared=plan.noise_scale,
             allow_exact=plan.allow_exact,
             limits=limits,
+            sizes=table.sizes,
         )
 
 

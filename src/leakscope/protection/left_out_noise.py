@@ -21,6 +21,7 @@ from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_le
 from leakscope.noise.left_out import Distinct, WorstLeftOut, standardised
 from leakscope.noise.norms import Mahalanobis
 from leakscope.protection.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
+from leakscope.releases.statistics.rounding import ARITHMETIC
 
 Array = np.ndarray
 _MOST_SHAPED = 60  # numbers whose noise gets a shape with correlations; more get a deviation each
@@ -51,6 +52,8 @@ class LeftOutNoise:
         The record that is told best, and its total variation: at most 2 eta.
     declared : bool
         The scale was declared beforehand.
+    sizes : array of shape (d,)
+        Of what was added up for each coordinate: the grid hides the rounding errors of that.
     """
 
     table: Table
@@ -60,6 +63,7 @@ class LeftOutNoise:
     grid: Grid
     worst: WorstLeftOut
     declared: bool
+    sizes: Float[Array, " d"]
 
     @property
     def rms(self) -> Float[Array, " d"]:
@@ -94,6 +98,7 @@ def search_left_out_noise(
     counts: bool = False,
     declared: Sequence[float] | None = None,
     allow_exact: bool = False,
+    sizes: Float[Array, " d"] | None = None,
     limits: Mapping[float, float] | None = None,
 ) -> LeftOutNoise:
     """Find the least noise of two printed digits with which nobody tells which record was left out.
@@ -115,6 +120,9 @@ def search_left_out_noise(
     allow_exact : bool
         Leave coordinates without noise that are the same whoever is left out, and all of them where so many rows are
         equal that eta is kept without noise.
+    sizes : array of shape (d,), optional
+        Of what was added up for each coordinate. Values that differ by no more than its rounding errors are the same;
+        those of a function, of which nothing is known, if they are equal.
     limits : mapping of float to float, optional
         Largest true positive rate that is allowed by false positive rate, as well as eta.
 
@@ -129,11 +137,12 @@ def search_left_out_noise(
         that no noise keeps, or values whose squares overflow.
     """
     check_squares(labels, np.fmax.reduce(np.abs(rows_of(values)), axis=0))
-    constant = _constant(values)
+    sizes = np.zeros(values.shape[1]) if sizes is None else sizes
+    constant = _constant(values, sizes)
     if counts and not constant.all():
         constant[:] = False  # an empty cell gets the noise of the others: without it, it would be told that it is empty
     if declared is not None:
-        return _checked_declared(values, eta, declared, labels, limits or {})
+        return _checked_declared(values, eta, declared, labels, sizes, limits or {})
     if constant.any() and not allow_exact:
         same = [label for label, is_same in zip(labels, constant, strict=True) if is_same]
         more = f" and {len(same) - _MOST_LABELS:,} more" if len(same) > _MOST_LABELS else ""
@@ -141,6 +150,10 @@ def search_left_out_noise(
             f"the same whoever is left out, so that it would be released exactly, outside of the promise: "
             f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a noise_scale"
         )
+    if constant.any():  # exactly, so that no rounding error tells who is left out
+        rows = rows_of(values).copy()
+        rows[:, constant] = rows[0, constant]
+        values = with_rows(values, rows)
     # coordinates that are the same for all tell no record from another
     some_constant = constant.any() and not constant.all()
     left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]) if some_constant else values)
@@ -157,9 +170,9 @@ def search_left_out_noise(
                 f"so many of the values without a record are equal that eta = {eta:g} is kept without noise, and they "
                 "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
             )
-        return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False)
+        return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False, sizes)
     shape = _printed_shape(left_out, eta, noise, counts)
-    return _least(values, left_out, ~constant, eta, shape, labels, limits or {})
+    return _least(values, left_out, ~constant, eta, shape, labels, sizes, limits or {})
 
 
 def search_joint_noise(
@@ -291,14 +304,14 @@ def _finite(values: Table) -> Table:
     return values if is_finite.all() else np.asarray(values)[np.isfinite(np.asarray(values)).all(axis=1)]
 
 
-def _constant(values: Table) -> Bool[Array, " d"]:
-    """Find the coordinates that are the same in all rows; failures, which are rows, concern none of them."""
+def _constant(values: Table, sizes: Float[Array, " d"]) -> Bool[Array, " d"]:
+    """Find the coordinates that are the same in all rows but for rounding; failures are rows, and concern none."""
     finite = rows_of(_finite(values))
     if not len(finite):
         raise ValueError("the statistic fails whoever is left out")
     if len(finite) < len(rows_of(values)):
         return np.zeros(values.shape[1], dtype=bool)
-    return (finite == finite[0]).all(axis=0)
+    return np.ptp(finite, axis=0) <= 2 * ARITHMETIC * sizes
 
 
 def _told_without_noise(left_out: LeftOut) -> WorstLeftOut:
@@ -333,6 +346,7 @@ def _least(
     eta: float,
     shape: PrintedShape | None,
     labels: Sequence[str],
+    sizes: Float[Array, " d"],
     limits: Mapping[float, float],
 ) -> LeftOutNoise:
     """Find the least scale of two digits that keeps the promise for the values on its own grid.
@@ -346,10 +360,12 @@ def _least(
     eta : float
     shape : PrintedShape or None
     labels : sequence of str
+    sizes : array of shape (d,)
     limits : mapping of float to float
     """
     covariance = _covariance(shape)
-    unscaled = LeftOutNoise(values, GaussianNoise(1.0, covariance), shape, noisy_coords, Grid(1.0), _NOT_TOLD, False)
+    noise = GaussianNoise(1.0, covariance)
+    unscaled = LeftOutNoise(values, noise, shape, noisy_coords, Grid(1.0), _NOT_TOLD, False, sizes)
 
     def of_scale(scale: float) -> GaussianNoise:
         return GaussianNoise(scale, covariance)
@@ -381,7 +397,7 @@ def _on_grid(values: Table, found: LeftOutNoise, scale: float, labels: Sequence[
     noise = replace(found.noise, scale=scale)
     noisy_coords = found.noisy_coords
     exact = _columns(rows_of(values), noisy_coords)
-    grid = _grid(noise, exact, noisy_coords, labels)
+    grid = _grid(noise, exact, noisy_coords, labels, found.sizes)
     snapped = _noisy_grid(grid, noisy_coords).snap(exact)
     worst = LeftOut(with_rows(values, snapped)).worst(noise)
     rows = _with_columns(rows_of(values), noisy_coords, snapped)
@@ -410,12 +426,17 @@ def _covariance(shape: PrintedShape | None) -> Float[Array, "e e"] | Float[Array
 
 
 def _checked_declared(
-    values: Table, eta: float, declared: Sequence[float], labels: Sequence[str], limits: Mapping[float, float]
+    values: Table,
+    eta: float,
+    declared: Sequence[float],
+    labels: Sequence[str],
+    sizes: Float[Array, " d"],
+    limits: Mapping[float, float],
 ) -> LeftOutNoise:
     """Take the declared noise if it keeps the promise."""
     noise = declared_noise(declared, values.shape[1])
     every = np.ones(values.shape[1], dtype=bool)
-    grid = _grid(noise, rows_of(values), every, labels)
+    grid = _grid(noise, rows_of(values), every, labels, sizes)
     table = with_rows(values, grid.snap(rows_of(values)))
     worst = LeftOut(table).worst(noise)
     if worst.advantage > 2 * eta:
@@ -423,7 +444,7 @@ def _checked_declared(
             f"this noise is proved to keep eta = {worst.advantage / 2:.6g} only, asked for {eta:g}: a scale that is "
             "declared beforehand always answers with design per-instance"
         )
-    found = LeftOutNoise(table, noise, None, every, grid, worst, declared=True)
+    found = LeftOutNoise(table, noise, None, every, grid, worst, declared=True, sizes=sizes)
     _check_limits(LeftOut(found.whitened), worst.advantage, limits)
     return found
 
@@ -445,7 +466,11 @@ def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:
 
 
 def _grid(
-    noise: GaussianNoise, noisy: Float[Array, "n e"], noisy_coords: Bool[Array, " d"], labels: Sequence[str]
+    noise: GaussianNoise,
+    noisy: Float[Array, "n e"],
+    noisy_coords: Bool[Array, " d"],
+    labels: Sequence[str],
+    sizes: Float[Array, " d"],
 ) -> Grid:
     """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses.
 
@@ -455,7 +480,7 @@ def _grid(
         Where the steps would be below the rounding errors of the values: those differ by little more than these.
     """
     finite = noisy if np.isfinite(noisy).all() else noisy[np.isfinite(noisy).all(axis=1)]
-    magnitudes = np.maximum(finite.max(axis=0), -finite.min(axis=0))
+    magnitudes = np.maximum(np.abs([finite.min(axis=0), finite.max(axis=0)]).max(axis=0), sizes[noisy_coords])
     deviations = deviations_of(noise, noisy.shape[1])
     steps = np.ones(len(noisy_coords))
     for number, place in enumerate(np.flatnonzero(noisy_coords).tolist()):
@@ -464,8 +489,8 @@ def _grid(
             steps[place] = printed_grid(deviations[one], 1.0, magnitudes[one]).steps[0]
         except ValueError:
             raise ValueError(
-                f"the noise of {labels[place]} would be {deviations[number]:g}, no more than the rounding errors of a "
-                "number of its size: leave it out, subtract a public number from its column, or declare a larger "
+                f"the noise of {labels[place]} would be {deviations[number]:g}, no more than the rounding errors of "
+                "what is added up for it: leave it out, subtract a public number from its column, or declare a larger "
                 "noise_scale"
             ) from None
     return Grid(tuple(steps.tolist()))

@@ -23,8 +23,9 @@ from jaxtyping import Float
 from leakscope.core.types import Points
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.plans.statistics import REGRESSIONS
-from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
-from leakscope.releases.statistics.group_means import GroupMeans, GroupSums
+from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, with_missing
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
+from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import OfficeRule
 
@@ -52,17 +53,19 @@ def check_office_rules(plan: CalibrationPlan, statistic: Statistic, points: Poin
         counted = statistic.features.repeated(points.x)  # a row a cell, and not one for each record
         counts = np.rint(counted.count @ counted.rows)
         return (_minimum_frequency(counts, statistic.features.labels(points.x), thresholds),)
-    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
-        return _rules_of_groups(statistic.features.means, points, thresholds)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupCountsAndSums):
+        complete = np.isfinite(with_missing(points.x, statistic.features.columns)).all(axis=1)
+        return _rules_of_groups(statistic.features.means, points.take(np.flatnonzero(complete)), thresholds)
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _rules_of_groups(statistic.algorithm, points, thresholds)
-    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns):
-        names, table = columns_of(points.x), numbers(points.x)
-        counted = np.full(len(names), len(table), dtype=float)
-        everybody = [np.arange(len(table))] * len(names)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns | ColumnCountsAndSums):
+        names = columns_of(points.x)
+        table = with_missing(points.x, names)
+        rows = [np.flatnonzero(np.isfinite(column)) for column in table.T]
+        counted = np.array([len(of_column) for of_column in rows], dtype=float)
         return (
             _minimum_frequency(counted, names, thresholds),
-            *_shares(list(table.T), everybody, names, thresholds),
+            *_shares(list(table.T), rows, names, thresholds),
         )
     if plan.statistic in REGRESSIONS:
         return (_degrees_of_freedom(len(points), len(statistic.labels(points)), plan.statistic, thresholds),)

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from leakscope.plans.protects import CalibrationPlan
-from leakscope.protection.published_table import table_for_publication
-from leakscope.releases.statistics.statistic import Fit, Statistic
+from leakscope.releases.statistics.counts_and_sums import Finished
 from leakscope.reports.about import PlannedNumber, PublishedCell, PublishedTable
 from leakscope.reports.numbers import HALF_OF_95_PERCENT
 from leakscope.reports.sections.protected.table import half_of, label_of
@@ -18,30 +16,21 @@ Array = np.ndarray
 
 
 def planned_numbers(
-    plan: CalibrationPlan,
-    statistic: Statistic,
-    labels: Sequence[str],
-    exact: Float[Array, " d"],
-    noise_std: Float[Array, " d"],
+    table: PublishedTable | None,
+    finished: Finished,
     sampling_std: Float[Array, " d"] | None,
-    *,
-    n_in_use: int,
     family: str = "gaussian",
 ) -> tuple[PlannedNumber, ...]:
     """List the numbers that a release would publish with their noise: those of a table with its margins.
 
     Parameters
     ----------
-    plan : CalibrationPlan
-    statistic : Statistic
-    labels : sequence of str
-        Of the coordinates.
-    exact : array of shape (d,)
-        The statistic without noise: of means that are made of noisy counts and sums, the noise depends on it.
-    noise_std, sampling_std : arrays of shape (d,)
-        Of each coordinate; NaN where a sampling error is not known.
-    n_in_use : int
-        Records, or people, that the statistic is of.
+    table : PublishedTable or None
+        What would be published of the statistic without noise; None where it is no table.
+    finished : Finished
+        The numbers without noise: of means that are made of noisy counts and sums, the noise depends on them.
+    sampling_std : array of shape (d,)
+        Of each number; NaN where it is not known.
     family : str
         Of the noise.
 
@@ -49,24 +38,28 @@ def planned_numbers(
     -------
     tuple of PlannedNumber
     """
-    errors = np.full(len(labels), np.nan) if sampling_std is None else sampling_std
-    is_gaussian = family == "gaussian"
-    table = table_for_publication(plan, statistic, exact, noise_std, n_in_use=n_in_use, is_gaussian=is_gaussian)
+    errors = np.full(len(finished.labels), np.nan) if sampling_std is None else sampling_std
     if table is not None:
-        # means of groups were released as they are, number by number, and a table of counts has margins beside
-        is_plain = isinstance(statistic, Fit)
-        own_errors = errors if is_plain else [None] * len(table.cells)
+        # a table of counts has margins beside its cells, and errors of its own
+        is_of_means = any(cell.quantity != "count" for cell in table.cells)
+        own_errors = errors if is_of_means else [None] * len(table.cells)
         return tuple(_of_cell(cell, table, error) for cell, error in zip(table.cells, own_errors, strict=True))
     factor = HALF_OF_95_PERCENT.get(family)
-    return tuple(
-        PlannedNumber(
-            name=label,
-            noise_std=float(noise),
-            noise_95=None if factor is None else float(factor * noise),
-            sampling_std=float(error) if np.isfinite(error) else None,
+    columns = (finished.labels, finished.value, finished.noise_std, finished.low, finished.high, errors)
+    numbers = []
+    for label, value, noise, low, high, error in zip(*columns, strict=True):
+        half = None if factor is None or not np.isfinite(noise) else float(factor * noise)
+        if np.isfinite(low) and np.isfinite(high):
+            half = float(max(high - value, value - low))
+        numbers.append(
+            PlannedNumber(
+                name=label,
+                noise_std=float(noise) if np.isfinite(noise) else None,
+                noise_95=half,
+                sampling_std=float(error) if np.isfinite(error) else None,
+            )
         )
-        for label, noise, error in zip(labels, noise_std, errors, strict=True)
-    )
+    return tuple(numbers)
 
 
 def _of_cell(cell: PublishedCell, table: PublishedTable, error: float | None) -> PlannedNumber:

@@ -18,6 +18,9 @@ from leakscope.plans.protects import PROMISE_OF, Design, Promise
 from leakscope.protection.request import Request
 from leakscope.protection.rounding import PrintedShape
 from leakscope.protection.units import Units
+from leakscope.releases.statistics.counts_and_sums import Finished
+from leakscope.releases.statistics.group_means import CountsAndSums
+from leakscope.releases.statistics.statistic import Linear
 
 Array = np.ndarray
 Measure = Literal["table", "shifts", "mu"]
@@ -63,8 +66,8 @@ class Prepared:
     public_findings, owner_findings : sequences of Finding
         Beyond what follows from the promise.
     public_notes, owner_notes : sequences of str
-    sampling_std : array of shape (d,), optional
-        Standard error of the statistic, for the owner.
+    sampling_std : array, optional
+        Standard error of each number that is published, for the owner.
     accuracy : float or None
         Accuracy of any attacker that is proved for the unit that is told best, for the owner.
     curve : TradeOff or None
@@ -96,7 +99,7 @@ class Prepared:
     owner_findings: Sequence[Finding] = ()
     public_notes: Sequence[str] = ()
     owner_notes: Sequence[str] = ()
-    sampling_std: Float[Array, " d"] | None = None
+    sampling_std: Float[Array, " e"] | None = None
     accuracy: float | None = None
     curve: TradeOff | None = None
     parts: Sequence[Prepared] = ()
@@ -115,6 +118,25 @@ class Prepared:
         """Split numbers, one for each coordinate, into those of each statistic."""
         sizes = [len(part.labels) for part in self.statistics]
         return np.split(numbers, np.cumsum(sizes)[:-1])
+
+    def finished(self, value: Float[Array, " d"]) -> Finished:
+        """Return the numbers that are published of the coordinates: of noisy counts and sums their means, else these.
+
+        Parameters
+        ----------
+        value : array of shape (d,)
+            Of this statistic, or of all parts.
+        """
+        if self.parts:
+            of_parts = [part.finished(own) for part, own in zip(self.parts, self.split(value), strict=True)]
+            labels = [label for each in of_parts for label in each.labels]
+            columns = zip(*((each.value, each.noise_std, each.low, each.high) for each in of_parts), strict=True)
+            return Finished(labels, *(np.concatenate(column) for column in columns))
+        statistic = self.request.statistic
+        if isinstance(statistic, Linear) and isinstance(statistic.features, CountsAndSums):
+            return statistic.features.finished(value, self.rms)
+        unknown = np.full(len(value), np.nan)
+        return Finished(self.labels, value, self.rms, unknown, unknown)
 
     @property
     def promise(self) -> Promise:

@@ -16,14 +16,13 @@ from jaxtyping import Float, Int
 from scipy.optimize import brentq
 
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
+from leakscope.releases.statistics.counts_and_sums import OF_95_PERCENT, ROUNDING
 from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.group_means import GroupMeans, GroupSums
+from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import PublishedCell, PublishedTable
 
 Array = np.ndarray
-_OF_95_PERCENT = 1.959964  # standard deviations on either side of a normal variable's mean
-_ROUNDING = 1 / 12  # variance of a number that is rounded to a whole one
 _LARGEST_WHOLE = 2.0**53  # above it not every whole number is a double
 _MOST_CELLS = 20_000  # of a table that is written out, its margins among them
 
@@ -123,9 +122,8 @@ def table_for_publication(
     non_negative = is_release and plan.non_negative
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         return _table_of_means(statistic.algorithm, values, deviations, is_gaussian, non_negative)
-    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupSums):
-        means, errors = statistic.features.as_means(values, deviations)
-        return _table_of_means(statistic.features.means, means, errors, is_gaussian, non_negative)
+    if isinstance(statistic, Linear) and isinstance(statistic.features, GroupCountsAndSums):
+        return _table_of_groups(statistic.features, values, deviations, non_negative)
     if plan.statistic != "table" or not isinstance(statistic, Linear) or not isinstance(statistic.features, Cells):
         return None
     counts = Counts.of(statistic.features, values, deviations).merged(plan.merged_levels if is_release else {})
@@ -133,8 +131,9 @@ def table_for_publication(
         return None
     # How many records a person has is secret, and so is their number without one person.
     n_records = None if plan.group is not None else n_in_use
-    # With differential privacy records of other levels are in no cell.
-    total = None if plan.chosen == "dp" else n_records
+    # With differential privacy records of other levels are in no cell, unless a declared level takes them.
+    is_everybody_in = plan.chosen != "dp" or set(plan.by) == set(plan.others)
+    total = n_records if is_everybody_in else None
     return published_table(counts, total=total, n_records=n_records, non_negative=non_negative, is_gaussian=is_gaussian)
 
 
@@ -190,7 +189,7 @@ def published_table(
         if total is not None and variance.sum() > 0:
             noise = noise - np.square(noise) / variance.sum()
         if total is None or n_cells < whole.size:
-            noise = noise + n_cells * _ROUNDING / counts.unit / counts.unit
+            noise = noise + n_cells * ROUNDING / counts.unit / counts.unit
         deviations = counts.unit * np.sqrt(np.maximum(noise, 0.0))
         names = [(None,) if axis in axes else counts.levels[axis] for axis in range(whole.ndim)]
         for levels, value, deviation in zip(product(*names), values.flat, deviations.flat, strict=True):
@@ -287,28 +286,44 @@ def _table_of_means(
     for place, (value, deviation) in enumerate(zip(values.tolist(), deviations.tolist(), strict=True)):
         levels = of_group[place % n_groups]
         if place < n_groups:
-            cell = _count(levels, float(np.rint(value)), float(np.sqrt(deviation**2 + _ROUNDING)), is_gaussian)
+            cell = _count(levels, float(np.rint(value)), float(np.sqrt(deviation**2 + ROUNDING)), is_gaussian)
             cells.append(_not_below_0(cell) if non_negative else cell)
         else:
             quantity = f"mean of {groups.columns[place // n_groups - 1]}"
-            if np.isfinite(value):
-                cells.append(_cell(levels, quantity, value, deviation, is_gaussian))
-            else:
-                cells.append(_unknown(levels, quantity))
+            cells.append(_cell(levels, quantity, value, deviation, is_gaussian))
     return PublishedTable(by=groups.cells.columns, cells=tuple(cells), total=None, non_negative=non_negative)
+
+
+def _table_of_groups(
+    groups: GroupCountsAndSums, values: Float[Array, " d"], deviations: Float[Array, " d"], non_negative: bool
+) -> PublishedTable:
+    """Make the table of the means of groups that are made of noisy counts and sums."""
+    finished, cells = groups.finished(values, deviations), groups.means.cells
+    of_group = list(product(*([str(level) for level in levels] for levels in cells.levels)))
+    n_groups = len(of_group)
+    rows = []
+    columns = (finished.value, finished.noise_std, finished.low, finished.high)
+    for place, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        is_known = np.isfinite(numbers[0])
+        value, noise_std, low, high = numbers if is_known else (None, None, None, None)
+        is_count = place < n_groups
+        cell = PublishedCell(
+            levels=of_group[place % n_groups],
+            quantity="count" if is_count else f"mean of {groups.columns[place // n_groups - 1]}",
+            value=value,
+            noise_std=noise_std,
+            low=low,
+            high=high,
+            sampling_std=None,
+        )
+        rows.append(_not_below_0(cell) if is_count and non_negative else cell)
+    return PublishedTable(by=cells.columns, cells=tuple(rows), total=None, non_negative=non_negative)
 
 
 def _not_below_0(cell: PublishedCell) -> PublishedCell:
     """Set a count below 0, and the lower end of its interval, to 0; each count of a group is by itself."""
     low = None if cell.low is None else max(cell.low, 0.0)
     return cell.model_copy(update={"value": max(cell.value or 0.0, 0.0), "low": low})
-
-
-def _unknown(levels: tuple[str | None, ...], quantity: str) -> PublishedCell:
-    """Make the cell of a mean of so few that it would say nothing."""
-    return PublishedCell(
-        levels=levels, quantity=quantity, value=None, noise_std=None, low=None, high=None, sampling_std=None
-    )
 
 
 def _count(levels: tuple[str | None, ...], value: float, deviation: float, is_gaussian: bool) -> PublishedCell:
@@ -322,7 +337,7 @@ def _count(levels: tuple[str | None, ...], value: float, deviation: float, is_ga
 def _cell(
     levels: tuple[str | None, ...], quantity: str, value: float, deviation: float, is_gaussian: bool
 ) -> PublishedCell:
-    half = _OF_95_PERCENT * deviation
+    half = OF_95_PERCENT * deviation
     return PublishedCell(
         levels=levels,
         quantity=quantity,

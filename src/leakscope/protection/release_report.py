@@ -32,6 +32,8 @@ from leakscope.protection.published_table import counts_below_0, table_for_publi
 from leakscope.protection.release_command import NO_RELEASE, release_command
 from leakscope.protection.released_errors import sampling_from_released
 from leakscope.protection.statistic_parameters import parameters_of
+from leakscope.releases.statistics.group_means import CountsAndSums
+from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports import Curve, Report
 from leakscope.reports.about import (
     CertificateFacts,
@@ -51,6 +53,7 @@ from leakscope.reports.about import (
 from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
+NO_DESIGNS = "what other designs would cost cannot be computed: {reason}"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
@@ -104,7 +107,7 @@ def public_half(
     Report
     """
     curve = _public_curve(prepared, prepared.curve, prepared.eta, prepared.request.plan.limits)
-    findings = [*_promised(prepared, curve), *prepared.public_findings, _noise_size(prepared)]
+    findings = [*_promised(prepared, curve), *prepared.public_findings, *_noise_size(prepared)]
     curves = [Curve("certified", "", "certified", curve)]
     if joint is not None:
         of_all = _public_curve(prepared, joint.curve, joint.eta, joint.limits)
@@ -140,7 +143,7 @@ def owner_half(
     Report
     """
     curve = gaussian_curve(prepared.eta) if prepared.curve is None else prepared.curve
-    findings = [*_proved(prepared, curve), *prepared.public_findings, *prepared.owner_findings, _noise_size(prepared)]
+    findings = [*_proved(prepared, curve), *prepared.public_findings, *prepared.owner_findings, *_noise_size(prepared)]
     curves = [Curve("certified", "", "certified", curve)]
     if joint is not None:
         of_all = gaussian_curve(joint.eta) if joint.curve is None else joint.curve
@@ -211,10 +214,13 @@ def _proved(prepared: Prepared, curve: TradeOff) -> list[Finding]:
     ]
 
 
-def _noise_size(prepared: Prepared) -> Finding:
-    """Report the noise over all coordinates, root mean square."""
+def _noise_size(prepared: Prepared) -> tuple[Finding, ...]:
+    """Report the noise over all coordinates, root mean square; nothing where numbers are made of counts and sums."""
+    statistics = [part.request.statistic for part in prepared.statistics]
+    if any(isinstance(each, Linear) and isinstance(each.features, CountsAndSums) for each in statistics):
+        return ()
     rms = float(p_norm(prepared.rms)) / math.sqrt(len(prepared.rms))
-    return Finding("noise_rms", rms, status="certified", source=prepared.source)
+    return (Finding("noise_rms", rms, status="certified", source=prepared.source),)
 
 
 def _about(
@@ -236,6 +242,12 @@ def _about(
         command, refusal = release_command(plan)
     if refusal:
         all_notes.append(NO_RELEASE.format(reason=refusal))
+    designs = None
+    if plan.compare and not is_public:
+        try:
+            designs = cost_of_designs(request).facts
+        except ValueError as reason:  # a release that is made must not end with it
+            all_notes.append(NO_DESIGNS.format(reason=reason))
     content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
@@ -256,7 +268,7 @@ def _about(
         release_command=command,
         table=table,
         rules=() if is_public or prepared.parts else _rules(prepared),
-        designs=None if is_public or not plan.compare else cost_of_designs(request).facts,
+        designs=designs,
     )
 
 
@@ -407,15 +419,10 @@ def _planned(prepared: Prepared) -> tuple[PlannedNumber, ...]:
     numbers: list[PlannedNumber] = []
     for part in prepared.statistics:
         request = part.request
-        of_part = planned_numbers(
-            request.plan,
-            request.statistic,
-            part.labels,
-            part.value_of(0) / part.divisor,
-            part.rms,
-            part.sampling_std,
-            n_in_use=part.k,
-        )
+        exact = part.value_of(0) / part.divisor
+        finished = part.finished(exact)
+        table = table_for_publication(request.plan, request.statistic, exact, part.rms, n_in_use=part.k)
+        of_part = planned_numbers(table, finished, part.sampling_std)
         numbers += of_statistic_named(request.name, of_part)
     return tuple(numbers)
 
@@ -433,10 +440,14 @@ def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTab
 def _parameters(prepared: Prepared) -> StatisticParameters | None:
     """Describe the statistic to a reader of its numbers."""
     request = prepared.request
-    points = request.data.points
+    points, statistic = request.data.points, request.statistic
     if prepared.design == "dp":  # of the columns that are used
-        points, _ = declared_view(request.statistic, request.plan, points)
-    return parameters_of(request.plan, request.statistic, points)
+        points, _ = declared_view(statistic, request.plan, points)
+    facts = parameters_of(request.plan, statistic, points)
+    if facts is None or not isinstance(statistic, Linear) or not isinstance(statistic.features, CountsAndSums):
+        return facts
+    least = float(statistic.features.least_count(prepared.rms))
+    return facts.model_copy(update={"least_count": least})
 
 
 def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
@@ -449,21 +460,27 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
-    """Make a row for each released number; its standard error, a function of the data, is the owner's."""
+    """Make a row for each published number; its standard error, a function of the data, is the owner's."""
     if value is None:
         return ()
+    finished = prepared.finished(value)
     errors = prepared.sampling_std
     if is_public or errors is None:
-        errors = np.full(len(value), np.nan)
+        errors = np.full(len(finished.labels), np.nan)
+    columns = (finished.labels, finished.value, finished.noise_std, finished.low, finished.high, errors)
     rows = []
-    for label, released, noise_std, error in zip(prepared.labels, value, prepared.rms, errors, strict=True):
-        known = bool(np.isfinite(error) and error > 0)
+    for label, number, noise_std, low, high, error in zip(*columns, strict=True):
+        is_shown = bool(np.isfinite(number))
+        known = is_shown and bool(np.isfinite(error) and error > 0)
+        has_interval = bool(np.isfinite(low) and np.isfinite(high))
         rows.append(
             ReleasedValue(
                 name=label,
                 unit="",
-                value=float(released) if np.isfinite(released) else None,
-                noise_std=float(noise_std),
+                value=float(number) if is_shown else None,
+                noise_std=float(noise_std) if np.isfinite(noise_std) else None,
+                low=float(low) if has_interval else None,
+                high=float(high) if has_interval else None,
                 sampling_std=float(error) if known else None,
                 sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )

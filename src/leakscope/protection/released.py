@@ -205,7 +205,9 @@ def _certified(place: _Place, counted: _Counted) -> Protected:
     public = public_half(prepared, counted.value, entry, joint)
     owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], place.notes)
     public, owner = with_others(public, others), with_others(owner, others)
-    return Protected(counted.value, prepared.noise, public, owner, statistics_of(prepared, counted.value))
+    return Protected(
+        prepared.finished(counted.value).value, prepared.noise, public, owner, statistics_of(prepared, counted.value)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,8 +327,14 @@ def _asked(request: Request) -> dict[str, Any]:
 
 
 def _rows_of(request: Request) -> dict[str, Any]:
-    """Say that rows with missing values are left out; nothing where all rows are used, as in older ledgers."""
-    return {"drop_missing": True} if request.plan.drop_missing else {}
+    """Say what was done with missing and other values, where that is not what older ledgers did."""
+    plan = request.plan
+    read: dict[str, Any] = {"drop_missing": True} if plan.drop_missing else {}
+    if plan.others:
+        read["others"] = list(plan.others)
+    if plan.chosen == "dp" and plan.statistic == "sum":  # of those who have a value: it was the lower end of the range
+        read["missing"] = "nothing"
+    return read
 
 
 def _of_several(part: Request) -> dict[str, Any]:

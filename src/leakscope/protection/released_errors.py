@@ -17,6 +17,7 @@ from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.prepared import Prepared
 from leakscope.releases.statistics.algorithms import LeastSquares
+from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
 from leakscope.releases.statistics.features import Columns, SecondMoments, columns_of
 from leakscope.releases.statistics.standard_errors import StandardErrors
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear
@@ -41,19 +42,22 @@ def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Flo
         person all are NaN: how many records the mean is of is not public, and the errors of a regression are those of
         independent records.
     """
-    errors = np.full(len(value), np.nan)
+    of_all = zip(prepared.statistics, prepared.split(value), strict=True)
+    of_part = [(part, part.finished(coordinates).value) for part, coordinates in of_all]
+    errors = np.full(sum(len(released) for _, released in of_part), np.nan)
     plan = prepared.request.plan
     if not isinstance(plan, ProtectionPlan) or plan.group is not None:
         return errors
-    of_part = list(zip(prepared.statistics, prepared.split(value), strict=True))
     means = [_means(part, released) for part, released in of_part]
     start = 0
     for (part, released), own_means in zip(of_part, means, strict=True):
+        counts = released[len(own_means) :]  # of noisy counts and sums; otherwise all have a value
         for place, column in enumerate(own_means):
+            n_values = counts[place] if len(counts) else part.k
             for other, numbers in of_part:
                 variance = _variances(other, numbers, own_means).get(column, 0.0)
-                if variance > 0:
-                    errors[start + place] = np.sqrt(variance / part.k)
+                if variance > 0 and n_values > 0:
+                    errors[start + place] = np.sqrt(variance / n_values)
         for other, numbers in of_part:
             if _are_errors_of(other, part):
                 errors[start : start + len(released)] = np.where(numbers > 0, numbers, np.nan)
@@ -74,35 +78,34 @@ def _are_errors_of(part: Prepared, regression: Prepared) -> bool:
     )
 
 
-def _means(part: Prepared, released: Float[Array, " d"]) -> Mapping[str, float]:
+def _means(part: Prepared, released: Float[Array, " e"]) -> Mapping[str, float]:
     """Return the released mean of each column, in order; nothing for other statistics."""
-    statistic = part.request.statistic
-    if isinstance(statistic, Linear) and isinstance(statistic.features, Columns) and statistic.statistic == "mean":
-        return dict(zip(_columns(part), released.tolist(), strict=True))
+    match part.request.statistic:
+        case Linear(features=Columns(), statistic="mean"):
+            return dict(zip(_columns(part), released.tolist(), strict=True))
+        case Linear(features=ColumnCountsAndSums(columns=columns)):  # whose counts follow
+            return dict(zip(columns, released[: len(columns)].tolist(), strict=True))
     return {}
 
 
-def _variances(part: Prepared, released: Float[Array, " d"], means: Mapping[str, float]) -> Mapping[str, float]:
+def _variances(part: Prepared, released: Float[Array, " e"], means: Mapping[str, float]) -> Mapping[str, float]:
     """Return the variances of columns that follow from released numbers; nothing for other statistics."""
-    statistic = part.request.statistic
-    if isinstance(statistic, Covariance):
-        return dict(_diagonal(part, released))
-    if isinstance(statistic, Linear) and isinstance(statistic.features, SecondMoments):
-        names = _columns(part)
-        centre = dict(zip(names, statistic.features.centre or np.zeros(len(names)), strict=True))
-        return {
-            name: moment - (means[name] - centre[name]) ** 2
-            for name, moment in _diagonal(part, released)
-            if name in means
-        }
+    match part.request.statistic:
+        case Covariance() | Linear(features=CountAndProducts(is_covariance=True)):
+            return dict(_diagonal(part, released))
+        case Linear(features=SecondMoments(centre=centre) | CountAndProducts(centre=centre)):
+            names = _columns(part)
+            middle = dict(zip(names, centre or np.zeros(len(names)), strict=True))
+            moments = dict(_diagonal(part, released))
+            return {name: moments[name] - (means[name] - middle[name]) ** 2 for name in names if name in means}
     return {}
 
 
-def _diagonal(part: Prepared, released: Float[Array, " d"]) -> Iterator[tuple[str, float]]:
+def _diagonal(part: Prepared, released: Float[Array, " e"]) -> Iterator[tuple[str, float]]:
     """Yield the products of each column with itself, of an upper triangle that is listed row by row."""
     names = _columns(part)
     row, column = np.triu_indices(len(names))
-    return zip(names, released[row == column].tolist(), strict=True)
+    return zip(names, released[: len(row)][row == column].tolist(), strict=True)
 
 
 def _columns(part: Prepared) -> list[str]:

@@ -12,14 +12,15 @@ from leakscope import data as data_room
 from leakscope.core.findings import Term
 from leakscope.core.types import Noise, Points
 from leakscope.data import Data
-from leakscope.data.columns import identifier_notes
+from leakscope.data.columns import alike_levels, identifier_notes
+from leakscope.data.declared_form import read_declared
 from leakscope.data.missing import rows_left_out
 from leakscope.data.points import with_names
 from leakscope.plans.bounds import COUNTS
 from leakscope.plans.plan import read
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.plans.several import SeveralPlan, read_plan, read_several
-from leakscope.protection.declared_data import declared_statistic
+from leakscope.protection.declared_data import declared_statistic, with_counts_and_sums
 from leakscope.releases.statistics.algorithms import Function
 from leakscope.releases.statistics.dependent_columns import check_determined
 from leakscope.releases.statistics.features import columns_of
@@ -159,7 +160,9 @@ def arrays_request(
     x, names = _without_names(x, naming)
     data = Data(_points_of(x, y, names), ARRAYS)
     rule = _rule(statistic, plan, data.points)
-    return Request(plan, data, rule, noise, execution, from_python=not isinstance(statistic, str))
+    owner_notes = () if plan.chosen == "dp" else alike_levels(data.points)
+    is_own = not isinstance(statistic, str)
+    return Request(plan, data, rule, noise, execution, from_python=is_own, owner_notes=owner_notes)
 
 
 def _check_columns(points: Points) -> None:
@@ -193,7 +196,7 @@ def _made(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
         is_released = isinstance(plan, ProtectionPlan)
         if not is_logistic and (is_released or plan.chosen in ("dp", "per-instance")):
             check_not_read(statistic)
-        return statistic
+        return with_counts_and_sums(statistic, plan, points) if plan.chosen == "dp" else statistic
     if not isinstance(statistic, str):
         return Fit(plan.statistic, Function(statistic))
     return declared_statistic(plan, points) if plan.chosen == "dp" else statistic_of(plan, points)
@@ -237,7 +240,9 @@ def several_of_arrays(
             rule = _rule(table.get("statistic", "mean"), each, of_one)
         is_own = not isinstance(table.get("statistic", "mean"), str)
         data = Data(of_one, ARRAYS)
-        parts.append(Request(each, data, rule, each.noise, execution, from_python=is_own, name=each.name))
+        owner_notes = () if each.chosen == "dp" else alike_levels(of_one)
+        part = Request(each, data, rule, each.noise, execution, from_python=is_own, name=each.name)
+        parts.append(replace(part, owner_notes=owner_notes))
     return _together(shared, whole, parts, execution)
 
 
@@ -258,7 +263,7 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
     """
     shared = plan.shared
     names = shared.group or shared.id
-    whole = data_room.read(shared.data, (), names, **shared.csv)
+    whole = all_records(shared, (), names)
     complete: Sequence[str] = ()
     if shared.drop_missing:  # the statistics are of the same rows: of those that are complete for all of them
         complete = _used_by_any(plan.statistics, columns_of(whole.points.x))
@@ -268,6 +273,12 @@ def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") 
         with of_statistic(each.name):
             parts.append(replace(file_request(each, execution, command, complete), name=each.name))
     return _together(shared, whole, parts, execution, command)
+
+
+def all_records(plan: CalibrationPlan, drop: Sequence[str] = (), names: str | None = None) -> Data:
+    """Read all records of the file of a plan; under differential privacy by its declared form alone."""
+    reader = read_declared if plan.chosen == "dp" else data_room.read
+    return reader(plan.data, drop, names, **plan.csv)
 
 
 def _used_by_any(plans: Sequence[CalibrationPlan], columns: Sequence[str]) -> list[str]:
@@ -379,7 +390,7 @@ def file_request(
         In one line: what was given, what is allowed.
     """
     if plan.chosen == "dp":
-        data = data_room.read(plan.data, plan.drop, plan.id, **plan.csv)
+        data = all_records(plan, plan.drop, plan.id)
         _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
     data = load_records(plan, plan.group or plan.id, complete)
@@ -388,7 +399,7 @@ def file_request(
     statistic = statistic_of(plan, data.points)
     check_determined(statistic, data.points)
     notes = (ROWS_LEFT_OUT,) if plan.drop_missing else ()
-    owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points))
+    owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points), *alike_levels(data.points))
     return Request(plan, data, statistic, plan.noise, execution, command, notes, owner_notes=owner_notes)
 
 

@@ -18,9 +18,9 @@ from leakscope.core.findings import Status, Term
 from leakscope.core.types import NotApplicable
 from leakscope.plans.statistics import REGRESSIONS
 from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.algorithms import Quantiles
+from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, middle_and_half
 from leakscope.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
-from leakscope.releases.statistics.group_means import GroupSums
+from leakscope.releases.statistics.group_means import GroupCountsAndSums
 from leakscope.releases.statistics.statistic import Covariance, Linear
 
 Array = np.ndarray
@@ -124,9 +124,10 @@ class Sensitivity:
 def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records: int | None = None) -> Sensitivity:
     """Bound how far replacing one record can move a statistic, whatever the data.
 
-    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Counts and sums
-    of groups: see `_of_groups`. Means, sums, quantiles: each coordinate by at most the width of its range,
-    over the number of records for a mean.
+    Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Noisy counts with
+    noisy sums, where a record may have no value: see `_of_answers`, `_of_groups` and `_of_products`. Means and sums of
+    records that all have a value: each coordinate by at most the width of its range, over the number of records for a
+    mean.
     Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
     (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
     to at most p^2, those of the triangle to (p^2 + p)/2, and the triangle has at most p in l2; where no column changes
@@ -177,16 +178,8 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
         width = _known(ranges).width
         first, second = np.triu_indices(len(width))
         return Sensitivity(width[first] * width[second] * (k - 1) / k**2, float(d), math.sqrt(d))
-    if isinstance(statistic.algorithm, Quantiles):  # between the smallest and the largest value
-        width = _known(ranges).width
-        return Sensitivity(_width_by_label(mechanism, width), float(d), math.sqrt(d))
     what = f"{statistic.name} coefficients" if statistic.name in REGRESSIONS else statistic.name
     raise NotApplicable("no_sensitivity_by_clipping", statistic=what)
-
-
-def _width_by_label(mechanism: Mechanism, width: Float[Array, " p"]) -> Float[Array, " d"]:
-    """Return the width for each quantile: for each probability the columns come one after another."""
-    return np.tile(width, mechanism.d // len(width))
 
 
 def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivity:
@@ -196,8 +189,13 @@ def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivit
         sizes = [len(edges) - 1 for edges in features.edges] if isinstance(features, Histogram) else [d]
         moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
         return Sensitivity(np.ones(d), float(moved), math.sqrt(moved))
-    if isinstance(features, GroupSums):
-        return _of_groups(features)
+    match features:
+        case ColumnCountsAndSums():
+            return _of_answers(features)
+        case GroupCountsAndSums():
+            return _of_groups(features)
+        case CountAndProducts():
+            return _of_products(features)
     if isinstance(features, Columns):
         return Sensitivity(_known(ranges).width, float(d), math.sqrt(d))
     if isinstance(features, SecondMoments):
@@ -212,16 +210,61 @@ def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivit
     raise NotApplicable("no_sensitivity", statistic=statistic.name)
 
 
-def _of_groups(groups: GroupSums) -> Sensitivity:
+def _of_answers(answers: ColumnCountsAndSums) -> Sensitivity:
+    """Bound the sensitivity of the count and the sum of each column, a sum in units of half of its range.
+
+    A record that has a value before and after moves a sum by at most 2, one that gets or loses it a sum and a count by
+    at most 1 each. With counts in units of ``1/sqrt(3)`` both are 2 in l2: the sum has the noise of a mean of records
+    that all have a value, and the count costs nothing.
+    """
+    c = len(answers.columns)
+    _, half = middle_and_half(answers.ranges)
+    unit = np.concatenate([np.full(c, 1 / math.sqrt(3)), half])
+    return Sensitivity(unit, c * (math.sqrt(3) + 1), 2 * math.sqrt(c))
+
+
+def _of_groups(groups: GroupCountsAndSums) -> Sensitivity:
     """Bound the sensitivity of counts and sums of groups, a sum in units of half of its range.
 
-    A record that leaves a group for another one moves two counts by 1 and, of each of the c columns, two sums by at
-    most 1; one that stays moves c sums by at most 2. So l1 is at most 2 + 2 c, and l2 the root of the larger of 2 + 2 c
-    and 4 c.
+    A record that stays in its group moves the sums of the c columns by at most 2 each: ``4 c`` in squares. One that
+    leaves it for another one moves two counts by 1 and two sums of each column by at most 1, so that with counts in
+    units of ``1/sqrt(c)`` it is ``4 c``, too; a single group it can only leave, and there the unit is ``1/sqrt(3 c)``.
     """
     c, n_groups = len(groups.columns), groups.means.cells.n_cells
-    unit = np.concatenate([np.ones(n_groups), np.repeat(groups.half_width, n_groups)])
-    return Sensitivity(unit, 2.0 + 2.0 * c, math.sqrt(max(2 + 2 * c, 4 * c)))
+    _, half = middle_and_half(groups.ranges)
+    n_changed = min(n_groups, 2)
+    of_count = 1 / math.sqrt(c if n_groups > 1 else 3 * c)
+    unit = np.concatenate([np.full(n_groups, of_count), np.repeat(half, n_groups)])
+    return Sensitivity(unit, max(n_changed * (1 / of_count + c), 2.0 * c), 2 * math.sqrt(c))
+
+
+def _of_products(moments: CountAndProducts) -> Sensitivity:
+    """Bound the sensitivity of the count of complete records and of the sums of their products.
+
+    Products move as in `sensitivity`; here they are less their middle, so that a record that becomes incomplete takes
+    away at most half of their width. What is left of the square of the bound is for the count. Of a covariance the sums
+    of the columns, which move by twice half of their range, and the products have one half of the square each.
+    """
+    low, high = moments.ends
+    least, largest = moments.product_ends
+    c, p = len(low), len(least)
+    size = np.maximum(np.abs(low), np.abs(high))
+    first, second = np.triu_indices(c)
+    if ((low >= 0) | (high <= 0)).all():  # no column changes its sign
+        of_product, squared = largest - least, float(p)
+    else:
+        of_product, squared = size[first] * size[second], float(c * c)
+    half = (largest - least) / 2 / of_product
+    fraction = 0.5 if moments.is_covariance else 1.0  # of the square of the bound, for the products
+    # in units of the bound: what an incomplete record takes away of the columns and of the products
+    taken = (1 - fraction) / 4 + fraction * float(half @ half) / squared
+    units = [np.array([1 / math.sqrt(squared * (1 - taken))])]
+    if moments.is_covariance:
+        _, half_width = middle_and_half(moments.ranges)
+        units.append(half_width * math.sqrt(4 * c / squared / (1 - fraction)))
+    units.append(of_product / math.sqrt(fraction))
+    unit = np.concatenate(units)
+    return Sensitivity(unit, math.sqrt(squared * len(unit)), math.sqrt(squared))
 
 
 def _known(ranges: Ranges | None) -> Ranges:

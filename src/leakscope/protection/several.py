@@ -23,6 +23,7 @@ from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
 from leakscope.protection.results import ReleasedStatistic
 from leakscope.protection.units import Units
+from leakscope.releases.statistics.counts_and_sums import Finished
 
 Array = np.ndarray
 
@@ -115,7 +116,6 @@ def joined(
         "source": first.source,
         "value_of": value_of,
         "owner_notes": [f"{part.request.name}: {note}" for part in parts for note in part.owner_notes],
-        "sampling_std": np.concatenate([_sampling_std(part) for part in parts]),
     }
     return Prepared(request, first.design, units, per_unit=per_unit, parts=tuple(parts), **{**fields, **others})
 
@@ -125,9 +125,14 @@ def statistics_of(prepared: Prepared, value: Float[Array, " d"]) -> dict[str, Re
     if not prepared.parts:
         return {}
     return {
-        part.request.name: ReleasedStatistic(tuple(part.labels), of_part, part.noise)
-        for part, of_part in zip(prepared.parts, prepared.split(value), strict=True)
+        part.request.name: ReleasedStatistic(tuple(finished.labels), finished.value, part.noise)
+        for part, finished in _finished_parts(prepared, value)
     }
+
+
+def _finished_parts(prepared: Prepared, value: Float[Array, " d"]) -> list[tuple[Prepared, Finished]]:
+    """Pair each statistic with its numbers as they are published."""
+    return [(part, part.finished(own)) for part, own in zip(prepared.parts, prepared.split(value), strict=True)]
 
 
 def _all_assumptions(parts: Sequence[Prepared]) -> list[Term]:
@@ -136,8 +141,3 @@ def _all_assumptions(parts: Sequence[Prepared]) -> list[Term]:
     for part in parts:
         assumptions += [term for term in part.assumptions if term not in assumptions]
     return assumptions
-
-
-def _sampling_std(part: Prepared) -> Float[Array, " d"]:
-    """Return the standard errors of a part; NaN where they are not known."""
-    return np.full(len(part.labels), np.nan) if part.sampling_std is None else part.sampling_std

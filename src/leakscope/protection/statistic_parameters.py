@@ -14,7 +14,9 @@ from leakscope.core.types import Points
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles, design, explaining
 from leakscope.releases.statistics.correlation import Correlation
+from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
 from leakscope.releases.statistics.features import Histogram, SecondMoments, columns_of
+from leakscope.releases.statistics.group_means import GroupCountsAndSums
 from leakscope.releases.statistics.logistic import Logistic
 from leakscope.releases.statistics.ratio import Ratio
 from leakscope.releases.statistics.regressions import Huber, Poisson, Ridge
@@ -55,6 +57,8 @@ def parameters_of(plan: CalibrationPlan, statistic: Statistic, points: Points) -
     if isinstance(statistic, Covariance):
         return StatisticParameters(kind="covariance")
     if isinstance(statistic, Linear):
+        if plan.chosen == "dp" and plan.statistic == "sum":
+            return StatisticParameters(kind="sum", of_values=True)
         return _of_features(statistic, points)
     if not isinstance(statistic, Fit):
         return None
@@ -95,6 +99,13 @@ def _of_regression(
 def _of_features(statistic: Linear, points: Points) -> StatisticParameters | None:
     """Describe mean products and histograms; the labels of other sums and means say all."""
     match statistic.features:
+        case ColumnCountsAndSums() | GroupCountsAndSums():
+            return StatisticParameters(kind="mean", of_values=True)
+        case CountAndProducts(is_covariance=True):
+            return StatisticParameters(kind="covariance", of_values=True)
+        case CountAndProducts(columns=names, centre=centre):
+            scales = _scales(names, centre if any(centre) else None, None)
+            return StatisticParameters(kind="second_moment", scales=scales, of_values=True)
         case SecondMoments(centre=centre):
             return StatisticParameters(kind="second_moment", scales=_scales(columns_of(points.x), centre, None))
         case Histogram():

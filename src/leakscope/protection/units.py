@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, Shaped, UInt8
 
-from leakscope import data as data_room
 from leakscope.core.types import Points
 from leakscope.data.content import row_names, row_names_of_parquet
 from leakscope.data.files import columns_in_parquet
 from leakscope.noise.keyed import text_names
 from leakscope.plans.protects import NO_GROUP, CalibrationPlan
-from leakscope.protection.request import Request
+from leakscope.protection.request import Request, all_records
 
 Array = np.ndarray
 
@@ -103,7 +102,7 @@ def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
     """Name the records of a request by all columns of its data; the file is read again if some are not in memory."""
     plan, points = request.plan, request.data.points
     if not request.of_a_file:
-        return row_names(points)
+        return row_names(points, plan.decimal)
     if request.data.kept is not None:  # named among all rows of the file, as in releases without this rule
         return _names_of_file(plan)[request.data.kept]
     is_frame = points.y is None and not isinstance(points.x, np.ndarray)
@@ -111,7 +110,7 @@ def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
         has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
         return row_names(points) if has_all else _names_of_file(plan)
     if is_frame and not plan.drop and plan.statistic != "histogram":  # of which its own columns alone are in memory
-        return row_names(points)
+        return row_names(points, plan.decimal)
     return _names_of_file(plan)
 
 
@@ -119,4 +118,4 @@ def _names_of_file(plan: CalibrationPlan) -> UInt8[Array, "N 16"]:
     """Name the rows of a file by all of its columns."""
     if Path(plan.data).suffix == ".parquet":
         return row_names_of_parquet(plan.data)
-    return row_names(data_room.read(plan.data, (), None, **plan.csv).points)
+    return row_names(all_records(plan).points, plan.decimal)

@@ -1,32 +1,39 @@
-"""The code that a class or a function depends on: every user module that its source files import.
+"""The code that a class or a function depends on: every user module that it reaches, as it is in this process.
 
 A stored row may be used again only if the code that computed it is the same. Installed packages are identified by their
 version. Everything else that a class reaches, its own module, those of its bases and all that they import, is
-identified by the SHA-256 of its source. Imports do not show code that is chosen at run time; if a user module does
-that, there is no description, and nothing is stored.
+identified by the SHA-256 of its source and of its live values: functions, classes, and whatever else its functions
+name. Imports do not show code that is chosen at run time; if a user module does that, there is no description, and
+nothing is stored. What a function reads while it runs is not here, but in `leakscope.runtime.inputs`.
 """
 
 from __future__ import annotations
 
-import ast
+import dis
 import hashlib
 import importlib.util
 import inspect
 import json
 import os
-import pkgutil
 import platform
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, ModuleSpec
 from importlib.metadata import packages_distributions, version
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
+
+from leakscope.core.temporary import process_name
+from leakscope.releases.live_values import digest_of_definition, digest_of_value
+from leakscope.releases.user_modules import spec_in_folder
 
 OWN = "leakscope"  # its version is a part of every key
 # Modules that choose the code to run at run time, and names of builtins that do so.
@@ -37,6 +44,14 @@ LOADERS = {
 HARMLESS = {"importlib.metadata", "importlib.resources"}
 CHOOSING = {"__import__", "exec", "eval", "__loader__"}
 OF_SYS = {"modules", "meta_path", "path_hooks"}
+# Names by which functions reach a value whose name is computed.
+BY_NAME = {"getattr", "globals", "vars", "__dict__", "attrgetter"}
+# Functions that open files without Python's knowledge.
+READ_UNSEEN = {
+    "read_parquet", "read_feather", "read_orc", "read_hdf", "ParquetFile", "ParquetDataset", "HDFStore", "safe_open",
+    "load_file", "scan_parquet", "scan_csv", "memory_map", "netCDF4", "h5py", "pyarrow", "safetensors", "polars",
+    "duckdb",
+}  # fmt: skip
 _STANDARD = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
 _SITES = tuple(
     {
@@ -49,6 +64,7 @@ _SITES = tuple(
     }
 )
 _OF_PACKAGES = {"site-packages", "dist-packages"}
+_STATES_BEFORE: dict[tuple[str, str], str] = {}  # live values of a module before fits, by those that the fits left
 
 
 class NoCanonicalForm(Exception):
@@ -56,25 +72,87 @@ class NoCanonicalForm(Exception):
 
 
 @dataclass(frozen=True)
-class _Imports:
-    """The imports of a source file.
+class State:
+    """A module as it was when something was described that reaches it."""
 
-    Parameters
-    ----------
-    needed : sequence of str
-        Modules that are imported, with full names.
-    possible : sequence of str
-        Names that are modules or something inside of one.
-    starred : sequence of str
-        Modules of which all names are imported.
-    dynamic : str
-        What in it chooses code at run time; empty if nothing does.
-    """
+    module: str
+    source: str
+    live: str
 
-    needed: Sequence[str]
-    possible: Sequence[str]
-    starred: Sequence[str]
-    dynamic: str
+
+@dataclass(frozen=True)
+class UserCode:
+    """The user's modules behind what was described."""
+
+    states: dict[str, State] = field(default_factory=dict)
+    process: str = field(default_factory=process_name)  # where they are so
+    unseen: set[str] = field(default_factory=set)  # functions that read files in a way that cannot be seen
+
+    @property
+    def modules(self) -> list[str]:
+        """Their names."""
+        return sorted({state.module for state in self.states.values()})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of their states."""
+        return _digest({name: [state.source, state.live] for name, state in self.states.items()})
+
+
+_COLLECTED: ContextVar[UserCode | None] = ContextVar("user code", default=None)
+
+
+@contextmanager
+def user_code() -> Iterator[UserCode]:
+    """Collect the user's modules behind all that is described in this context."""
+    collected = UserCode()
+    token = _COLLECTED.set(collected)
+    try:
+        yield collected
+    finally:
+        _COLLECTED.reset(token)
+        around = _COLLECTED.get()
+        if around is not None:
+            around.states.update(collected.states)
+            around.unseen.update(collected.unseen)
+
+
+def other_module(here: UserCode, there: UserCode) -> str:
+    """Name a module that is not the same in two processes; empty if all are. One that is not imported may become so."""
+    for name, state in there.states.items():
+        same = here.states.get(name)
+        if same is None or same.source != state.source or (state.live != NOT_IMPORTED and same.live != state.live):
+            return state.module
+    return ""
+
+
+@contextmanager
+def values_as_before(before: UserCode, describe: Callable[[], object]) -> Iterator[None]:
+    """Count live values as what they were before fits in this context: counters, caches, imports inside functions."""
+    try:
+        yield
+    finally:
+        if before.states:
+            with user_code() as after, suppress(NoCanonicalForm):
+                describe()
+            _note_left_by_fits(before, after)
+
+
+def _note_left_by_fits(before: UserCode, after: UserCode) -> None:
+    for name, state in after.states.items():
+        first = before.states.get(name)
+        if first is not None and first.live != state.live:
+            _STATES_BEFORE[state.module, state.live] = first.live
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What is read in the source of a module."""
+
+    needed: Sequence[str]  # modules that are imported, with full names
+    possible: Sequence[str]  # full names of modules, or of something inside of one
+    names: frozenset[str]  # that its functions use
+    dynamic: str  # what in it chooses code at run time; empty if nothing does
 
 
 @dataclass
@@ -85,6 +163,9 @@ class _Reached:
     libraries: dict[str, str] = field(default_factory=dict)  # version of each distribution
     missing: set[str] = field(default_factory=set)  # imports that find nothing: installing one changes the code
     files: set[str] = field(default_factory=set)  # of the modules
+    roots: list[str] = field(default_factory=list)  # digests of what was asked about
+    names: set[str] = field(default_factory=set)  # that functions of these modules use
+    live: dict[str, dict[str, str]] = field(default_factory=dict)  # of each module: digest of each value that they name
 
     def visit(self, name: str, optional: bool = False) -> None:
         """Follow an import: the packages around the module, then the module."""
@@ -119,36 +200,107 @@ class _Reached:
         self.modules[name] = hashlib.sha256(content).hexdigest()
         package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
         try:
-            imports = _imports(content, package)
+            source = _read(content, package)
         except (SyntaxError, ValueError, RecursionError):
             raise NoCanonicalForm(f"{os.path.basename(file)} cannot be read as Python") from None
-        if imports.dynamic:
-            raise NoCanonicalForm(f"{name} uses {imports.dynamic}, and which code that runs cannot be read off")
-        _refuse_changed(name, spec, content)
-        for needed in imports.needed:
+        if source.dynamic:
+            raise NoCanonicalForm(f"{name} uses {source.dynamic}, and which code that runs cannot be read off")
+        self.names |= source.names
+        for needed in source.needed:
             self.visit(needed)
-        for possible in imports.possible:
-            self.visit(possible, optional=True)
-        for starred in imports.starred:
-            self.visit_all(starred)
+        for possible in source.possible:
+            package, _, last = possible.rpartition(".")
+            names = [last] if last != "*" else getattr(sys.modules.get(package), "__all__", ())
+            for part in names:
+                self.visit(f"{package}.{part}", optional=True)
+
+    def start(self, value: Any) -> None:
+        """Follow a function or a class, by name or, where no name leads to it, by content."""
+        self.roots.append(digest_of_value(value, self.leads))
+
+    def leads(self, named: Any) -> bool:
+        """Follow a function, a class or a module in a value; False if it counts by content.
+
+        That is so for what no name leads to, and for what is part of a class of the user.
+
+        Raises
+        ------
+        LookupError
+            If its code is in no module.
+        """
+        module = named.__name__ if isinstance(named, ModuleType) else named.__module__
+        if module not in self.modules:
+            if module is not None and module.startswith("namedtuple_"):  # made by Python for a tuple with names
+                return False
+            if not module or module == "__main__" or _spec(module) is None:
+                raise LookupError(module)
+            self.visit(module)
+            if module not in self.modules:  # not the user's
+                return True
+        if isinstance(named, ModuleType):
+            return True
+        if _found(module, named.__qualname__) is not named or "." in named.__qualname__:
+            return False
+        self.names.add(named.__qualname__)
+        return True
+
+    def compare_values(self) -> None:
+        """Digest the live values of the modules that functions name, and of the modules to which these lead."""
+        n_before = -1
+        while n_before != len(self.modules) + len(self.names):
+            n_before = len(self.modules) + len(self.names)
+            for name in sorted(self.modules):
+                module = sys.modules.get(name)
+                if module is not None:
+                    self._add_values(name, dict(vars(module)))
+
+    def _add_values(self, name: str, values: Mapping[str, Any]) -> None:
+        digests = self.live.setdefault(name, {})
+        everything = bool(self.names & BY_NAME)
+        for variable, value in sorted(values.items()):
+            is_named = variable in self.names
+            if variable in digests or variable.startswith("__"):
+                continue
+            if not is_named and (not everything or isinstance(value, ModuleType)):
+                continue  # a package has the modules as attributes that anybody has imported
+            is_definition = isinstance(value, (type, FunctionType)) and value.__module__ == name
+            is_definition = is_definition and value.__qualname__ == variable
+            try:
+                digests[variable] = (digest_of_definition if is_definition else digest_of_value)(value, self.leads)
+            except NoCanonicalForm:
+                raise
+            except Exception:  # pickling runs code of whatever the value is
+                digests[variable] = ""
+                if is_named:
+                    kind = type(value).__name__
+                    raise NoCanonicalForm(f"{name}.{variable} is a {kind}, which two runs cannot compare") from None
+
+    def states(self) -> list[State]:
+        """Return the source and the live values of each module."""
+        live = {name: _digest(self.live.get(name, {})) for name in self.modules}
+        return [
+            State(name, source, _STATES_BEFORE.get((name, live[name]), live[name]))
+            for name, source in self.modules.items()
+        ]
 
     def digest(self) -> str | None:
         """Return the digest of all that was reached; None if no user module was."""
         if not self.modules:
             return None
+        self.compare_values()
+        states = self.states()
+        collected = _COLLECTED.get()
+        if collected is not None:
+            root = _digest(sorted(self.roots))
+            collected.states.update({f"{root} {state.module}": state for state in states})
+            collected.unseen.update(self.names & READ_UNSEEN)
         facts = {
-            "modules": self.modules,
+            "modules": {state.module: [state.source, state.live] for state in states},
+            "roots": sorted(self.roots),
             "libraries": self.libraries | {"python": platform.python_version()},
             "missing": sorted(self.missing),
         }
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-    def visit_all(self, package: str) -> None:
-        """Follow ``from package import *``, which may import each of its modules."""
-        spec = _spec(package)
-        if spec is not None and _kind(spec) in {"user", "namespace"} and spec.submodule_search_locations is not None:
-            for submodule in pkgutil.iter_modules(list(spec.submodule_search_locations)):
-                self.visit(f"{package}.{submodule.name}", optional=True)
+        return _digest(facts)
 
 
 def digest_of(value: Any, main: bool = False) -> str | None:
@@ -163,14 +315,14 @@ def digest_of(value: Any, main: bool = False) -> str | None:
     Returns
     -------
     str or None
-        Of the sources of all user modules that are reached, the versions of the installed packages that they import,
-        and the version of Python; None if the value and its bases are all installed.
+        Of the sources and the live values of all user modules that are reached, the versions of the installed packages
+        that they import, and the version of Python; None if the value and its bases are all installed.
 
     Raises
     ------
     NoCanonicalForm
         With the reason, if the value is not what its import path leads to, or its code cannot be followed: it is
-        interactive, compiled, without source, changed since it was imported, or chooses code at run time.
+        interactive, compiled, without source, chooses code at run time, or names a value that cannot be compared.
 
     Examples
     --------
@@ -181,11 +333,9 @@ def digest_of(value: Any, main: bool = False) -> str | None:
     """
     _refuse_unreachable(value, main)
     reached = _Reached()
-    for module in _modules_of(value):
-        if module == "__main__":
-            reached.add(module, _script())
-        else:
-            reached.visit(module)
+    if value.__module__ == "__main__":
+        reached.add("__main__", _script())
+    reached.start(value)
     if reached.modules and inspect.isfunction(value):
         _refuse_elsewhere(value, reached.files)
     return reached.digest()
@@ -208,7 +358,13 @@ def digest_of_classes(kinds: Iterable[type]) -> str | None:
     NoCanonicalForm
         As `digest_of`, except that a class may be defined inside of a function.
     """
-    return digest_of_modules({module for kind in kinds for module in _modules_of(kind)})
+    reached = _Reached()
+    for kind in kinds:
+        try:
+            reached.start(kind)
+        except LookupError:
+            raise NoCanonicalForm(f"{kind.__qualname__} is defined in {kind.__module__}; move it to a module") from None
+    return reached.digest()
 
 
 def digest_of_modules(names: Iterable[str]) -> str | None:
@@ -244,31 +400,25 @@ def _refuse_unreachable(value: Any, main: bool) -> None:
         raise NoCanonicalForm(f"{value.__name__} is defined inside of a function")
     if value.__module__ == "__main__" and not main:
         raise NoCanonicalForm(f"{name} is defined in __main__; move it to a module")
-    target: Any = sys.modules.get(value.__module__)
-    for part in name.split("."):
-        target = getattr(target, part, None)
-    if target is not value:
+    if _found(value.__module__, name) is not value:
         raise NoCanonicalForm(f"{value.__module__}:{name} leads to something else than the {name} that is used")
 
 
 def _refuse_elsewhere(function: FunctionType, files: set[str]) -> None:
     """Refuse a function whose code is not in the modules that were read, as one that was assigned later."""
     file = os.path.realpath(function.__code__.co_filename)
-    if file not in files and not _of_a_package(file) and not file.startswith(_STANDARD):
+    if file not in files and not is_installed(file):
         raise NoCanonicalForm(f"{function.__qualname__} is made by code that its imports do not lead to")
+
+
+def is_installed(file: str) -> bool:
+    """Tell whether a file, with all links followed, belongs to Python or to an installed package."""
+    return file.startswith(_STANDARD) or _of_a_package(file)
 
 
 def _of_a_package(file: str) -> bool:
     """Tell whether a file is where packages are installed."""
     return file.startswith(_SITES) or bool(_OF_PACKAGES & set(Path(file).parts))
-
-
-def _modules_of(value: Any) -> list[str]:
-    """List the modules that define a function, or a class with its bases and metaclass."""
-    if not inspect.isclass(value):
-        return [value.__module__]
-    kinds = [*value.__mro__, *type(value).__mro__]
-    return list(dict.fromkeys(kind.__module__ for kind in kinds))
 
 
 def _script() -> ModuleSpec:
@@ -303,7 +453,7 @@ def _spec(name: str) -> ModuleSpec | None:
             continue
         if spec is not None:
             return spec
-    return None
+    return None if package else spec_in_folder(name)  # what a user's module imports later, beside it
 
 
 def _kind(spec: ModuleSpec) -> Literal["standard", "installed", "namespace", "user"]:
@@ -339,118 +489,34 @@ def _source(name: str, file: str) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _imports(content: bytes, package: str) -> _Imports:
-    """Read what a source file imports, wherever in the file."""
-    tree, reader = ast.parse(content), _ImportReader(package)
-    reader.visit(tree)
-    for chain in _chains(tree):
-        reader.follow(chain)
-    needed, possible = dict.fromkeys(reader.needed), dict.fromkeys(reader.possible)
-    return _Imports(tuple(needed), tuple(possible), tuple(reader.starred), reader.dynamic)
-
-
-class _ImportReader(ast.NodeVisitor):
-    """Collects the imports of a tree.
-
-    Parameters
-    ----------
-    package : str
-        Of the file, for relative imports.
-    """
-
-    def __init__(self, package: str) -> None:
-        self.package = package
-        self.needed: list[str] = []
-        self.possible: list[str] = []
-        self.starred: list[str] = []
-        self.bound: dict[str, str] = {}  # local names of modules, or of what may be one
-        self.dynamic = ""  # the first thing that reading cannot follow
-
-    def visit_Import(self, node: ast.Import) -> None:
-        """Read ``import a.b as c``."""
-        for alias in node.names:
-            top = alias.name.partition(".")[0]
-            self.needed.append(alias.name)
-            self.bound[alias.asname or top] = alias.name if alias.asname else top
-            self._refuse(alias.name, alias.name in LOADERS)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """Read ``from a import b as c``; the name may be a module or something in one."""
-        module = _absolute(node, self.package)
-        self.needed.append(module)
-        for alias in node.names:
-            full = f"{module}.{alias.name}"
-            if alias.name == "*":
-                self.starred.append(module)
+def _read(content: bytes, package: str) -> _Source:
+    """Read what a source file imports, wherever in the file, in what Python makes of it."""
+    needed: dict[str, None] = {}
+    possible: dict[str, None] = {}
+    names: set[str] = set()
+    dynamic: list[str] = []
+    codes = list(_code_objects(compile(content, "<source>", "exec", dont_inherit=True)))
+    steps_of = [[step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"] for code in codes]
+    names_of_sys: set[str] = set()
+    for steps in steps_of:
+        names_of_sys.update(after.argval for step, after in pairwise(steps) if step.argval == "sys")
+    for steps in steps_of:
+        for idx, step in enumerate(steps):
+            if step.opname != "IMPORT_NAME":
                 continue
-            self.possible.append(full)
-            self.bound[alias.asname or alias.name] = full
-            loader = module in LOADERS and full not in HARMLESS
-            of_sys = module == "sys" and alias.name in OF_SYS
-            self._refuse(full, loader or of_sys or alias.name in CHOOSING)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        """Look for functions that import or run what their argument names."""
-        self._refuse(node.id, node.id in CHOOSING)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Look for the same as attributes of modules."""
-        self._refuse(node.attr, node.attr in {"__import__", "import_module", "exec_module"})
-        self.generic_visit(node)
-
-    def follow(self, chain: Sequence[str]) -> None:
-        """Read a chain of attributes, as ``a.b.c``, whose first name is that of a module."""
-        start = self.bound.get(chain[0])
-        if start is None:
-            return
-        self._refuse(f"sys.{chain[1]}", start == "sys" and chain[1] in OF_SYS)
-        self.possible.extend(".".join([start, *chain[1:end]]) for end in range(2, len(chain) + 1))
-
-    def _refuse(self, name: str, is_dynamic: bool) -> None:
-        if is_dynamic and not self.dynamic:
-            self.dynamic = name
-
-
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    """Return the full name of the module of ``from module import name``."""
-    if not node.level:
-        return str(node.module)
-    try:
-        return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-    except ImportError:
-        raise ValueError("a relative import beyond the top-level package") from None
-
-
-def _chains(tree: ast.AST) -> Iterator[tuple[str, ...]]:
-    """Yield names with dots, as ``package.module.function``: each may be the only trace of a module that is used."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Attribute):
-            continue
-        parts: list[str] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Attribute):
-            parts.append(inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name):
-            yield (inner.id, *reversed(parts))
-
-
-def _refuse_changed(name: str, spec: ModuleSpec, content: bytes) -> None:
-    """Refuse a module whose file has changed since it was imported: the key would be that of other code.
-
-    Functions are compared with those that the file compiles to, constants with their values in the file.
-    """
-    module = sys.modules.get(name)
-    if module is None or type(spec.loader) is not SourceFileLoader:
-        return
-    known = set(_code_objects(compile(content, str(spec.origin), "exec", dont_inherit=True)))
-    functions = [function for function in _functions(module) if function.__code__.co_filename == spec.origin]
-    if any(function.__code__ not in known for function in functions):
-        raise NoCanonicalForm(f"{name} was changed after it was imported; restart Python")
-    for constant, value in _constants(ast.parse(content)):
-        live = vars(module).get(constant, value)
-        if type(live) is not type(value) or (live != value and value == value):
-            raise NoCanonicalForm(f"{name}.{constant} is not what the file says; restart Python")
+            # Python loads the level and the names before it imports
+            level, listed = steps[idx - 2].argval, steps[idx - 1].argval
+            module = _absolute(step.argval, level, package)
+            full_names = [f"{module}.{name}" for name in listed or ()]
+            needed[module] = None
+            possible.update(dict.fromkeys(full_names))
+            dynamic += [module] if listed is None and module in LOADERS else []
+            dynamic += [name for name in full_names if _is_loader(module, name)]
+    for steps in steps_of:
+        dynamic += _chosen_code(steps, names_of_sys)
+    for code in codes[1:]:  # the first one runs once, when the module is imported
+        names.update(code.co_names, (constant for constant in code.co_consts if isinstance(constant, str)))
+    return _Source(tuple(needed), tuple(possible), frozenset(names), dynamic[0] if dynamic else "")
 
 
 def _code_objects(code: CodeType) -> Iterator[CodeType]:
@@ -461,26 +527,43 @@ def _code_objects(code: CodeType) -> Iterator[CodeType]:
             yield from _code_objects(constant)
 
 
-def _functions(module: ModuleType) -> Iterator[FunctionType]:
-    """Yield the functions of a module and of its classes that are defined there."""
-    holders: list[ModuleType | type] = [module]
-    for holder in holders:  # the list grows as classes are found
-        for value in list(vars(holder).values()):
-            inner: Any = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-            inner = inner.fget if isinstance(inner, property) else inner
-            if isinstance(inner, FunctionType) and inner.__module__ == module.__name__:
-                yield inner
-            elif isinstance(inner, type) and inner.__module__ == module.__name__ and inner not in holders:
-                holders.append(inner)
+def _absolute(module: str, level: int, package: str) -> str:
+    """Return the full name of the module of ``from module import name``."""
+    try:
+        return importlib.util.resolve_name("." * level + module, package) if level else module
+    except ImportError:
+        raise ValueError("a relative import beyond the top-level package") from None
 
 
-def _constants(tree: ast.Module) -> Iterable[tuple[str, Any]]:
-    """Yield the names that a module binds once, to a number, a string, a bool or None."""
-    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Constant):
+def _is_loader(module: str, full_name: str) -> bool:
+    """Tell whether something that is imported from a module chooses code at run time."""
+    name = full_name.rpartition(".")[2]
+    return name in CHOOSING or (module == "sys" and name in OF_SYS) or (module in LOADERS and full_name not in HARMLESS)
+
+
+def _chosen_code(steps: Sequence[dis.Instruction], names_of_sys: set[str]) -> Iterator[str]:
+    """Yield what in a code object imports or runs what a text names."""
+    for before, step in zip([None, *steps], steps, strict=False):
+        if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"} and step.argval in CHOOSING:
+            yield step.argval
+        if step.opname not in {"LOAD_ATTR", "LOAD_METHOD"}:
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and names.count(target.id) == 1:
-                yield target.id, node.value.value
+        if step.argval in {"__import__", "import_module", "exec_module"}:
+            yield step.argval
+        if step.argval in OF_SYS and before is not None and before.argval in names_of_sys:
+            yield f"sys.{step.argval}"
+
+
+def _found(module: str, name: str) -> Any:
+    """Return what a name leads to; None if to nothing."""
+    target: Any = sys.modules.get(module)
+    for part in name.split("."):
+        target = getattr(target, part, None)
+    return target
+
+
+def _digest(facts: Any) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+NOT_IMPORTED = _digest({})  # live values of a module that functions would import

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from leakscope.core.checks import one_of
+from leakscope.releases import user_modules
 from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
 
 Array = np.ndarray
@@ -59,54 +61,79 @@ def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
     return kind(**words)
 
 
-_ALLOWED: ContextVar[tuple[str, ...] | None] = ContextVar("allowed modules", default=None)
+TRUSTED = ("sklearn", "leakscope")  # whose classifiers and regressors a plan may name by itself
+_IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
 
 
-@contextmanager
-def only_from(modules: str | Iterable[str] | None) -> Iterator[None]:
-    """Restrict the import paths of a plan to these modules.
-
-    Other modules are refused before they are imported; so is an object that an allowed module only imports itself, as
-    ``sklearn.datasets:import_module`` would be. What an allowed module does when it is imported or called is not
-    checked: name only what you trust.
+@dataclass(frozen=True)
+class _Leave:
+    """What import paths may lead to.
 
     Parameters
     ----------
-    modules : str, iterable of str, or None
-        ``"sklearn,my_package.nets"``: these modules and those below them. None: whatever was allowed before.
+    modules : tuple of str
+        Anything in these modules and below them.
+    typed : frozenset of str
+        Import paths that the user typed.
+    """
+
+    modules: tuple[str, ...]
+    typed: frozenset[str]
+
+
+_LEAVE: ContextVar[_Leave | None] = ContextVar("what import paths may lead to", default=None)
+
+
+@contextmanager
+def only_from(modules: str | Iterable[str] | None = None, typed: Iterable[str] = ()) -> Iterator[None]:
+    """Let import paths lead to classifiers and regressors of scikit-learn, and to what the user names.
+
+    Everything else is refused before it is imported; so is an object that a named module only imports itself, as
+    ``evil:import_module`` would be. What a named module does when it is imported or called is not checked: name only
+    what you trust.
+
+    Parameters
+    ----------
+    modules : str or iterable of str, optional
+        ``"lightgbm,my_package.nets"``: these modules and those below them.
+    typed : iterable of str
+        Texts of the user, as the values of flags: import paths in them are followed wherever they lead.
 
     Raises
     ------
     ValueError
-        If no module is named, or a name is none.
+        If a name is that of no module.
 
     Examples
     --------
     >>> from leakscope.releases.specs import imported, only_from
-    >>> with only_from("math"):
+    >>> with only_from():
     ...     imported("os:getcwd")
     Traceback (most recent call last):
         ...
-    ValueError: os:getcwd: the module os is not among the allowed ones (--allow-modules): math
+    ValueError: os:getcwd: a plan runs no code but scikit-learn's models; if you trust os: --allow-modules os
     """
-    if modules is None:
+    if modules is None and not typed and _LEAVE.get() is not None:  # a caller of ours has said it
         yield
         return
-    named = modules.split(",") if isinstance(modules, str) else list(modules)
+    named = modules.split(",") if isinstance(modules, str) else list(modules or ())
     names = tuple(name.strip() for name in named if name.strip())
-    if not names or not all(part.isidentifier() for name in names for part in name.split(".")):
-        raise ValueError(f"allow_modules names modules, as sklearn,my_package.nets; got {modules!r}")
-    before = _ALLOWED.set(names)
+    is_module = [part.isidentifier() for name in names for part in name.split(".")]
+    if (modules is not None and not names) or not all(is_module):
+        raise ValueError(f"allow_modules names modules, as lightgbm,my_package.nets; got {modules!r}")
+    before = _LEAVE.set(_Leave(names, frozenset(_IMPORT_PATH.findall(" ".join(typed)))))
     try:
         yield
     finally:
-        _ALLOWED.reset(before)
+        _LEAVE.reset(before)
 
 
-def is_allowed(module: str) -> bool:
-    """Tell whether a plan may name objects of a module."""
-    allowed = _ALLOWED.get()
-    return allowed is None or is_within(module, allowed)
+def refused_module(path: str) -> str:
+    """Name the module that an import path needs leave for, before anything is imported; empty if it needs none."""
+    leave, module = _LEAVE.get(), path.partition(":")[0]
+    if leave is None or path in leave.typed or is_within(module, (*leave.modules, *TRUSTED)):
+        return ""
+    return module
 
 
 def is_within(module: str, names: Iterable[str]) -> bool:
@@ -139,10 +166,14 @@ def imported(path: str) -> Any:
     module, _, attribute = path.partition(":")
     if not module or not attribute:
         raise ValueError(f"{path!r} is no import path; write module:name, as sklearn.ensemble:RandomForestClassifier")
-    _refuse_unless_allowed(path, module)
-    target = own(path)
-    _refuse_unless_allowed(path, _home(target, module))
-    return target
+    if refused := refused_module(path):
+        raise ValueError(_needs_leave(path, refused))
+    user_modules.may_be_found(module)
+    target, leave = own(path), _LEAVE.get()
+    home = _home(target, module)
+    if leave is None or path in leave.typed or is_within(home, leave.modules) or _is_model(target, home):
+        return target
+    raise ValueError(_needs_leave(path, module if is_within(home, [module]) else home))
 
 
 def own(path: str) -> Any:
@@ -329,10 +360,18 @@ def _code(value: Any) -> dict[str, str]:
     return {} if digest is None else {"code": digest}
 
 
-def _refuse_unless_allowed(path: str, module: str) -> None:
-    if not is_allowed(module):
-        allowed = ", ".join(_ALLOWED.get() or ())
-        raise ValueError(f"{path}: the module {module} is not among the allowed ones (--allow-modules): {allowed}")
+def _needs_leave(path: str, module: str) -> str:
+    return f"{path}: a plan runs no code but scikit-learn's models; if you trust {module}: --allow-modules {module}"
+
+
+def _is_model(target: Any, home: str) -> bool:
+    """Tell whether an object is a classifier or regressor of scikit-learn, or of ours.
+
+    Their functions are others: some of them remove folders, load pickles or read from the network.
+    """
+    kind = target if inspect.isclass(target) else type(target)
+    marks = {base.__name__ for base in kind.__mro__ if base.__module__ == "sklearn.base"}
+    return is_within(home, TRUSTED) and not marks.isdisjoint({"ClassifierMixin", "RegressorMixin"})
 
 
 def _home(target: Any, module: str) -> str:

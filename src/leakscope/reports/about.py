@@ -78,6 +78,8 @@ class ExecutionFacts(Facts):
 
     reused: Count
     made: Count
+    first_written: Text = Field("", description="When the oldest of the models from the store was written there.")
+    last_written: Text = Field("", description="When the newest of them was.")
     retries: Count = Field(0, description="How often the store was asked again because it did not answer.")
     other_machine: Count = Field(
         0,
@@ -315,8 +317,15 @@ class ReleasedValue(Facts):
     name: Text
     statistic: Text = Field(default="", description="The statistic that it belongs to, where there are several.")
     unit: Text
-    value: Number | None = Field(description="With its noise.")
-    noise_std: NonNegative
+    value: Number | None = Field(
+        description="With its noise; null for a mean whose count says too little, and for a failure."
+    )
+    noise_std: NonNegative | None = Field(description="Of the noise, in the unit of the number; null without a value.")
+    low: Real | None = Field(
+        default=None,
+        description="End of a 95 % interval of the noise, where it is not value -/+ 1.96 noise_std; null otherwise.",
+    )
+    high: Real | None = None
     sampling_std: NonNegative | None = Field(
         description="Sampling error of the statistic on k records; where published, of a mean whose variance was "
         "released with it, computed from the released numbers."
@@ -330,8 +339,7 @@ class PlannedNumber(Facts):
     name: Text
     statistic: Text = Field(default="", description="The statistic that it belongs to, where there are several.")
     noise_std: NonNegative | None = Field(
-        description="Of the noise, in the unit of the number; null for a mean whose count is less than 4 deviations of "
-        "its noise."
+        description="Of the noise, in the unit of the number; null for a mean whose count says too little."
     )
     noise_95: NonNegative | None = Field(
         description="Half of the central 95 % interval of the noise, of a count whole; null where none is computed."
@@ -345,11 +353,11 @@ class PublishedCell(Facts):
     levels: tuple[Text | None, ...] = Field(description="Of each column; null where its levels are added up.")
     quantity: Text = Field(description="What the number is: count, or mean of a column.")
     value: Real | None = Field(
-        description="Of a count a whole number; null for a mean whose count is less than 4 deviations of its noise."
+        description="Of a count a whole number; null for a mean whose count is not above 1.96 deviations of its noise."
     )
     noise_std: NonNegative | None = Field(description="Of the noise, rounding to a whole number included.")
     low: Real | None = Field(
-        description="End of the central 95 % interval of the noise, of a count whole; null if it is not Gaussian."
+        description="End of a 95 % interval of the noise, of a count whole; null if it is not Gaussian."
     )
     high: Real | None
     sampling_std: NonNegative | None = Field(
@@ -417,8 +425,8 @@ class StatisticParameters(Facts):
     """What a reader of the numbers of a statistic must know: unit, transformation and parameters."""
 
     kind: Literal[
-        "second_moment", "covariance", "correlation", "ratio", "histogram", "quantiles", "ols", "standard_errors",
-        "ridge", "logistic", "poisson", "huber",
+        "mean", "sum", "second_moment", "covariance", "correlation", "ratio", "histogram", "quantiles", "ols",
+        "standard_errors", "ridge", "logistic", "poisson", "huber",
     ]  # fmt: skip
     response: Text = Field(default="", description="Of a regression: the column that is explained; empty for an array.")
     modelled_class: Text = Field(
@@ -429,7 +437,8 @@ class StatisticParameters(Facts):
     )
     scales_of_data: Flag = Field(
         default=False,
-        description="The columns were scaled by mean and deviation of all records, which are not published.",
+        description="The penalty is of slopes per standard deviation of all records, which is not published; the "
+        "coefficients are those of the columns as they are.",
     )
     penalty: NonNegative | None = Field(
         default=None,
@@ -442,6 +451,13 @@ class StatisticParameters(Facts):
     denominator: Text = Field(default="", description="Of a ratio: the column by whose total the others are divided.")
     interpolation: Literal["", "linear"] = Field(
         default="", description="Of quantiles: between the two nearest records."
+    )
+    of_values: Flag = Field(
+        default=False,
+        description="A record without a value is in no count and no sum, and how many have one has noise, too.",
+    )
+    least_count: NonNegative | None = Field(
+        default=None, description="Where the noisy count is not above it, a number that is divided by it is left out."
     )
 
 
@@ -629,6 +645,8 @@ def envelope(
     content = dict(plan)
     if content.get("data"):
         content["data"] = Path(content["data"]).name
+    if content.get("depends_on"):
+        content["depends_on"] = [Path(path).name for path in content["depends_on"]]
     return {
         "leakscope": __version__,
         "title": plan["title"],

@@ -203,6 +203,14 @@ PHRASES = {  # of the terms of findings
     "on_a_grid": (
         "statistic and noise are rounded to a grid of their own before they are added, so that no low bit tells more"
     ),
+    "on_a_grid_counted": (
+        "statistic and noise are rounded to a grid of their own before they are added, and the noise is larger by what "
+        "rounding adds to what one record moves"
+    ),
+    "refusals_not_published": (
+        "that a command refused these data, and why, is not published: it can depend on a single record"
+    ),
+    "time_not_published": "the time that the command took is not published",
     "noise_has_an_end": REASONS["noise_has_an_end"],
     # protected releases of all records, or of all but one
     "left_out_in_secret": (
@@ -233,12 +241,16 @@ PHRASES = {  # of the terms of findings
         "another scale of the noise was used before for this statistic: this one counts as a scale that was computed "
         "from the file, and tells about it"
     ),
+    "declared_form": (
+        "every file that is compared with this one has the declared form; whether a file was refused is not for "
+        "publication"
+    ),
     "replace_one_any_data": "any one of {n:,} records may be replaced by any other one, whatever the data are",
     "add_or_remove": (
         "one record is added or removed, and the noisy numbers alone are seen: the number of records, which this page "
         "states, changes with it"
     ),
-    "n_is_public": "the number of records, {n:,}, is public",
+    "n_is_public": "the number of records, {n:,}, is public, and the same in every file that is compared with this one",
     "ranges_declared": "declared ranges, which were not taken from the data: {ranges}",
     "levels_declared": (
         "levels and edges were declared, and not taken from the data: a record whose value is missing, or is none of "
@@ -260,7 +272,7 @@ PHRASES = {  # of the terms of findings
     ),
     "values_clamped": (
         "values outside of the declared ranges are moved to the nearer end, and a value that is missing or no number "
-        "counts as the lower end of its range; how many these are is not published"
+        "is in no count and no sum; how many these are is not published"
     ),
     "values_clamped_owner": (
         "values of these data outside of the declared ranges, which were moved to the nearer end: {beyond:,}"

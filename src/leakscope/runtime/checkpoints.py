@@ -1,15 +1,18 @@
 """Checkpoints in a store, next to the chunks that they belong to.
 
 A checkpoint is named by the key of its chunk, by the kind of machine (another one may round differently, and a model
-half of each would have the bytes of none) and by the training that wrote it. Its digest is in front of its bytes.
+half of each would have the bytes of none) and by the training that wrote it. In front of its bytes are its digest and
+what the training had read when it was written: while that is as it was, another process may go on from there.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from contextlib import suppress
 
 from leakscope.runtime.chunk_file import Damaged
+from leakscope.runtime.inputs import Inputs, inputs_so_far
 from leakscope.runtime.machine import this_machine
 from leakscope.runtime.places import CHECKPOINTS
 from leakscope.runtime.store import Store
@@ -52,14 +55,18 @@ class StoredCheckpoints:
             return None
         self._names.add(path)
         digest, written = content[:_DIGEST], content[_DIGEST:]
-        return written if hashlib.sha256(written).digest() == digest else None
+        if hashlib.sha256(written).digest() != digest:
+            return None
+        inputs, _, state = written.partition(b"\n")
+        return state if Inputs(**json.loads(inputs)).still_hold() else None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a checkpoint over the one before; without it the training goes on as well."""
         path = self._path(name)
         self._names.add(path)
+        written = json.dumps(inputs_so_far().as_json()).encode() + b"\n" + content
         with suppress(OSError):
-            self._store.place.replace(path, hashlib.sha256(content).digest() + content)
+            self._store.place.replace(path, hashlib.sha256(written).digest() + written)
 
     def remove(self) -> None:
         """Remove those that were read or written here: the chunk is made."""

@@ -1,7 +1,8 @@
 """A chunk of arrays as bytes, and back: the same arrays on the same kind of machine give the same bytes.
 
 A chunk is a zip of uncompressed ``.npy`` files. Its first member lists the key, the names, shapes and dtypes of the
-arrays, the SHA-256 of their values, and the kind of machine that computed them. The comment of the zip is the SHA-256
+arrays, the SHA-256 of their values, the kind of machine that computed them, and the digests of what was read meanwhile.
+The comment of the zip is the SHA-256
 of all bytes before it. A chunk that does not agree with all of these is never used.
 """
 
@@ -20,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from leakscope.runtime.inputs import NOTHING_READ, Inputs
 from leakscope.runtime.machine import Machine
 
 Array = np.ndarray
-FORMAT = 2
+FORMAT = 3
 CONTENTS = "chunk.json"  # the member that says what is in a chunk
 _DIGEST_SIZE = 64  # hexadecimal digits at the end of a chunk
 _END_SIZE = 22  # bytes of the end record of a zip, of which the last two hold the length of the comment
@@ -50,12 +52,15 @@ class Chunk:
         The kind of machine that computed them.
     n_bytes : int
         Of the whole chunk.
+    inputs : Inputs
+        What was read while they were computed.
     """
 
     arrays: dict[str, Array]
     arrays_digest: str
     machine: Machine
     n_bytes: int
+    inputs: Inputs
 
 
 def digest_of(arrays: Mapping[str, Array]) -> str:
@@ -81,7 +86,9 @@ def digest_of(arrays: Mapping[str, Array]) -> str:
     return sha.hexdigest()
 
 
-def serialise(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple[bytes, str]:
+def serialise(
+    name: str, arrays: Mapping[str, Array], machine: Machine, inputs: Inputs = NOTHING_READ
+) -> tuple[bytes, str]:
     """Serialise a chunk: its bytes, and the digest of its arrays.
 
     Parameters
@@ -91,6 +98,8 @@ def serialise(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple
     arrays : mapping of str to array
     machine : Machine
         The kind of machine that computed them.
+    inputs : Inputs
+        What was read meanwhile.
 
     Raises
     ------
@@ -108,6 +117,7 @@ def serialise(name: str, arrays: Mapping[str, Array], machine: Machine) -> tuple
         "arrays": {array: {"shape": list(values.shape), "dtype": values.dtype.str} for array, values in arrays.items()},
         "arrays_digest": arrays_digest,
         "machine": {"digest": machine.digest, "facts": dict(machine.facts)},
+        "inputs": inputs.as_json(),
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -172,7 +182,8 @@ def _read(content: bytes, name: str) -> Chunk:
         str(machine)  # raises where one of its facts is missing
         sizes = dict(zip(listed, members[1:], strict=True))
         arrays = {array: _array(archive, sizes[array], facts) for array, facts in listed.items()}
-        return Chunk(arrays, contents["arrays_digest"], machine, len(content))
+        inputs = Inputs(dict(contents["inputs"]["files"]), dict(contents["inputs"]["environment"]))
+        return Chunk(arrays, contents["arrays_digest"], machine, len(content), inputs)
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, facts: Mapping[str, Any]) -> Array:

@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
+from leakscope.core.system import python_without_current_folder
+from leakscope.releases.user_modules import for_workers, look_in
+
 Cluster = Any  # an address, a distributed.Client or an Executor: the first two are known where they are used
 ALLOWED = "tcp://HOST:PORT of a Dask scheduler, local:N for N processes of this machine"
 _LOCAL = re.compile(r"local:(?P<n>[1-9]\d{0,3})")
@@ -304,7 +307,10 @@ def _client_of(address: str) -> Iterator[Any]:
 
     # A task whose worker dies comes back at once, and is tried once more by `Engine.run`, alone: what kills two workers
     # would kill all of them.
-    with import_module("dask.config").set({"distributed.scheduler.allowed-failures": 0}):
+    with (
+        python_without_current_folder(),
+        import_module("dask.config").set({"distributed.scheduler.allowed-failures": 0}),
+    ):
         # with keys of its own no other user of this machine can send it tasks
         started = distributed.LocalCluster(
             n_workers=int(local["n"]),
@@ -316,7 +322,19 @@ def _client_of(address: str) -> Iterator[Any]:
             security=distributed.Security.temporary(),
         )
     with started as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        if (state := for_workers()) is not None:
+            client.register_plugin(_with_user_modules(distributed.WorkerPlugin, state))
         yield client
+
+
+def _with_user_modules(base: Any, state: tuple[str, tuple[str, ...]]) -> Any:
+    """Make a plugin with which each worker, also one that replaces another, finds the user's modules."""
+
+    class UserModules(base):
+        def setup(self, worker: Any) -> None:
+            look_in(*state)
+
+    return UserModules()
 
 
 def _dask(client: _Client, name: str) -> Engine:

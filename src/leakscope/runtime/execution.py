@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from collections.abc import Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -31,6 +32,10 @@ class Tally:
         Of data and models, by the workers of a cluster: each of them loads these once.
     workers : set of str
         Those of a cluster that computed something.
+    not_stored : dict of str to str
+        Why models were not stored after they were made, by the name of their release.
+    written : list of float
+        When the chunks that came from the store were written, in seconds since 1970.
     """
 
     reused: int = 0
@@ -40,6 +45,8 @@ class Tally:
     differing: int = 0
     bytes_loaded: int = 0
     workers: set[str] = field(default_factory=set)
+    not_stored: dict[str, str] = field(default_factory=dict)
+    written: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Execution:
         n_jobs, the active client of Dask is used if there is one.
     from_store : {"", "all", "finished"}
         Make no model: all must be in the store, or the models that are finished are taken alone.
+    depends_on : tuple of str
+        Files that the models depend on, which the keys of the store take in by their digests.
     tally : Tally
         What was done here; it grows with every row.
     """
@@ -69,6 +78,7 @@ class Execution:
     tmp: str | os.PathLike[str] | None = None
     cluster: Any = None
     from_store: Literal["", "all", "finished"] = ""
+    depends_on: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +86,9 @@ class Execution:
             raise ValueError("n_jobs are processes of this machine, and a cluster has its own: give one of them")
         if self.from_store and self.store is None:
             raise ValueError("without a store no model can come from it: name it (store)")
+        for path in self.depends_on:
+            if not os.path.isfile(path):
+                raise ValueError(f"depends_on names files that the models depend on, and {path} is none")
 
     @property
     def facts(self) -> ExecutionFacts | None:
@@ -85,6 +98,8 @@ class Execution:
         tally = self.tally
         return ExecutionFacts(
             reused=tally.reused,
+            first_written=_minute(min(tally.written, default=0.0)),
+            last_written=_minute(max(tally.written, default=0.0)),
             made=tally.computed,
             retries=tally.retries,
             other_machine=tally.other_machine,
@@ -108,6 +123,11 @@ class Execution:
             return _ENGINES.of(self.cluster)
         client = active_client() if self.n_jobs is None else None
         return None if client is None else _ENGINES.of(client)
+
+
+def _minute(seconds: float) -> str:
+    """Write a time, in seconds since 1970, to the minute; empty where there is none."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if seconds else ""
 
 
 class _Engines:

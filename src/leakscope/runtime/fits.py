@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from threading import Lock
@@ -23,13 +23,20 @@ from jaxtyping import Bool, Float, Int, UInt8
 from leakscope.core import temporary
 from leakscope.core.checkpoints import kept_in
 from leakscope.core.types import Points, Release
-from leakscope.releases.source_code import NoCanonicalForm, digest_of_classes
+from leakscope.releases.source_code import (
+    NoCanonicalForm,
+    UserCode,
+    digest_of_classes,
+    user_code,
+    values_as_before,
+)
 from leakscope.releases.specs import first_line
 from leakscope.runtime import pool
 from leakscope.runtime.checkpoints import StoredCheckpoints
 from leakscope.runtime.claims import Claims
 from leakscope.runtime.cluster import Engine, WorkerKilled
 from leakscope.runtime.execution import Execution, Tally
+from leakscope.runtime.inputs import NOTHING_READ, Inputs, digest_of_file, watched
 from leakscope.runtime.places import local_folder
 from leakscope.runtime.progress import progress, silence
 from leakscope.runtime.shared import Shared
@@ -76,12 +83,16 @@ class Explained(Protocol):
         ...
 
 
-def describe_release(release: Release | Statistic) -> tuple[Mapping[str, Any] | None, str]:
+def describe_release(
+    release: Release | Statistic, depends_on: Sequence[str] = ()
+) -> tuple[Mapping[str, Any] | None, str]:
     """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
 
     Parameters
     ----------
     release : Release
+    depends_on : sequence of str
+        Files that the user names because nobody can see that they are read.
 
     Returns
     -------
@@ -90,14 +101,22 @@ def describe_release(release: Release | Statistic) -> tuple[Mapping[str, Any] | 
     str
         Why it has no description; empty where it has one.
     """
-    description = release.describe()
-    if description is None:
-        return None, release.not_stored if isinstance(release, Explained) else "it has no description"
-    try:
-        code = digest_of_classes([type(release)])
-    except NoCanonicalForm as reason:
-        return None, str(reason)
-    return (description if code is None else {"release": description, "code": code}), ""
+    with user_code() as reached:
+        description = release.describe()
+        if description is None:
+            return None, release.not_stored if isinstance(release, Explained) else "it has no description"
+        try:
+            code = digest_of_classes([type(release)])
+        except NoCanonicalForm as reason:
+            return None, str(reason)
+    if reached.unseen and not depends_on:
+        names = ", ".join(sorted(reached.unseen))
+        return None, f"files that are read with {names} cannot be seen: name them (--depends-on FILE)"
+    description = description if code is None else {"release": description, "code": code}
+    if depends_on:
+        files = {path: digest_of_file(path) for path in depends_on}
+        return {"release": description, "depends_on": files}, ""
+    return description, ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +135,10 @@ class FitJob:
         Of every array, behind its rows; further axes are free.
     what : str
         What is made of one data set: a model, a fit.
+    code : UserCode
+        The user's modules that the release reaches, as they are in the process that looks for chunks in a store.
+    depends_on : tuple of str
+        Files that the user says the release reads.
     """
 
     release: Release | Statistic
@@ -124,6 +147,8 @@ class FitJob:
     dtype: Literal["float32", "float64"]
     columns: tuple[int, ...]
     what: str
+    code: UserCode = field(default_factory=UserCode)
+    depends_on: tuple[str, ...] = ()
 
     def is_chunk(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
         """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
@@ -176,6 +201,33 @@ class FitJob:
         if checkpoints is not None:
             checkpoints.remove()
         return arrays
+
+
+@dataclass(frozen=True)
+class Made:
+    """A chunk with what was read while it was made.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+    inputs : Inputs
+    """
+
+    arrays: dict[str, Array]
+    inputs: Inputs
+
+
+def make_watched(
+    job: FitJob,
+    first: int,
+    member: Bool[Array, "m N"],
+    row_seeds: Int[Array, " m"],
+    checkpoints: StoredCheckpoints | None,
+) -> Made:
+    """Make a chunk as `FitJob.make` does, and watch what is read."""
+    with watched(job.code, partial(describe_release, job.release), programs=bool(job.depends_on)) as watch:
+        arrays = job.make(first, member, row_seeds, checkpoints)
+    return Made(arrays, watch.inputs)
 
 
 def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
@@ -327,9 +379,13 @@ class _Run:
         """Divide the rows into chunks, and name these."""
         size, n_rows = job.release.chunk, sets.n_fits
         rows = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-        description = describe_release(job.release)[0] if execution.store is not None else None
-        if execution.store is None or description is None:
+        if execution.store is None:
             return cls(job, sets, execution, rows, None, ())
+        with user_code() as code:
+            description = describe_release(job.release, execution.depends_on)[0]
+        if description is None:
+            return cls(job, sets, execution, rows, None, ())
+        job = replace(job, code=code, depends_on=execution.depends_on)
         keys = [job.key(description, sets.rows(chunk), sets.fit_seeds[chunk]) for chunk in rows]
         return cls(job, sets, execution, rows, Store(execution.store), keys)
 
@@ -339,13 +395,14 @@ class _Run:
             with ExitStack() as stack:
                 yield from self._make(range(len(self.rows)), len(self.rows), None, stack)
             return
-        absent = self.store.missing(self.keys)
+        written = {entry.name: entry.changed for entry in self.store.ls()}
         todo = []
         for number, name in enumerate(self.keys):
-            stored = self._load(number) if name not in absent else None
+            stored = self._load(number) if name in written else None
             if stored is None:
                 todo.append(number)
             else:
+                self.execution.tally.written.append(written[name])
                 yield number, stored
         if todo and self.execution.from_store:
             self._refuse_missing(todo)
@@ -388,7 +445,8 @@ class _Run:
         )
         raise ValueError(
             f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
-            f"{self.store.url}, or are damaged, first number {first.start} in chunk {missing[0]}{why}: {instead}"
+            f"{self.store.url}, are damaged, or were made with what has changed since, "
+            f"first number {first.start} in chunk {missing[0]}{why}: {instead}"
         )
 
     def _load(self, number: int) -> Mapping[str, Array] | None:
@@ -470,12 +528,29 @@ class _Run:
         """Make chunks by processes of this machine."""
         calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
-        with self._killed_in_one_line():
-            for number, arrays in pool.run_numbered(self.job.make, calls, most, n_jobs, place):
-                if self.store is not None and arrays:
+        unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
+        with self._killed_in_one_line(), unchanged:
+            if self.store is None:
+                yield from pool.run_numbered(self.job.make, calls, most, n_jobs, place)
+                return
+            task = partial(make_watched, self.job)
+            for number, made in pool.run_numbered(task, calls, most, n_jobs, place):
+                arrays = made.arrays
+                if self._is_followed(made.inputs) and arrays:
                     # all who share a store go on with the arrays of whoever was first
-                    arrays = self.store.keep(self.keys[number], arrays, self._has_expected_arrays(number))
+                    expected = self._has_expected_arrays(number)
+                    arrays = self.store.keep(self.keys[number], arrays, expected, made.inputs)
                 yield number, arrays
+
+    def _is_followed(self, inputs: Inputs) -> bool:
+        """Whether all that was read is known, so that a chunk can be stored; if not, the report says why."""
+        if not inputs.unseen:
+            return True
+        name = self.job.release.name
+        if self.fills:
+            raise ValueError(f"{name} cannot be stored: {inputs.unseen}")
+        self.execution.tally.not_stored.setdefault(name, inputs.unseen)
+        return False
 
     def _checkpoints(self, number: int) -> StoredCheckpoints | None:
         """Return where the checkpoints of a chunk lie; nowhere without a store."""
@@ -498,6 +573,7 @@ class _Run:
                 tally.bytes_loaded += done.bytes_loaded
                 tally.workers.add(done.worker)
                 if done.arrays is not None:
+                    self._is_followed(done.inputs)
                     yield number, done.arrays
                     continue
                 assert self.store is not None
@@ -512,7 +588,8 @@ class _Run:
         assert self.store is not None
         pause, end = _POLL, time.monotonic() + _LATEST_APPEARANCE
         while True:
-            arrays = self.store.load(self.keys[number], self._has_expected_arrays(number))
+            # files that were read need not be the same here, as long as this worker has read them
+            arrays = self.store.load(self.keys[number], self._has_expected_arrays(number), same_inputs=False)
             if arrays is not None:
                 return arrays
             if time.monotonic() > end:
@@ -612,6 +689,8 @@ class _Done:
     retries : int
         Of the store.
     worker : str
+    inputs : Inputs
+        What was read.
     """
 
     saved: Saved | None
@@ -619,6 +698,7 @@ class _Done:
     bytes_loaded: int
     retries: int
     worker: str
+    inputs: Inputs = NOTHING_READ
 
 
 def _make_chunk(
@@ -640,12 +720,14 @@ def _make_chunk(
             job, n_bytes = job.get()
         member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
         checkpoints = StoredCheckpoints(store, name) if store is not None else None
-        arrays = pool.alone(job.make, (first, member, row_seeds, checkpoints))
+        made: Made = pool.alone(make_watched, (job, first, member, row_seeds, checkpoints))
+        arrays, inputs = made.arrays, made.inputs
         worker = temporary.process_name()
-        if store is None or not arrays:  # a release that gives none of the signals has nothing to be stored
-            return _Done(None, arrays, n_bytes, 0, worker)
+        # a release that gives none of the signals has nothing to be stored
+        if store is None or not arrays or inputs.unseen:
+            return _Done(None, arrays, n_bytes, 0, worker, inputs if store is not None else NOTHING_READ)
         before = store.retries
-        saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)))
+        saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)), inputs)
         return _Done(saved, None, n_bytes, store.retries - before, worker)
 
 

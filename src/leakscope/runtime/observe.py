@@ -65,8 +65,9 @@ def store_notes(releases: Sequence[Release | Statistic], execution: Execution) -
                 "put other models there. chmod o-w closes it"
             )
     for release in releases:
-        description, reason = describe_release(release)
-        if description is None:
+        _, reason = describe_release(release, execution.depends_on)
+        reason = reason or execution.tally.not_stored.get(release.name, "")
+        if reason:
             yield f"{release.name} is not stored: {reason}"
 
 

@@ -7,7 +7,6 @@ is told that it created it, and a reader sees a whole object or none. Places wit
 folder, file   the bytes are written next to their place and then linked to it, which fails where a file is; a file
                system without hard links takes a lock, a look and a rename instead
 s3             a PUT with ``If-None-Match: *``, by s3fs; servers that ignore the header are noticed and refused
-gs             an upload with ``ifGenerationMatch=0``, by gcsfs; it follows gcsfs's sources and has not been run
 memory         within one process, under a lock
 =============  ====================================================================================================
 """
@@ -37,7 +36,7 @@ from leakscope.runtime.chunk_file import Damaged
 from leakscope.runtime.retries import Patience, is_missing_bucket, reason
 
 T = TypeVar("T")
-ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER, memory://NAME (within one process)"
+ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, memory://NAME (within one process)"
 KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or remove
 CLAIMS = "claims"  # the folder of claims
 SHARED = "shared"  # the folder of what all tasks of a run need
@@ -45,8 +44,8 @@ CHECKPOINTS = "checkpoints"  # the folder of trainings that are under way
 FAILED = "failed"  # the folder of errors of fits
 PROBE = "create-only.probe"  # an object whose second put tells whether the server knows the rule
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.DOTALL)
-_COLLAPSED = re.compile(r"(s3|gs|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
-_PROTOCOLS = {"s3": ("s3fs", "s3"), "gs": ("gcsfs", "gs"), "memory": ("fsspec", "")}  # library and extra
+_COLLAPSED = re.compile(r"(s3|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
+_PROTOCOLS = ("s3", "memory")
 _LARGEST_PUT = 5 * 2**30  # bytes: what S3 takes in one request, which is created as a whole or not at all
 _ATTEMPTS = 3
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
@@ -302,8 +301,8 @@ class ObjectStore:
     Parameters
     ----------
     url : str
-        ``s3://BUCKET/FOLDER``, ``gs://BUCKET/FOLDER`` or ``memory://NAME``. Credentials, region and endpoint come
-        from where s3fs and gcsfs look for them: the environment and the files of the cloud's own tools.
+        ``s3://BUCKET/FOLDER`` or ``memory://NAME``. Credentials, region and endpoint come from where s3fs looks for
+        them: the environment and the files of the cloud's own tools.
     sleep : callable
         Waits so many seconds before something is tried again.
     """
@@ -475,8 +474,8 @@ def place_of(store: str | os.PathLike[str], sleep: Callable[[float], object] = t
     >>> place_of("ftp://host/runs")
     Traceback (most recent call last):
     ...
-    ValueError: no store can be on ftp://; allowed are a folder, file://, s3://BUCKET/FOLDER, gs://BUCKET/FOLDER, \
-memory://NAME (within one process)
+    ValueError: no store can be on ftp://; allowed are a folder, file://, s3://BUCKET/FOLDER, memory://NAME (within \
+one process)
     """
     folder = local_folder(store)
     if folder is not None:
@@ -538,7 +537,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _environment() -> tuple[tuple[str, str], ...]:
     """Return what credentials and endpoints are taken from: where that changes, a new connection is made."""
-    prefixes = ("AWS_", "FSSPEC_", "GOOGLE_", "GCSFS_", "STORAGE_")
+    prefixes = ("AWS_", "FSSPEC_")
     return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(prefixes)))
 
 
@@ -550,28 +549,24 @@ def _shared(protocol: str, process: int, environment: tuple[tuple[str, str], ...
 
 def _file_system(protocol: str) -> Any:
     """Open a file system of fsspec that caches no listing and leaves it to us to try again."""
-    library, extra = _PROTOCOLS[protocol]
-    try:
-        import fsspec
+    import fsspec
 
-        if protocol == "memory":
-            return fsspec.filesystem("memory")
-        options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
-        if protocol == "s3":
-            # 0 is botocore's number of attempts after the first
-            options["config_kwargs"] = {"retries": {"max_attempts": 0}, "read_timeout": 60}
-        files: Any = fsspec.filesystem(protocol, **options)
+    if protocol == "memory":
+        return fsspec.filesystem("memory")
+    # 0 is botocore's number of attempts after the first
+    one_attempt = {"retries": {"max_attempts": 0}, "read_timeout": 60}
+    try:
+        files: Any = fsspec.filesystem(
+            "s3", skip_instance_cache=True, use_listings_cache=False, config_kwargs=one_attempt
+        )
     except ImportError:
-        raise NotInstalled(
-            f"a store on {protocol}:// needs {library}; install it with: pip install 'leakscope[{extra}]'"
-        ) from None
-    if protocol == "s3":
-        files.retries = 1  # of s3fs: attempts
+        raise NotInstalled("a store on s3:// needs s3fs; install it with: pip install 'leakscope[s3]'") from None
+    files.retries = 1  # of s3fs: attempts
     return files
 
 
 def _changed(listed: dict[str, Any]) -> float:
-    """When an object was written, by the names that s3fs, gcsfs and memory give it."""
+    """When an object was written, by the names that s3fs and memory give it."""
     for name in ("LastModified", "mtime", "updated", "created"):
         changed = listed.get(name)
         if isinstance(changed, str):

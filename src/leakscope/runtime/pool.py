@@ -18,7 +18,8 @@ from threadpoolctl import ThreadpoolController
 
 from leakscope.core import temporary
 from leakscope.core.checks import count
-from leakscope.core.system import without_ctrl_c
+from leakscope.core.system import python_without_current_folder, without_ctrl_c
+from leakscope.releases.user_modules import for_workers, look_in
 from leakscope.runtime import progress
 from leakscope.runtime.cluster import WorkerKilled
 from leakscope.runtime.machine import THREADS_OF_A_TASK
@@ -134,13 +135,14 @@ def _in_parallel(
     # otherwise: so they belong to this folder, and no others are taken for it.
     parallel: Any = Parallel(
         n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="2*n_jobs",
-        temp_folder=str(shared), initializer=_begin, initargs=(str(shared),),
+        temp_folder=str(shared), initializer=_begin, initargs=(str(shared), for_workers()),
     )  # fmt: skip
-    with without_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
-        results = parallel(delayed(_numbered)(number, task, call) for number, call in calls)
-    for result in results:
-        temporary.touch(shared)
-        yield result
+    with python_without_current_folder():
+        with without_ctrl_c():  # the workers stay so for life: Ctrl-C is for this process, which ends them
+            results = parallel(delayed(_numbered)(number, task, call) for number, call in calls)
+        for result in results:
+            temporary.touch(shared)
+            yield result
 
 
 def _in_its_own_process(task: Callable[..., Any], number: int, call: tuple[Any, ...], shared: Path) -> Any:
@@ -157,8 +159,10 @@ def workers(n_jobs: int | None = None) -> int:
     return count("n_jobs", n_jobs) if n_jobs is not None else cpu_count()
 
 
-def _begin(shared: str) -> None:
+def _begin(shared: str, user_modules: tuple[str, tuple[str, ...]] | None) -> None:
     """Make the files of a worker readable by their owner alone, and let it draw nothing on the terminal."""
+    if user_modules is not None:
+        look_in(*user_modules)
     os.umask(0o077)
     progress.silence()
 

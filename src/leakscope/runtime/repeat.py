@@ -9,14 +9,18 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
 from leakscope.core.checks import known_keywords
-from leakscope.releases.source_code import NoCanonicalForm, digest_of
+from leakscope.core.temporary import process_name
+from leakscope.releases.source_code import NoCanonicalForm, UserCode, digest_of, user_code, values_as_before
 from leakscope.runtime import pool
+from leakscope.runtime.inputs import NOTHING_READ, Inputs, watched
 from leakscope.runtime.places import local_folder
 from leakscope.runtime.progress import progress
 from leakscope.runtime.store import Store, key
@@ -77,9 +81,13 @@ def repeat(
     """
     chunk_store = Store(store) if store is not None else None
     keys: list[str] = []
+    reached = UserCode()
     if chunk_store:
         try:
-            code = _code(task)
+            with user_code() as reached:
+                code = _code(task)
+            if reached.unseen:
+                raise NoCanonicalForm(f"files that are read with {min(reached.unseen)} cannot be seen")
             keys = [_key(task, code, call, data) for call in arguments]
         except NoCanonicalForm as reason:
             warnings.warn(f"{what} of {task.__name__} are not stored: {reason}", stacklevel=2)
@@ -93,16 +101,35 @@ def repeat(
                 results[number] = stored
                 advance(1, stored=True)
         todo = [number for number in range(len(arguments)) if number not in results]
-        with chunk_store.prepared() if chunk_store and todo else nullcontext():
+        prepared = chunk_store.prepared() if chunk_store and todo else nullcontext()
+        with prepared, values_as_before(reached, partial(_code, task)):
             place = tmp or local_folder(store)
-            for position, result in pool.run(task, [arguments[number] for number in todo], n_jobs, place):
+            watching = partial(_done_watched if chunk_store else _done, task, reached)
+            unseen = ""
+            for position, (result, inputs) in pool.run(watching, [arguments[number] for number in todo], n_jobs, place):
                 number = todo[position]
                 results[number] = {name: np.asarray(value) for name, value in result.items()}
-                if chunk_store:
+                unseen = unseen or inputs.unseen
+                if chunk_store and not inputs.unseen:
                     # all who share a store go on with the results of whoever was first
-                    results[number] = chunk_store.keep(keys[number], results[number])
+                    results[number] = chunk_store.keep(keys[number], results[number], inputs=inputs)
                 advance(1)
+    if unseen:
+        warnings.warn(f"{what} of {task.__name__} are not stored: it {unseen}", stacklevel=2)
     return [results[number] for number in range(len(arguments))]
+
+
+def _done(task: Callable[..., Any], code: UserCode, *call: Any) -> tuple[Any, Inputs]:
+    return task(*call), NOTHING_READ
+
+
+def _done_watched(task: Callable[..., Any], code: UserCode, *call: Any) -> tuple[Any, Inputs]:
+    """Do a task, and watch what it reads."""
+    # a function of a script is sent to workers with the values that it names, and has no module there
+    is_of_script = task.__module__ == "__main__"
+    with watched(replace(code, process=process_name()) if is_of_script else code, partial(_code, task)) as watch:
+        result = task(*call)
+    return result, watch.inputs
 
 
 def _code(task: Callable[..., Any]) -> str:

@@ -103,10 +103,8 @@ def is_denied(error: BaseException) -> bool:
     """Tell whether credentials are missing, wrong, or allow too little."""
     if isinstance(error, PermissionError) or _answer(error)[0] in (401, 403):
         return True
-    if str(error).startswith("Forbidden: "):  # all that gcsfs says of a status 403
-        return True
     names = {each.__name__ for each in type(error).__mro__}
-    return bool(names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"})
+    return bool(names & {"NoCredentialsError", "PartialCredentialsError"})
 
 
 def is_missing_bucket(error: BaseException) -> bool:
@@ -148,9 +146,6 @@ def _answer(error: BaseException) -> tuple[int | None, str]:
         if isinstance(answer, dict):
             status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
             return status, str(answer.get("Error", {}).get("Code", ""))
-        status = getattr(each, "code", None)  # of gcsfs
-        if type(each).__name__ == "HttpError" and status is not None and str(status).isdigit():
-            return int(status), ""
     return None, ""
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from leakscope.core import temporary
 from leakscope.runtime import chunk_file
 from leakscope.runtime.chunk_file import Chunk, Damaged
+from leakscope.runtime.inputs import NOTHING_READ, Inputs
 from leakscope.runtime.machine import this_machine
 from leakscope.runtime.places import CHECKPOINTS, CLAIMS, FAILED, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
@@ -150,7 +151,7 @@ class Store:
     ----------
     store : path or str
         A folder, made on the first write and readable by its owner alone, for signals of single records are in it; or
-        a URL of s3, gs or memory, see `leakscope.runtime.places`.
+        a URL of s3 or memory, see `leakscope.runtime.places`.
     sleep : callable
         Waits so many seconds before something is tried again on another machine.
 
@@ -207,7 +208,7 @@ class Store:
         """How often something was done again because the other side did not answer."""
         return self.place.n_retries
 
-    def load(self, name: str, is_expected: Check | None = None) -> dict[str, Array] | None:
+    def load(self, name: str, is_expected: Check | None = None, same_inputs: bool = True) -> dict[str, Array] | None:
         """Read the arrays of a chunk.
 
         The digest, the key, and the sizes that the chunk declares are compared before an array is allocated.
@@ -218,11 +219,14 @@ class Store:
             The key under which the chunk was saved.
         is_expected : callable, optional
             Tells whether names, shapes and dtypes of the arrays are those that the caller expects.
+        same_inputs : bool
+            Whether what was read while the chunk was made must be the same now.
 
         Returns
         -------
         dict of str to array, or None
-            None where the chunk is missing, damaged, that of another key, or does not fit; it is made again then.
+            None where the chunk is missing, damaged, that of another key, or does not fit, and where what it was made
+            with has changed; it is made again then.
 
         Raises
         ------
@@ -235,9 +239,13 @@ class Store:
             return None
         if chunk is None or (is_expected is not None and not is_expected(chunk.arrays)):
             return None
+        if same_inputs and not chunk.inputs.still_hold():
+            return None
         return chunk.arrays
 
-    def save(self, name: str, arrays: Mapping[str, Array], is_expected: Check | None = None) -> Saved:
+    def save(
+        self, name: str, arrays: Mapping[str, Array], is_expected: Check | None = None, inputs: Inputs = NOTHING_READ
+    ) -> Saved:
         """Write a chunk, as a whole, unless there is one.
 
         Parameters
@@ -246,7 +254,10 @@ class Store:
             Its key.
         arrays : mapping of str to array
         is_expected : callable, optional
-            As of `load`. A chunk that is there, but is damaged or does not fit, is replaced.
+            As of `load`. A chunk that is there, but is damaged or does not fit, is replaced, and so is one that was
+            made with what has changed.
+        inputs : Inputs
+            What was read while the arrays were made.
 
         Returns
         -------
@@ -259,7 +270,7 @@ class Store:
         OSError
             In one line, if the store cannot be written or is full; nothing half-written stays.
         """
-        content, digest = chunk_file.serialise(name, arrays, this_machine())
+        content, digest = chunk_file.serialise(name, arrays, this_machine(), inputs)
         for _ in range(_ATTEMPTS):
             if self.place.put_new(_path(name), content):
                 return Saved(name, True, digest, len(content))
@@ -269,22 +280,25 @@ class Store:
                 return self._replace(name, content, digest)
             if there is None:  # somebody has just removed it
                 continue
-            if is_expected is not None and not is_expected(there.arrays):
+            fits = is_expected is None or is_expected(there.arrays)
+            if not fits or not there.inputs.still_hold():
                 return self._replace(name, content, digest)
             return self._compare(name, there, digest)
         raise OSError(f"the store {self.url} cannot be written: its chunks are removed while they are written")
 
-    def keep(self, name: str, arrays: dict[str, Array], is_expected: Check | None = None) -> dict[str, Array]:
+    def keep(
+        self, name: str, arrays: dict[str, Array], is_expected: Check | None = None, inputs: Inputs = NOTHING_READ
+    ) -> dict[str, Array]:
         """Save a chunk and return the arrays that the store holds: those of whoever was first.
 
         All who use a store so go on with the same numbers, whichever machine computed them.
 
         Parameters
         ----------
-        name, arrays, is_expected
+        name, arrays, is_expected, inputs
             As of `save`.
         """
-        saved = self.save(name, arrays, is_expected)
+        saved = self.save(name, arrays, is_expected, inputs)
         if not (saved.other_machine or saved.differs):
             return arrays
         return self.load(name, is_expected) or arrays

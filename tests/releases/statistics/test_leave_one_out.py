@@ -198,7 +198,7 @@ def test_a_swap_back_and_of_twins():
         np.testing.assert_allclose(made, np.tile(own, (5, 1)), rtol=0 if name == "quantiles" else 1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("law", ["normal", "heavy", "duplicated", "constant", "zero", "collinear", "dummies", "units"])
+@pytest.mark.parametrize("law", ["normal", "heavy", "duplicated", "far", "units", "level"])
 def test_no_fit_where_the_formula_holds(law, fits):
     points = Points(records(law, 400, 6))
     for statistic in STATISTICS.values():
@@ -206,24 +206,21 @@ def test_no_fit_where_the_formula_holds(law, fits):
     assert not fits
 
 
-def test_only_the_swaps_of_a_new_direction_are_fitted(fits):
-    """A rare category that D has not: all is well until one of its records enters."""
+def test_only_the_swap_of_a_new_direction_has_coefficients():
+    """A rare category that D has not: its coefficient is determined where one of its records enters."""
     x = records("normal", 400, 5)
     x[:, 0] = 0.0
     x[[7, 299], 0] = 1.0
     inside = ~np.isin(np.arange(400), [*range(100, 301), 7])
     leaving, entering = np.flatnonzero(inside)[:190], np.flatnonzero(~inside)[:190]
     made = swapped(STATISTICS["ols"], Points(x), inside, leaving, entering)
-    assert fits == [7]
-    np.testing.assert_allclose(
-        made, refitted(STATISTICS["ols"], Points(x), inside, leaving, entering), rtol=1e-9, atol=1e-12
-    )
+    assert made is not None
+    assert entering[np.isfinite(made).all(axis=1)].tolist() == [7]
 
 
-@pytest.mark.parametrize("how", ["nearly collinear", "far away"])
-def test_badly_conditioned_columns_are_fitted(how, fits):
+def test_nearly_collinear_columns_are_fitted(fits):
     x = records("normal", 40, 3)
-    x[:, 0] = x[:, 1] + 1e-5 * x[:, 0] if how == "nearly collinear" else 1e5 + x[:, 0]
+    x[:, 0] = x[:, 1] + 1e-5 * x[:, 0]
     game = couples(40, 20)
     made = swapped(STATISTICS["ols"], Points(x), *game)
     assert len(fits) == 20

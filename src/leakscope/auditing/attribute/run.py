@@ -20,6 +20,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.types import NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.candidates import Candidates, Column
+from leakscope.data.columns import alike_levels
 from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
 from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes
@@ -122,6 +123,7 @@ def infer(
         facts.append(_facts(observed, baselines, release_findings, release.description))
     notes = [
         *loaded.notes,
+        *alike_levels(loaded.points),
         *_notes(baselines, len(loaded.points)),
         *preparation_notes(adapted_releases),
         *store_notes(releases, execution),

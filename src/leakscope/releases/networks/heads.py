@@ -212,11 +212,11 @@ def _of_one_logit(logit: Float[Array, " N"]) -> Float[Array, "N 2"]:
 
 def _place_in(classes: Shaped[Array, " K"], present: Shaped[Array, " k"], name: str) -> Int[Array, " k"]:
     """Find the labels that there are among those of the columns."""
-    column_labels = list(classes)
-    missing = [value for value in present if value not in column_labels]
+    place_of = {value: place for place, value in enumerate(classes)}
+    missing = [value for value in present if value not in place_of]
     if missing:
         raise ValueError(f"{name}: the label {str(missing[0])!r} is none of classes=")
-    return np.array([column_labels.index(value) for value in present])
+    return np.array([place_of[value] for value in present])
 
 
 def _numbers(n: int) -> str:

@@ -7,16 +7,18 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from leakscope.core.untrusted import in_one_line, refuse_archive, refuse_large
+from leakscope.core.untrusted import JSON_TIMES, in_one_line, refuse_archive, refuse_large
 
 _LONGEST_HEADER = 100_000_000  # bytes, as the library of safetensors allows
 _SIZE_OF_LENGTH = 8
+_MOST_NUMBERS = 2**48
 _TYPES = {
     "F64": torch.float64,
     "F32": torch.float32,
@@ -110,17 +112,45 @@ def _of_safetensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
         length = int.from_bytes(opened.read(_SIZE_OF_LENGTH), "little")
         if length > min(_LONGEST_HEADER, size - _SIZE_OF_LENGTH):
             raise ValueError(f"{file}: a damaged file of safetensors: its header is longer than the file")
+        refuse_large(file, size + JSON_TIMES * length)
         try:
             header = json.loads(opened.read(length))
         except (ValueError, RecursionError):
             raise ValueError(f"{file}: a damaged file of safetensors: its header is no JSON") from None
         content = opened.read()
     header.pop("__metadata__", None)
-    return {name: _tensor(file, str(name), entry, content) for name, entry in header.items()}
+    places = [_place(file, str(name), entry) for name, entry in header.items()]
+    # Tensors that share bytes would take more memory than the file has.
+    end_before = 0
+    for place in sorted(places, key=lambda place: (place.begin, place.end)):
+        if place.begin != end_before:
+            raise ValueError(
+                f"{file}: a damaged file of safetensors: {place.name} does not follow the tensor before it"
+            )
+        end_before = place.end
+    if end_before != len(content):
+        raise ValueError(f"{file}: a damaged file of safetensors: its tensors do not end where it ends")
+    return {place.name: place.tensor(content) for place in places}
 
 
-def _tensor(file: str | os.PathLike[str], name: str, entry: Any, content: bytes) -> Tensor:
-    """Make one tensor of a file of safetensors."""
+@dataclass(frozen=True)
+class _Place:
+    """Where a tensor is in a file of safetensors."""
+
+    name: str
+    dtype: torch.dtype
+    shape: Sequence[int]
+    begin: int
+    end: int
+
+    def tensor(self, content: bytes) -> Tensor:
+        if self.begin == self.end:
+            return torch.empty(*self.shape, dtype=self.dtype)
+        return torch.frombuffer(bytearray(content[self.begin : self.end]), dtype=self.dtype).reshape(*self.shape)
+
+
+def _place(file: str | os.PathLike[str], name: str, entry: Any) -> _Place:
+    """Read the entry of a tensor."""
     try:
         dtype, shape, (begin, end) = _TYPES.get(entry["dtype"]), entry["shape"], entry["data_offsets"]
         whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
@@ -128,8 +158,7 @@ def _tensor(file: str | os.PathLike[str], name: str, entry: Any, content: bytes)
         raise ValueError(f"{file}: a damaged file of safetensors: {name} has no type, shape and place") from None
     if dtype is None:
         raise ValueError(f"{file}: {name} has numbers of type {entry['dtype']}; read are {', '.join(_TYPES)}")
-    if not whole or not begin <= end <= len(content) or end - begin != math.prod(shape) * dtype.itemsize:
+    is_large = whole and math.prod(max(side, 1) for side in shape) > _MOST_NUMBERS  # also of a tensor without numbers
+    if not whole or is_large or end - begin != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{file}: a damaged file of safetensors: {name} does not have the bytes of its shape")
-    if begin == end:
-        return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(bytearray(content[begin:end]), dtype=dtype).reshape(shape)
+    return _Place(name, dtype, shape, begin, end)

@@ -13,12 +13,14 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from jaxtyping import Num
+from scipy.linalg import solve_triangular
 
 from leakscope.core.checks import probability
 from leakscope.core.types import Points
 from leakscope.releases.source_code import digest_of, digest_of_modules
 from leakscope.releases.specs import own
 from leakscope.releases.statistics.features import columns_of, numbers
+from leakscope.releases.statistics.standard_columns import StandardColumns
 
 Array = np.ndarray
 
@@ -77,8 +79,8 @@ class Quantiles:
 class LeastSquares:
     """Coefficients of ordinary least squares: the intercept, then one for each column.
 
-    The response is the label, or the last column if there is no label. If the columns in use are dependent, it is the
-    solution of least norm; what is released is refused where those of all records are.
+    The response is the label, or the last column if there is no label. The fit fails where the columns in use are
+    linearly dependent.
 
     Examples
     --------
@@ -95,9 +97,23 @@ class LeastSquares:
         return ["intercept", *explaining(points)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
-        """Solve by the singular value decomposition."""
+        """Solve in standardised columns, by their QR decomposition.
+
+        Raises
+        ------
+        ValueError
+            If the columns are linearly dependent, or there are too few records.
+        """
         x, y = design(points)
-        return np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), numbers(y[:, None])[:, 0], rcond=None)[0]
+        columns, response = StandardColumns.of(x), StandardColumns.of(numbers(y[:, None]))
+        columns.check()
+        basis, triangle = np.linalg.qr(columns.values)
+        residual, slopes = response.values[:, 0], np.zeros(x.shape[1])
+        for _ in range(2):  # the second time takes out what the first one lost by rounding
+            step = solve_triangular(triangle, basis.T @ residual)
+            slopes, residual = slopes + step, residual - columns.values @ step
+        mean = (response.centre + response.rest).reshape(())
+        return columns.coefficients(mean, slopes * response.width)
 
 
 @final

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import cast
-
 import numpy as np
-from jaxtyping import Float
-from scipy.linalg import qr, solve_triangular
 
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, design, explaining
 from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.standard_columns import SMALLEST, StandardColumns
 from leakscope.releases.statistics.standard_errors import StandardErrors
 from leakscope.releases.statistics.statistic import Fit, Statistic
 
-Array = np.ndarray
 _MOST_NAMES = 8
-_SMALLEST = 1e-6  # of a coefficient of a dependence, where the columns have length 1
 
 
 def check_determined(statistic: Statistic, points: Points) -> None:
@@ -62,9 +56,10 @@ def check_determined(statistic: Statistic, points: Points) -> None:
             f"{n_records:,} records leave no residual, without one of them, for the standard errors of "
             f"{n_columns + 1:,} coefficients (the intercept and one for each column): leave columns out"
         )
-    dependence = _dependence(x)
-    if dependence is None:
+    columns = StandardColumns.of(x)
+    if columns.dependence is None:
         return
+    dependence = columns.dependence / columns.width
     named = [name for name, coefficient in zip(names, dependence, strict=True) if coefficient]
     if len(named) == 1:
         raise ValueError(
@@ -73,34 +68,10 @@ def check_determined(statistic: Statistic, points: Points) -> None:
         )
     more = f" and {len(named) - _MOST_NAMES:,} more" if len(named) > _MOST_NAMES else ""
     # a combination of columns that is zero up to its mean, which is that of the intercept
-    means, spread = x.mean(axis=0), np.abs(x).max(axis=0)
-    has_intercept = abs(dependence @ means) > _SMALLEST * (np.abs(dependence) @ spread)
+    largest = np.abs(x).max(axis=0)
+    has_intercept = abs(dependence @ columns.centre) > SMALLEST * (np.abs(dependence) @ largest)
     intercept = " and the intercept" if has_intercept else ""
     raise ValueError(
         f"the columns {', '.join(named[:_MOST_NAMES])}{more}{intercept} are linearly dependent, so that the "
         "coefficients are not determined: leave one of these columns out"
     )
-
-
-def _dependence(x: Float[Array, "n d"]) -> Float[Array, " d"] | None:
-    """Find coefficients with which the centred columns add up to zero; None if the columns are independent."""
-    n_records, n_columns = x.shape
-    centred = x - x.mean(axis=0)
-    centred = centred - centred.mean(axis=0)  # the rounding error of the mean
-    tolerance = 8 * max(math.sqrt(n_records), n_columns) * np.finfo(float).eps
-    length = np.linalg.norm(centred, axis=0)
-    constant = length <= tolerance * np.linalg.norm(x, axis=0)
-    if constant.any():
-        return (np.arange(n_columns) == constant.argmax()).astype(float)
-    triangle, order = cast("tuple[Array, Array]", qr(centred / length, mode="r", pivoting=True))
-    # Its diagonal decreases; the error of a centred column grows with its mean over its deviation.
-    rounding = tolerance * float((np.linalg.norm(x, axis=0) / length).max())
-    is_dependent = np.abs(np.diag(triangle)) <= rounding
-    if not is_dependent.any():
-        return None
-    rank = int(is_dependent.argmax())
-    of_others = solve_triangular(triangle[:rank, :rank], triangle[:rank, rank])
-    found = np.zeros(n_columns)
-    found[order[:rank]] = np.where(np.abs(of_others) > _SMALLEST, -of_others, 0)
-    found[order[rank]] = 1
-    return found / length

@@ -527,8 +527,11 @@ def _number(name: str, text: str) -> float:
 
 
 def _places(x: Any, names: Sequence[str]) -> list[int]:
-    known = columns_of(x)
-    return [known.index(one_of("column", name, known)) for name in names]
+    place_of = {name: place for place, name in enumerate(columns_of(x))}
+    unknown = [name for name in names if name not in place_of]
+    if unknown:
+        one_of("column", unknown[0], list(place_of))
+    return [place_of[name] for name in names]
 
 
 def _holds_numbers(values: Array) -> bool:

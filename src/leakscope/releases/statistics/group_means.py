@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from leakscope.core.types import Points
+from leakscope.releases.statistics.counts_and_sums import (
+    OF_95_PERCENT,
+    ColumnCountsAndSums,
+    CountAndProducts,
+    Finished,
+    means_of,
+    middle_and_half,
+    with_counts,
+    with_missing,
+)
 from leakscope.releases.statistics.features import Cells, columns_of, numbers
 from leakscope.releases.statistics.units import Units
 
@@ -100,30 +110,46 @@ class GroupMeans:
         array of shape (m, d)
             NaN in the rows where a group has no records.
         """
-        group, table = self.cells.places(points.x), self.table(points.x)
+        group = self.cells.places(points.x)
         n_groups = self.cells.n_cells
+        centre, deviations = self.deviations(points.x, group)
         values = np.full((len(member), n_groups * (1 + len(self.columns))), np.nan)
         for row, inside in enumerate(member & (group >= 0)):
             count = np.bincount(group[inside], minlength=n_groups)
             if count.all():
-                sums = [np.bincount(group[inside], weights=column[inside], minlength=n_groups) for column in table.T]
-                values[row] = np.concatenate([count, *(total / count for total in sums)])
+                values[row, :n_groups] = count
+                for place, column in enumerate(deviations.T):
+                    total = np.bincount(group[inside], weights=column[inside], minlength=n_groups)
+                    values[row, (place + 1) * n_groups : (place + 2) * n_groups] = centre[:, place] + total / count
         return values
+
+    def deviations(self, x: Any, group: Int[Array, " N"]) -> tuple[Float[Array, "g c"], Float[Array, "N c"]]:
+        """Return the first value of each group in each column, and what the values differ from that of their group.
+
+        So the means of a group of equal values are exactly that value, whoever is in use. In no group the difference
+        is 0.
+        """
+        table = self.table(x)
+        centre = np.zeros((self.cells.n_cells, table.shape[1]))
+        known, first = np.unique(group, return_index=True)
+        centre[known[known >= 0]] = table[first[known >= 0]]
+        return centre, np.where((group >= 0)[:, None], table - centre[group], 0.0)
 
     def table(self, x: Any) -> Float[Array, "N c"]:
         """Return the columns whose means are taken."""
-        names = columns_of(x)
-        places = [names.index(name) for name in self.columns]
+        place_of = {name: place for place, name in enumerate(columns_of(x))}
+        places = [place_of[name] for name in self.columns]
         return numbers(x[:, places] if isinstance(x, np.ndarray) else x.iloc[:, places])
 
 
 @final
 @dataclass(frozen=True)
-class GroupSums:
+class GroupCountsAndSums:
     """Membership of groups, and in the own group the distance of columns from the middle of their declared range.
 
     Their sums are the counts of the groups, and what their means are made of: ``middle + sum/count``. One record moves
-    each of them by a bounded amount, which it does not move a mean by.
+    each of them by a bounded amount, which it does not move a mean by. A record without a value in one of the columns
+    is in no count and no sum, so that one count serves the means of all columns.
 
     Parameters
     ----------
@@ -132,14 +158,14 @@ class GroupSums:
         As in `GroupMeans`; a record with another level is in no group.
     columns : tuple of str
     ranges : tuple of (float, float)
-        The least and the largest value of each column, within which its values lie.
+        The least and the largest value of each column, within which its values lie; NaN is a missing one.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from leakscope.releases.statistics.group_means import GroupSums
-    >>> frame = pd.DataFrame({"sector": ["care", "care", "trade"], "wage": [10.0, 30.0, 40.0]})
-    >>> sums = GroupSums(("sector",), (("care", "trade"),), ("wage",), ((0.0, 80.0),))
+    >>> from leakscope.releases.statistics.group_means import GroupCountsAndSums
+    >>> frame = pd.DataFrame({"sector": ["care", "care", "trade", "care"], "wage": [10.0, 30.0, 40.0, None]})
+    >>> sums = GroupCountsAndSums(("sector",), (("care", "trade"),), ("wage",), ((0.0, 80.0),))
     >>> sums(frame).sum(axis=0).tolist(), sums.labels(frame)[2]
     ([2.0, 1.0, -40.0, 0.0], 'sum of wage - 40 in care')
     """
@@ -154,59 +180,47 @@ class GroupSums:
         """The means of the same groups."""
         return GroupMeans(self.by, self.levels, self.columns)
 
-    @property
-    def middle(self) -> Float[Array, " c"]:
-        """The middle of each range."""
-        return np.array([(low + high) / 2 for low, high in self.ranges])
-
-    @property
-    def half_width(self) -> Float[Array, " c"]:
-        """What a record of a group can add to the sum of each column at most."""
-        return np.array([(high - low) / 2 for low, high in self.ranges])
-
     def labels(self, x: Any) -> list[str]:
         """Name the counts of all groups, then the sums of the first column, and so on."""
         groups = self.means.cells.labels(x)
+        middle, _ = middle_and_half(self.ranges)
         sums = [
-            f"sum of {column} - {middle:g} in {group}"
-            for column, middle in zip(self.columns, self.middle, strict=True)
+            f"sum of {column} - {centre:g} in {group}"
+            for column, centre in zip(self.columns, middle, strict=True)
             for group in groups
         ]
         return [f"records in {group}" for group in groups] + sums
 
     def __call__(self, x: Any) -> Float[Array, "N d"]:
         """Return 1 for the group of the record and 0 elsewhere, and so for each column."""
-        inside = self.means.cells(x)
-        deviations = self.means.table(x) - self.middle
+        table = with_missing(x, self.columns)
+        is_complete = np.isfinite(table).all(axis=1, keepdims=True)
+        inside = self.means.cells(x) * is_complete
+        middle, _ = middle_and_half(self.ranges)
+        deviations = np.where(is_complete, table - middle, 0.0)
         return np.hstack([inside, *(inside * column[:, None] for column in deviations.T)])
 
-    def as_means(
-        self, sums: Float[Array, " d"], deviations: Float[Array, " d"]
-    ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-        """Turn counts and sums into counts and means, with the errors of these.
+    def least_count(self, deviations: Float[Array, " d"]) -> float:
+        """Return the noisy count that is not enough for a mean."""
+        return OF_95_PERCENT * float(deviations[0])
 
-        Parameters
-        ----------
-        sums : array of shape (d,)
-        deviations : array of shape (d,)
-            Standard deviations of their noise, which is independent.
+    def finished(self, sums: Float[Array, "*batch d"], deviations: Float[Array, " d"]) -> Finished:
+        """Turn noisy counts and sums into the counts of the groups, and the mean of each column in each of them."""
+        n_groups, c = self.means.cells.n_cells, len(self.columns)
+        counts, count_std = sums[..., :n_groups], deviations[:n_groups]
+        of_each = np.concatenate([counts] * c, axis=-1)
+        ranges = [ends for ends in self.ranges for _ in range(n_groups)]
+        means = means_of(sums[..., n_groups:], of_each, deviations[n_groups:], np.tile(count_std, c), ranges)
+        groups = self.means.cells.labels(None)
+        labels = [f"mean of {column} in {group}" for column in self.columns for group in groups]
+        of_all = with_counts(labels, means, [f"records in {group}" for group in groups], counts, count_std)
+        # the counts come first, as in `GroupMeans`
+        columns = (of_all.value, of_all.noise_std, of_all.low, of_all.high)
+        in_order = [np.roll(column, n_groups, axis=-1) for column in columns]
+        return Finished([*of_all.labels[-n_groups:], *of_all.labels[:-n_groups]], *in_order)
 
-        Returns
-        -------
-        values, errors : arrays of shape (d,)
-            Errors of the means to first order: ``sqrt(var of sum + (mean - middle)^2 var of count)/count``. NaN where
-            the count is less than 4 deviations of its noise: a mean would say nothing there.
-        """
-        n_groups = self.means.cells.n_cells
-        count, count_error = sums[:n_groups], deviations[:n_groups]
-        known = (count > 0) & (count >= 4 * count_error)
-        values, errors = [count], [count_error]
-        for place, middle in enumerate(self.middle, start=1):
-            of_column = slice(place * n_groups, (place + 1) * n_groups)
-            distance = np.divide(sums[of_column], count, out=np.full(n_groups, np.nan), where=known)
-            values.append(middle + distance)
-            errors.append(np.hypot(deviations[of_column], distance * count_error) / np.where(known, count, np.nan))
-        return np.concatenate(values), np.concatenate(errors)
+
+CountsAndSums = ColumnCountsAndSums | CountAndProducts | GroupCountsAndSums
 
 
 def left_out_group_means(
@@ -214,8 +228,8 @@ def left_out_group_means(
 ) -> tuple[Float[Array, " d"], Float[Array, "n d"]]:
     """Compute counts and means of groups of all records, and without the records of each unit.
 
-    With z a record's deviation from the mean of its column, the mean of a group with c records without m of them is
-    ``mean of the column + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
+    With z a record's deviation from the first value v of its group, the mean of a group with c records without m of
+    them is ``v + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
 
     Parameters
     ----------
@@ -233,24 +247,23 @@ def left_out_group_means(
     ValueError
         If a group has no mean without some unit, because all of its records are that unit's.
     """
-    group, table, unit_of = groups.cells.places(points.x), groups.table(points.x), units.of_row
+    group, unit_of = groups.cells.places(points.x), units.of_row
     n_groups = groups.cells.n_cells
-    centre = table.mean(axis=0)
-    deviations = table - centre
-    of_all = np.empty(n_groups * (1 + table.shape[1]))
+    first, deviations = groups.deviations(points.x, group)
+    of_all = np.empty(n_groups * (1 + deviations.shape[1]))
     changes = []  # of each group, the units that have records in it, and what they change
     for place in range(n_groups):
         rows = np.flatnonzero(group == place)
         unit, of_row = np.unique(unit_of[rows], return_inverse=True)
         if len(unit) < 2:
             raise ValueError(_no_mean(groups, points, place, len(unit)))
-        at = place + n_groups * np.arange(1 + table.shape[1])  # the count of the group, and its means
+        at = place + n_groups * np.arange(1 + deviations.shape[1])  # the count of the group, and its means
         own_count = np.bincount(of_row)
         own_sums = np.column_stack([np.bincount(of_row, weights=column) for column in deviations[rows].T])
         total = deviations[rows].sum(axis=0)
-        of_all[at] = [len(rows), *(centre + total / len(rows))]
+        of_all[at] = [len(rows), *(first[place] + total / len(rows))]
         left = len(rows) - own_count
-        changes.append((unit, at, np.column_stack([left, centre + (total - own_sums) / left[:, None]])))
+        changes.append((unit, at, np.column_stack([left, first[place] + (total - own_sums) / left[:, None]])))
     without = np.tile(of_all, (units.n, 1))
     for unit, at, values in changes:
         without[unit[:, None], at] = values

@@ -16,6 +16,7 @@ from leakscope.core.checks import same_length
 from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, Quantiles, design
 from leakscope.releases.statistics.features import numbers, products
+from leakscope.releases.statistics.standard_columns import StandardColumns
 from leakscope.releases.statistics.statistic import Covariance, Fit, Statistic
 from leakscope.releases.statistics.units import Block, Units
 
@@ -26,8 +27,6 @@ _NUMBERS = 2**20  # outputs that are computed at once
 _REFITTED = 2**22  # membership values of data sets that are fitted at once
 _LARGEST = 1e300  # beyond it a sum may overflow in another order: a fit decides
 _ROUGHEST = 1e-5  # squared inverse condition number of the scaled columns: the error is 2^-53 over it
-_DEPENDENT = 1e-8  # inverse condition number of the unscaled columns; below, lstsq may leave a direction out
-_EPS = float(np.finfo(float).eps)
 
 
 def swapped(
@@ -48,11 +47,9 @@ def swapped(
     * the j-th of the sorted values without x, t, is the j-th or the next one of D; with x' it is
       ``min(max(x', t_(j-1)), t_j)``.
 
-    With dependent columns a fit returns the solution of least norm: the formula holds as long as x' satisfies the
-    dependence and the set without x has no new one. A fit is made where the formula does not hold or would lose digits:
-    where the inverse condition number of the columns (of their independent part) is below 1e-8, or the square of that
-    of the centred and scaled columns is below 1e-5, before or after the swap; where x' outweighs all of D as much; and
-    for outputs beyond 1e300.
+    A fit is made where the formula would lose digits: where the squared inverse condition number of the centred and
+    scaled columns is below 1e-5, before or after the swap; where x' outweighs all of D as much; and for outputs beyond
+    1e300. It fails, and its row is NaN, where the columns after the swap are linearly dependent.
 
     Parameters
     ----------
@@ -214,46 +211,31 @@ class Solution:
     """
 
     k: int
-    mean: tuple[Float[Array, " c"], Float[Array, " c"]]  # its rounded value, and the remainder
-    scale: Float[Array, " p"]  # of the centred columns
-    whiten: Float[Array, "p r"]  # from centred and scaled columns to orthonormal ones
-    back: Float[Array, "r p"]  # from those to centred and scaled columns
-    coefficients: Float[Array, " r"]  # of the orthonormal columns
+    columns: StandardColumns
+    response_mean: tuple[float, float]  # its rounded value, and the remainder
+    whiten: Float[Array, "p p"]  # from standardised columns to orthonormal ones
+    slopes: Float[Array, " p"]  # of the orthonormal columns
     roughest: float  # least eigenvalue of I - a a^T + b b^T, or of its inverse, with which no digits are lost
-    singular: tuple[float, float]  # smallest and largest singular value of the unscaled columns, with that of ones
-    unseen: Float[Array, "q e"]  # directions to which all records of D, with a 1 for the intercept, are orthogonal
 
     @classmethod
     def of(cls, rows: Float[Array, "k c"]) -> Solution | None:
-        """Solve least squares; None if columns are nearly dependent, or overflow."""
-        k, centre = len(rows), rows.mean(axis=0)
-        rest = (rows - centre).mean(axis=0)  # the rounding error of the mean
-        centred = rows - centre - rest
-        x, y = centred[:, :-1], centred[:, -1]
-        scale = np.sqrt(np.square(x).mean(axis=0))
-        if not np.isfinite(scale).all():
+        """Solve least squares; None if columns are dependent, or nearly."""
+        columns = StandardColumns.of(rows[:, :-1])
+        if columns.are_dependent:
             return None
-        constant = scale <= 4 * _EPS * np.abs(centre[:-1])  # up to rounding
-        scale[constant] = np.where(centre[:-1] == 0, 1, np.abs(centre[:-1]))[constant]
-        x = np.where(constant, 0, x / scale)
-        triangle = np.linalg.qr(x, mode="r")
-        _, singular, axes = np.linalg.svd(triangle, full_matrices=False)
-        rank = int((singular**2 > _ROUGHEST * singular[0] ** 2).sum())
-        ones = np.sqrt(k) * np.r_[1.0, (centre + rest)[:-1]]
-        # `raw^T raw` is that of the raw columns and the intercept, so it has the singular values that lstsq sees.
-        raw = np.vstack([ones, np.column_stack([np.zeros(len(triangle)), triangle * scale])])
-        _, lengths, directions = np.linalg.svd(raw)
-        cut = lengths[0] * _EPS * max(k, len(ones))  # lstsq drops directions with smaller singular values
-        if not (lengths[rank] > 4 * cut and (lengths[rank + 1 :] < cut / 4).all()):
+        triangle = np.linalg.qr(columns.values, mode="r")
+        _, singular, axes = np.linalg.svd(triangle)
+        roughest = _ROUGHEST * float(singular[0] / singular[-1]) ** 2 if len(singular) else _ROUGHEST
+        if not roughest < 1:
             return None
-        whiten = axes[:rank].T / singular[:rank]
-        x = x @ whiten
-        coefficients = x.T @ y
-        coefficients = coefficients + x.T @ (y - x @ coefficients)  # refinement: the residual of the normal equations
-        roughest = _ROUGHEST * float(singular[0] / singular[rank - 1]) ** 2 if rank else _ROUGHEST
-        ends = float(lengths[rank]), float(lengths[0])
-        back = axes[:rank] * singular[:rank, None]
-        return cls(k, (centre, rest), scale, whiten, back, coefficients, roughest, ends, directions[rank + 1 :])
+        whiten = axes.T / singular
+        x = columns.values @ whiten
+        centre = float(rows[:, -1].mean())
+        rest = float((rows[:, -1] - centre).mean())  # the rounding error of the mean
+        y = rows[:, -1] - centre - rest
+        slopes = x.T @ y
+        slopes = slopes + x.T @ (y - x @ slopes)  # refinement: the residual of the normal equations
+        return cls(len(rows), columns, (centre, rest), whiten, slopes, roughest)
 
     def after(self, leaving: _Rows, entering: _Rows) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
         """Compute the coefficients after each swap of a record of D for another, and whether no digits are lost."""
@@ -265,16 +247,15 @@ class Solution:
         weight_a = (ab * r_b - (1 + bb) * r_a) / determinant
         weight_b = (ab * r_a + (1 - aa) * r_b) / determinant
         change = a * weight_a[:, None] + b * weight_b[:, None]
-        coefficients = self._of_columns(change)
         # The smallest eigenvalue of I - a a^T + b b^T
         least = 2 * determinant / (2 - aa + bb + np.sqrt(np.maximum((aa + bb) ** 2 - 4 * ab**2, 0)))
         well_conditioned = (least > self.roughest) & ((1 + bb) * self.roughest < 1)  # neither record outweighs D
-        return coefficients, well_conditioned & self._same_directions(least, entering)
+        return self._of_columns(change), well_conditioned
 
     @property
     def of_all(self) -> Float[Array, " p1"]:
         """The coefficients of all of D, the intercept first."""
-        return self._of_columns(np.zeros((1, len(self.coefficients) + 1)))[0]
+        return self._of_columns(np.zeros((1, len(self.slopes) + 1)))[0]
 
     def without(self, leaving: _Rows, block: Block) -> tuple[Float[Array, "m d"], Bool[Array, " m"]]:
         """Compute the coefficients of D without each unit, and whether no digits are lost.
@@ -300,46 +281,20 @@ class Solution:
             left = np.linalg.eigvalsh(matrices)[:, 0]
             matrices[left <= self.roughest] = np.eye(e)  # a fit is made
             change = -np.linalg.solve(matrices, block.sums(a * residual[:, None])[:, :, None])[:, :, 0]
-        accurate = (left > self.roughest) & self._all_used(left, np.zeros(len(left)))
-        return self._of_columns(change), accurate
+        return self._of_columns(change), left > self.roughest
 
     def _of_columns(self, change: Float[Array, "b e"]) -> Float[Array, "b d"]:
         """Return the coefficients of the raw columns after a change of those of the orthonormal ones."""
-        slopes = (self.coefficients + change[:, 1:]) @ self.whiten.T / self.scale
-        centre, rest = self.mean
-        intercept = centre[-1] + (rest[-1] + change[:, 0] / np.sqrt(self.k) - slopes @ centre[:-1] - slopes @ rest[:-1])
-        coefficients = np.column_stack([intercept, slopes])
-        coefficients -= coefficients @ self.unseen.T @ self.unseen  # the solution of least norm
-        return coefficients
-
-    def _centred(self, rows: _Rows) -> tuple[Float[Array, "b p"], Float[Array, " b"]]:
-        """Return records in the centred and scaled columns, and their centred responses."""
-        centred = rows - self.mean[0] - self.mean[1]
-        return centred[:, :-1] / self.scale, centred[:, -1]
+        centre, rest = self.response_mean
+        slopes = (self.slopes + change[:, 1:]) @ self.whiten.T
+        return self.columns.coefficients(centre + (rest + change[:, 0] / np.sqrt(self.k)), slopes)
 
     def _orthonormal(self, rows: _Rows) -> tuple[Float[Array, "b e"], Float[Array, " b"]]:
         """Return records in the orthonormal columns, that of the intercept first, and their residuals."""
-        x, y = self._centred(rows)
-        x = x @ self.whiten
-        return np.column_stack([np.full(len(x), 1 / np.sqrt(self.k)), x]), y - x @ self.coefficients
-
-    def _same_directions(self, least: Float[Array, " b"], entering: _Rows) -> Bool[Array, " b"]:
-        """Tell whether a fit uses the same directions as on D: each of them clearly, and no other.
-
-        The singular values of D - x + x' in these directions are at least ``sqrt(least)`` times the smallest of D,
-        and their squares at most the largest of D squared plus ``1 + |x'|^2``.
-        """
-        all_used = self._all_used(least, 1 + np.square(entering[:, :-1]).sum(axis=1))
-        x, _ = self._centred(entering)
-        size = np.abs(x).max(axis=1) + np.abs(self.mean[0][:-1] / self.scale).max()
-        none_new = np.abs(x - x @ self.whiten @ self.back).max(axis=1) <= 16 * _EPS * size
-        return all_used & (none_new | (len(self.unseen) == 0))
-
-    def _all_used(self, least: Float[Array, " b"], added: Float[Array, " b"]) -> Bool[Array, " b"]:
-        """Tell whether a fit leaves none of the directions of D out, after squares of a length are added to one."""
-        smallest, largest = self.singular
-        dependent = max(_DEPENDENT, 4 * self.k * _EPS)
-        return least * smallest**2 > dependent**2 * (largest**2 + added)
+        centre, rest = self.response_mean
+        x = self.columns.of_rows(rows[:, :-1]) @ self.whiten
+        residual = rows[:, -1] - centre - rest - x @ self.slopes
+        return np.column_stack([np.full(len(x), 1 / np.sqrt(self.k)), x]), residual
 
 
 def _fit_each(

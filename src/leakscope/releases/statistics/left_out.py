@@ -319,12 +319,12 @@ def _n_up_to(place: Int[Array, " n"], unit: Int[Array, " N"], n_before: Int[Arra
 def _least_squares(statistic: Fit, points: Points, units: Units) -> Values:
     table = records_of(statistic, points)
     assert table is not None  # it is one of least squares
-    x, y = table[:, :-1], table[:, -1]
-    of_all = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), y, rcond=None)[0]
-    solution = Solution.of(table) if len(table) > 1 else None
+    solution = Solution.of(table)
     without = np.empty((units.n, table.shape[1]))
     accurate = np.zeros(units.n, dtype=bool)
-    if solution is not None:
+    if solution is None:
+        of_all = _of_everybody(statistic, points)
+    else:
         of_all = solution.of_all
         d = table.shape[1]
         for block in units.blocks(d if units.order is None else d * d):
@@ -341,8 +341,7 @@ def _standard_errors(
     without, error = np.empty((units.n, n_numbers)), np.zeros((units.n, n_numbers))
     accurate = np.zeros(units.n, dtype=bool)
     if found is None:
-        everybody = np.ones((1, len(points)), dtype=bool)
-        of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
+        of_all = _of_everybody(statistic, points)
     else:
         of_all = found.of_all
         for block in units.blocks(n_numbers if units.order is None else n_numbers**2):
@@ -360,8 +359,7 @@ def _regression(
     try:
         of_all, without, error = left_out_minimisers(x, response, regression.loss, regression.ridge, units)
     except np.linalg.LinAlgError:  # dependent columns
-        everybody = np.ones((1, len(x)), dtype=bool)
-        of_all = statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
+        of_all = _of_everybody(statistic, points)
         return of_all, fit_without(statistic, points, np.arange(units.n), units), np.zeros(len(of_all))
     accurate = np.asarray(np.isfinite(error).all(axis=1))
     error[~accurate] = 0.0
@@ -369,6 +367,12 @@ def _regression(
         one_class = units.sums(np.column_stack([response, 1 - response])) == [response.sum(), (1 - response).sum()]
         without[one_class.any(axis=1)], accurate[one_class.any(axis=1)] = np.nan, True
     return of_all, _completed(without, accurate, statistic, points, units), error
+
+
+def _of_everybody(statistic: Statistic, points: Points) -> Float[Array, " d"]:
+    """Fit all records; NaN where that fails."""
+    everybody = np.ones((1, len(points)), dtype=bool)
+    return statistic.observe(points, everybody, np.zeros(1, dtype=int))["output"][0]
 
 
 def _completed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from jaxtyping import Float
@@ -29,12 +29,14 @@ class Logistic:
     Parameters
     ----------
     centre : tuple of d floats, optional
-        Public numbers: in the fit, and in the coefficients, the columns are ``(x - centre)/spread``. 0 unless given;
-        `standardised` computes them from all records.
+        Public numbers: in the fit, and in the coefficients, the columns are ``(x - centre)/spread``. 0 unless given.
     spread : tuple of d floats, optional
         As `centre`; 1 unless given.
     penalty : float
         C of scikit-learn, > 0: inverse strength of the squared penalty.
+    penalty_unit : tuple of d floats, optional
+        The penalty is of the change of the log odds per so many units of each column, the coefficients are per unit. 1
+        unless given.
 
     Examples
     --------
@@ -49,25 +51,25 @@ class Logistic:
     centre: tuple[float, ...] | None = None
     spread: tuple[float, ...] | None = None
     penalty: float = 1.0
+    penalty_unit: tuple[float, ...] | None = None
     read_from_data: ClassVar[bool] = False  # of a regression that `standardised` made it is True
 
     def __post_init__(self) -> None:
         positive("penalty", self.penalty)
         for value in self.spread or ():
             positive("a spread", value)
+        for value in self.penalty_unit or ():
+            positive("a penalty_unit", value)
 
     @classmethod
-    def standardised(cls, points: Points, **parameters: Any) -> Logistic:
-        """Use mean and standard deviation of all records: the same whichever of them are in the data in use."""
-        x, _ = design(points)
-        spread = x.std(axis=0)
-        return marked_as_read(
-            cls(
-                tuple(x.mean(axis=0).tolist()),
-                tuple(np.where(spread > 0, spread, 1.0).tolist()),
-                **parameters,
-            )
-        )
+    def standardised(cls, points: Points, penalty: float = 1.0) -> Logistic:
+        """Penalise the slopes of standardised columns; no centre or spread of the file is in the coefficients.
+
+        The standard deviation is that of all records: the same whichever of them are in the data in use.
+        """
+        spread = design(points)[0].std(axis=0)
+        unit = tuple(np.where(spread > 0, spread, 1.0).tolist())
+        return marked_as_read(cls(penalty=penalty, penalty_unit=unit))
 
     def labels(self, points: Points) -> list[str]:
         """Name the intercept and the columns."""
@@ -83,9 +85,9 @@ class Logistic:
         return LogisticLoss()
 
     @property
-    def ridge(self) -> float:
-        """The weight of the squared slopes beside the losses: one over the penalty."""
-        return 1 / self.penalty
+    def ridge(self) -> float | Float[Array, " p"]:
+        """The weight of the squared slopes beside the losses: the squared unit over the penalty."""
+        return 1 / self.penalty if self.penalty_unit is None else np.square(self.penalty_unit) / self.penalty
 
     def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
         """Return the columns as they are used, and 1 for the second class in sorted order, 0 for the first.
@@ -107,9 +109,10 @@ class Logistic:
         Raises
         ------
         ValueError
-            If centre or spread have another number of columns.
+            If centre, spread or unit have another number of columns.
         """
-        for name, public in (("centre", self.centre), ("spread", self.spread)):
+        numbers_of = {"centre": self.centre, "spread": self.spread, "penalty_unit": self.penalty_unit}
+        for name, public in numbers_of.items():
             if public is not None and len(public) != x.shape[1]:
                 raise ValueError(f"{name} has {len(public)} numbers, the data {x.shape[1]} explanatory columns")
         return (x - np.array(self.centre or 0.0)) / np.array(self.spread or 1.0)

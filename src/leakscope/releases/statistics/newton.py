@@ -19,6 +19,7 @@ from leakscope.releases.statistics.losses import Loss
 from leakscope.releases.statistics.units import Block, Units
 
 Array = np.ndarray
+Ridge = float | Float[Array, " p"]  # of all slopes, or of each
 TOLERANCE = 1e-4  # of the distance to a minimiser, in standard errors
 _N_STEPS = 200
 _N_HALVINGS = 60
@@ -64,7 +65,7 @@ class Regression:
     scale: Float[Array, " p"]
 
     @classmethod
-    def of(cls, x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: float) -> Regression:
+    def of(cls, x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: Ridge) -> Regression:
         """Centre and scale the columns."""
         centre = x.mean(axis=0)
         rows = np.column_stack([np.ones(len(x)), x - centre])
@@ -179,7 +180,7 @@ class Regression:
         return None
 
 
-def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: float) -> Float[Array, " d"]:
+def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: Ridge) -> Float[Array, " d"]:
     """Minimise ``sum of losses + penalty/2 * |slopes|^2``.
 
     Parameters
@@ -187,8 +188,8 @@ def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, p
     x : array of shape (n, p)
     response : array of shape (n,)
     loss : Loss
-    penalty : float
-        >= 0.
+    penalty : float, or array of shape (p,)
+        >= 0; of all slopes, or of each.
 
     Returns
     -------
@@ -219,7 +220,7 @@ def left_out_minimisers(
     x: Float[Array, "n p"],
     response: Float[Array, " n"],
     loss: Loss,
-    penalty: float,
+    penalty: Ridge,
     units: Units | None = None,
 ) -> tuple[Float[Array, " d"], Float[Array, "m d"], Float[Array, "m d"]]:
     """Minimise ``sum of losses + penalty/2 * |slopes|^2`` on all records, and on all but those of a unit for each.
@@ -235,8 +236,8 @@ def left_out_minimisers(
     x : array of shape (n, p)
     response : array of shape (n,)
     loss : Loss
-    penalty : float
-        >= 0.
+    penalty : float, or array of shape (p,)
+        >= 0; of all slopes, or of each.
     units : Units, optional
         Each record is one unless given.
 

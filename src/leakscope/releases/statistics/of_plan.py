@@ -117,10 +117,10 @@ def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
         return Linear("count", cells, "sum")
     if plan.statistic == "histogram":
         return Linear("count", _histogram(plan.by, points.x, settings), "sum")
-    if plan.statistic == "logistic" and not {"centre", "spread"} & set(settings):
-        standard = Logistic.standardised(points)
-        settings |= {"centre": standard.centre, "spread": standard.spread}
-    return named(plan.statistic, **settings)
+    statistic = named(plan.statistic, **settings)
+    if plan.statistic == "logistic" and settings.keys() <= {"penalty"}:
+        return Fit("logistic", Logistic.standardised(points, **settings))
+    return statistic
 
 
 def check_declared(plan: StatisticPlan) -> None:
@@ -171,7 +171,7 @@ def check_not_read(statistic: Statistic) -> None:
         case Linear(features=Histogram(read_from_data=True)):
             read, instead = "edges of this histogram", "Histogram(columns, edges)"
         case Fit(algorithm=Logistic(read_from_data=True)):
-            read, instead = "centre and spread of this regression", "Logistic(centre, spread)"
+            read, instead = "deviations of the columns of this regression", "Logistic(centre, spread)"
         case _:
             return
     raise ValueError(f"the {read} were read from the data: declare them without looking at it, as {instead}")

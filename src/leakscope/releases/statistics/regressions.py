@@ -25,7 +25,7 @@ Array = np.ndarray
 
 @runtime_checkable
 class PenalisedRegression(Protocol):
-    """An algorithm that minimises ``sum of losses + ridge/2 * |slopes|^2``."""
+    """An algorithm that minimises ``sum of losses + sum of ridge/2 * slopes^2``."""
 
     @property
     def loss(self) -> Loss:
@@ -33,8 +33,8 @@ class PenalisedRegression(Protocol):
         ...
 
     @property
-    def ridge(self) -> float:
-        """The weight of the squared slopes, twice."""
+    def ridge(self) -> float | Float[Array, " p"]:
+        """The weight of the squared slopes, twice: one, or one for each."""
         ...
 
     def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:

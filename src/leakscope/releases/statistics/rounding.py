@@ -8,6 +8,8 @@ squares, whose columns are orthonormal: others are so nearly dependent that fits
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Float
 
@@ -15,8 +17,11 @@ from leakscope.core.types import Points
 from leakscope.releases.statistics.algorithms import LeastSquares, design
 from leakscope.releases.statistics.correlation import Correlation
 from leakscope.releases.statistics.features import Cells, Histogram, numbers
+from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.logistic import Logistic
+from leakscope.releases.statistics.ratio import Ratio
 from leakscope.releases.statistics.regressions import Huber, Poisson, Ridge
+from leakscope.releases.statistics.standard_errors import StandardErrors
 from leakscope.releases.statistics.statistic import Covariance, Fit, Linear, Statistic
 
 Array = np.ndarray
@@ -37,8 +42,7 @@ def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array,
     Returns
     -------
     array of shape (d,)
-        0 where the values equal those of a fit bit by bit: of counts, quantiles, and functions, which are fitted. 0 for
-        ratios, too, whose error differs from unit to unit and is computed with them.
+        0 where the values equal those of a fit bit by bit: of counts, quantiles, and functions, which are fitted.
         Infinite where sizes overflow.
 
     Examples
@@ -51,9 +55,24 @@ def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array,
     >>> (arithmetic_error(named("mean"), points, np.zeros(1)) * 2**36).tolist()
     [1.0]
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    return size_added_up(statistic, points, largest) * ARITHMETIC
+
+
+def size_added_up(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Compute the size of what is added up for each number, of which rounding changes a part of at most 2^-36.
+
+    Parameters
+    ----------
+    statistic, points, largest
+        As in `arithmetic_error`.
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         size = _size(statistic, points, largest)
-    return np.where(np.isnan(size), np.inf, size) * ARITHMETIC
+    return np.where(np.isnan(size), np.inf, size)
 
 
 def _size(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -70,17 +89,52 @@ def _size(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> 
             return spread[row] * spread[column]
         case Fit(algorithm=Correlation()):
             return np.ones(len(largest))
+        case Fit(algorithm=Ratio() as ratio):
+            above, below = ratio.table(points.x)
+            return (np.abs(above).sum(axis=0) + largest * np.abs(below).sum()) / np.abs(below.sum())
+        case Fit(algorithm=GroupMeans() as groups):
+            return _of_groups(groups, points)
+        case Fit():
+            return _of_regression(statistic, points, largest)
+
+
+def _of_regression(statistic: Fit, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Compute the size of what is added for each coefficient; 0 for other fits."""
+    match statistic:
         case Fit(algorithm=LeastSquares()):
             x, response = design(points)
-            return _of_coefficients(x, largest, float(np.std(numbers(response[:, None]))))
-        case Fit(algorithm=(Logistic() | Ridge() | Poisson() | Huber()) as regression):
+            return _of_coefficients(x, largest, _spread(response))
+        case Fit(algorithm=StandardErrors()):
+            x, response = design(points)
+            return _of_coefficients(x, np.zeros(len(largest)), _spread(response) / math.sqrt(len(x)))
+        case Fit(algorithm=(Ridge() | Huber()) as regression):
+            x, response = regression.table(points)
+            return _of_coefficients(x, largest, _spread(response), regression.ridge)
+        case Fit(algorithm=(Logistic() | Poisson()) as regression):
             x, _ = regression.table(points)
-            return _of_coefficients(x, largest, 0.0)
+            return _of_coefficients(x, largest, 1.0, regression.ridge)
         case _:
             return np.zeros(len(largest))
 
 
-def _of_coefficients(x: Float[Array, "n p"], largest: Float[Array, " d"], spread: float) -> Float[Array, " d"]:
+def _of_groups(groups: GroupMeans, points: Points) -> Float[Array, " d"]:
+    """Compute the largest deviation from the first value of each group; 0 for the counts."""
+    group = groups.cells.places(points.x)
+    _, deviations = groups.deviations(points.x, group)
+    largest = np.zeros((groups.cells.n_cells, deviations.shape[1]))
+    np.maximum.at(largest, group[group >= 0], np.abs(deviations[group >= 0]))
+    return np.append(np.zeros(len(largest)), largest.T.ravel())
+
+
+def _spread(response: Float[Array, " n"]) -> float:
+    """Compute the deviation of a response; of equal numbers what rounding leaves of it."""
+    values = numbers(response[:, None])
+    return float(values.std() + np.finfo(float).eps / ARITHMETIC * abs(values.mean()))
+
+
+def _of_coefficients(
+    x: Float[Array, "n p"], largest: Float[Array, " d"], spread: float, ridge: float | Float[Array, " p"] = 0.0
+) -> Float[Array, " d"]:
     """Compute the sizes of an intercept and slopes, which are found in centred columns of spread 1.
 
     Parameters
@@ -88,11 +142,13 @@ def _of_coefficients(x: Float[Array, "n p"], largest: Float[Array, " d"], spread
     x : array of shape (n, p)
     largest : array of shape (p + 1,)
     spread : float
-        Of the response.
+        Of the response, or of the predictor.
+    ridge : float, or array of shape (p,)
+        The weight of the squared slopes: with it they are smaller.
     """
     centre, width = np.abs(x.mean(axis=0)), x.std(axis=0)
-    constant = width <= 4 * np.finfo(float).eps * centre  # up to rounding, as in `Solution`: its slope is of no spread
+    constant = width <= 4 * np.finfo(float).eps * centre  # up to rounding: its slope is of no spread
     width = np.where(constant, np.where(centre > 0, centre, 1.0), width)
     predictor = spread + largest[1:] @ width
-    slopes = predictor / width
+    slopes = predictor * width / (np.square(width) + ridge / len(x))
     return np.append(largest[0] + predictor + slopes @ centre, slopes)

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from leakscope.core.types import Points
-from leakscope.releases.statistics.algorithms import LeastSquares, design, explaining
+from leakscope.releases.statistics.algorithms import design, explaining
 from leakscope.releases.statistics.features import numbers
+from leakscope.releases.statistics.standard_columns import StandardColumns
 from leakscope.releases.statistics.units import Block
 
 Array = np.ndarray
@@ -48,23 +49,7 @@ class StandardErrors:
         ValueError
             If the records do not determine the coefficients, or leave no residual.
         """
-        x, y = design(points)
-        coefficients = LeastSquares()(points, rng)
-        centre = x.mean(axis=0)
-        centred = x - centre
-        width = np.sqrt(np.square(centred).mean(axis=0))
-        n_coefficients = len(coefficients)
-        free = len(x) - n_coefficients
-        if free <= 0 or not (width > 0).all():
-            raise ValueError(f"{len(x):,} records do not determine {n_coefficients:,} coefficients and their errors")
-        triangle = np.linalg.qr(centred / width, mode="r")
-        if np.linalg.matrix_rank(triangle) < n_coefficients - 1:
-            raise ValueError("the columns are linearly dependent: their coefficients have no standard errors")
-        residual = numbers(y[:, None])[:, 0] - coefficients[0] - x @ coefficients[1:]
-        deviation = np.sqrt(np.square(residual).sum() / free)
-        slopes = np.linalg.inv(triangle) / width[:, None]  # its squared rows are the variances of the slopes over s^2
-        intercept = np.sqrt(1 / len(x) + np.square(centre @ slopes).sum())
-        return deviation * np.append(intercept, np.sqrt(np.square(slopes).sum(axis=1)))
+        return LeftOutErrors.solved(points).of_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,31 +82,41 @@ class LeftOutErrors:
 
     @classmethod
     def of(cls, points: Points) -> LeftOutErrors | None:
-        """Solve least squares; None if the columns are nearly dependent, or too many."""
+        """Solve least squares; None if the columns are dependent or nearly so, or too many."""
+        try:
+            solution = cls.solved(points)
+        except ValueError:
+            return None
+        return solution if solution.roughest < 1 else None
+
+    @classmethod
+    def solved(cls, points: Points) -> LeftOutErrors:
+        """Solve least squares in standardised columns.
+
+        Raises
+        ------
+        ValueError
+            If the records do not determine the coefficients, or leave no residual.
+        """
         x, y = design(points)
-        response = numbers(y[:, None])[:, 0]
+        columns, response = StandardColumns.of(x), StandardColumns.of(numbers(y[:, None]))
         n, n_columns = x.shape
         if n <= n_columns + 1:
-            return None
-        centre = x.mean(axis=0)
-        centred = x - centre
-        centred -= centred.mean(axis=0)  # what the mean lost by rounding
-        width = np.sqrt(np.square(centred).mean(axis=0))
-        if not (np.isfinite(width).all() and (width > 4 * np.finfo(float).eps * np.abs(centre)).all()):
-            return None
-        basis, triangle = np.linalg.qr(centred / width)
+            raise ValueError(f"{n:,} records do not determine {n_columns + 1:,} coefficients and their errors")
+        columns.check()
+        basis, triangle = np.linalg.qr(columns.values)
         singular = np.linalg.svd(triangle, compute_uv=False)
-        roughest = _ROUGHEST * float(singular[0] / singular[-1]) ** 2
-        if not roughest < 1:
-            return None
         rows = np.column_stack([np.full(n, 1 / np.sqrt(n)), basis])
-        residual = response - response.mean()
+        residual = response.values[:, 0]
         for _ in range(2):  # the second time takes out what the first one lost by rounding
             residual = residual - rows @ (rows.T @ residual)
-        slopes = np.linalg.inv(triangle) / width[:, None]
+        slopes = np.linalg.inv(triangle) / columns.width[:, None]
+        centre = columns.centre + columns.rest
         intercept = np.append(1 / np.sqrt(n), -centre @ slopes)
         to_coefficients = np.vstack([intercept, np.column_stack([np.zeros(n_columns), slopes])])
-        return cls(rows, residual, to_coefficients, roughest, centre, float(response.std()))
+        spread = float(response.width[0])
+        roughest = _ROUGHEST * float(singular[0] / singular[-1]) ** 2
+        return cls(rows, spread * residual, to_coefficients, roughest, centre, spread)
 
     @property
     def of_all(self) -> Float[Array, " p"]:

@@ -126,8 +126,8 @@ def _rows_of_table(table: PublishedTable) -> Iterator[Sequence[str]]:
 def _rows_of_values(about: ProtectedAbout) -> Iterator[Sequence[str]]:
     factor = _OF_95_PERCENT.get(about.certificate.noise.family.lower())
     for row in about.values:
-        low = high = None
-        if row.value is not None and factor is not None:
+        low, high = row.low, row.high
+        if low is None and row.value is not None and row.noise_std is not None and factor is not None:
             low, high = row.value - factor * row.noise_std, row.value + factor * row.noise_std
         errors = (row.noise_std, low, high, row.sampling_std)
         value = "" if row.value is None else repr(row.value)

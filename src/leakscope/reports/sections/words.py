@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from markupsafe import Markup
 
-from leakscope.reports.about import About, AttributeAbout, AuditAbout
+from leakscope.reports.about import About, AttributeAbout, AuditAbout, ExecutionFacts
 from leakscope.reports.numbers import count, down, near, parameter
 from leakscope.reports.phrases import plural
 
@@ -153,12 +153,21 @@ def made_with(about: About) -> str:
     return f"Made with leakscope {about.leakscope} (installation: from its repository)."
 
 
+def _when(facts: ExecutionFacts) -> str:
+    """Say when the models that came from the store were written."""
+    if not facts.first_written:
+        return ""
+    if facts.first_written == facts.last_written:
+        return f" (written {facts.first_written})"
+    return f" (written {facts.first_written} to {facts.last_written})"
+
+
 def execution(about: About) -> str:
     """How many models came from the store and how many were made in this run; empty where no store was used."""
     if not isinstance(about, AuditAbout | AttributeAbout) or about.execution is None:
         return ""
     facts = about.execution
-    sentences = [f"Models: {facts.reused:,} came from the store, {facts.made:,} were made in this run."]
+    sentences = [f"Models: {facts.reused:,} came from the store{_when(facts)}, {facts.made:,} were made in this run."]
     if facts.retries:
         sentences.append(f"Attempts that the store did not answer, and that were repeated: {facts.retries:,}.")
     if facts.other_machine:

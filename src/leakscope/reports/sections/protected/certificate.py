@@ -44,6 +44,7 @@ COPIES = (
     "Two certificates with the same number and different entries come from two copies of the ledger, which can spend "
     "the budget twice."
 )
+MADE_OF = "That is of the noisy counts, and of the noisy sums that are divided by them."
 SPENT = "Spent so far, for the owner alone: {spent} of the budget of {budget}."
 EPSILON = "Differential privacy with (ε, δ) = ({epsilon}, {delta}) if one {unit} is {change}."
 ALONE = "That is on seeing this release alone."
@@ -161,7 +162,13 @@ def _noise(result: ProtectedResult) -> Markup:
     family = capital(noise.family.replace("_", " "))
     drawn_noise = say(words, family=family, sizes=_sizes(noise.rms, result.values), origin=drawn, grid=grid)
     computed = words_of(result).noise_origin[origin_of(result)]
-    return joined([drawn_noise, fill(result, computed)])
+    return joined([drawn_noise, _made_of(result), fill(result, computed)])
+
+
+def _made_of(result: ProtectedResult) -> Markup:
+    """Say that the noise is of counts and sums, where the published numbers are made of them."""
+    facts = result.about.parameters
+    return Markup("") if facts is None or facts.least_count is None else say(MADE_OF)
 
 
 def _noises(result: ProtectedResult, origin: str) -> Markup:
@@ -174,7 +181,12 @@ def _noises(result: ProtectedResult, origin: str) -> Markup:
             continue
         grid = _grid(noise.grid) if noise.grid else Markup("")
         sizes.append(
-            say(NOISE, name=capital(name), family=noise.family, sizes=_sizes(noise.rms, own.values), grid=grid)
+            joined(
+                [
+                    say(NOISE, name=capital(name), family=noise.family, sizes=_sizes(noise.rms, own.values), grid=grid),
+                    _made_of(own),
+                ]
+            )
         )
     computed = words_of(result).noise_origin[origin_of(result)]
     return joined([*sizes, say("The noise is {origin}.", origin=origin), fill(result, computed)])

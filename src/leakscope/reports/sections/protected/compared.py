@@ -53,9 +53,8 @@ RECOMMENDED: Mapping[str, str] = {
         "allow: n is public there, and would tell whose row is complete."
     ),
     "quantiles": (
-        "Recommended: --promise file. The range bounds what one record changes in a quantile by the range itself, so "
-        "that differential privacy has noise of that size here; other tools have differentially private quantiles that "
-        "are far better."
+        "Recommended: --promise file. Quantiles under differential privacy are refused here: what one record changes "
+        "in a quantile is bounded by nothing but its whole range; other tools have better ones."
     ),
     "no_bound": (
         "Recommended: --promise file. No bound is known here on what one record changes in this statistic, and leaving "

@@ -58,11 +58,22 @@ def values(result: ProtectedResult) -> list[Cells]:
         return _published(result.about.table, noise, exact)
     rows = []
     for row in result.values:
-        half = factor * (row.noise_std)
+        half = half_of_value(row, factor)
         cells = {"statistic": _text(row.name), "released": _released(row.value, half)}
         cells[noise] = say("±{thin}{half}", thin=THIN, half=powers(significant(half))) if half else exact
+        if row.noise_std is None:
+            cells[noise] = NOTHING
         rows.append(cells | {"unit": _unit(row.unit)})
     return _without_empty(rows, "unit")
+
+
+def half_of_value(row: ReleasedValue, factor: float) -> float:
+    """Return half of the interval of the noise, the longer one; 0 where there is no noise, or no value."""
+    if row.value is None or row.noise_std is None:
+        return 0.0
+    if row.low is None or row.high is None:
+        return factor * row.noise_std
+    return max(row.high - row.value, row.value - row.low)
 
 
 def _published(table: PublishedTable, noise: str, exact: Markup) -> list[Cells]:
@@ -119,6 +130,9 @@ def _cost(row: ReleasedValue, k: int) -> Cells:
     """Compute a row; both errors add in squares, and the sampling error falls as the root of the sample."""
     noise, sampling = row.noise_std, row.sampling_std
     cells = {"statistic": _text(row.name), "unit": _unit(row.unit)}
+    if noise is None:
+        columns = ("sampling_error", "noise", "together", "increase", "equivalent_sample")
+        return cells | dict.fromkeys(columns, NOTHING)
     if not sampling:
         empty = dict.fromkeys(("together", "increase", "equivalent_sample"), NOTHING)
         return cells | {"sampling_error": NOTHING, "noise": powers(significant(noise))} | empty
@@ -146,7 +160,9 @@ def worth(noise: float, sampling: float, k: int) -> int:
 def cost(result: ProtectedResult) -> Markup:
     """State the cost in a sentence: the samples that would be as precise."""
     k = result.certificate.k
-    sizes = sorted(worth(row.noise_std, row.sampling_std, k) for row in result.values if row.sampling_std)
+    sizes = sorted(
+        worth(row.noise_std, row.sampling_std, k) for row in result.values if row.noise_std and row.sampling_std
+    )
     if not sizes or result.certificate.no_noise:
         return Markup("")
     among = count(sizes[0]) if sizes[0] == sizes[-1] else f"{count(sizes[0])} to {count(sizes[-1])}"

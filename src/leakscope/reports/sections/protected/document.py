@@ -130,7 +130,7 @@ def _summary(result: ProtectedResult, *, has_warning: bool) -> Section:
         "figure": Figure("protected_dots", result, "s0"),
         "figure_note": words.dots_note(result),
     }
-    notes: Block = [_table_note(result), _parameters(result) if result.values else Markup("")]
+    notes: Block = [_table_note(result), _parameters(result, own_section=False) if result.values else Markup("")]
     shown: list[Block] = [[Rows(costs.headed(values), MOST_VALUES), *notes]]
     if result.about.table is not None and table.is_crossed(result.about.table):
         shown = []  # the section that follows has them
@@ -190,11 +190,18 @@ def _table_note(result: ProtectedResult) -> Markup:
     return table.note(result)
 
 
-def _parameters(result: ProtectedResult) -> Markup:
-    """Say what a reader must know of the numbers, of each statistic by its name where there are several."""
+def _parameters(result: ProtectedResult, *, own_section: bool = True) -> Markup:
+    """Say what a reader must know of the numbers, of each statistic by its name where there are several.
+
+    Without ``own_section`` those of a table with rows and columns are left out, whose section of a text says it.
+    """
     if not result.by_statistic:
         return parameters_note(result.about.parameters)
-    notes = [(name, parameters_note(own.about.parameters)) for name, own in result.by_statistic]
+    notes = []
+    for name, own in result.by_statistic:
+        facts = own.about.table
+        if own_section or facts is None or not table.is_crossed(facts):
+            notes.append((name, parameters_note(own.about.parameters)))
     return joined(say("{name}: {note}", name=capital(name), note=note) for name, note in notes if note)
 
 
@@ -215,7 +222,8 @@ def _published(result: ProtectedResult) -> Section | None:
         rows, note = table.crossed(facts), table.note(own)
         heads |= {column: column for column in rows[0]}
         tables.append((capital(name), Table(list(rows[0]), rows, (), 0), note))
-        text += [[*([capital(name)] if name else []), Rows(rows, MOST_VALUES)], [note]]
+        parameters = parameters_note(own.about.parameters)
+        text += [[*([capital(name)] if name else []), Rows(rows, MOST_VALUES)], [joined([note, parameters])]]
     return Section("published", {"heads": heads, "texts": (), "by_statistic": tables}, text) if tables else None
 
 

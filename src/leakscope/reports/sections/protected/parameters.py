@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from leakscope.reports.about import ColumnScale, StatisticParameters
-from leakscope.reports.numbers import parameter
+from leakscope.reports.numbers import parameter, significant
 from leakscope.reports.sections.words import joined, say
 
 WHAT: Mapping[str, str] = {
+    "mean": "Each mean is a noisy sum divided by a noisy count.",
+    "sum": "Each total is of the records that have a value.",
     "second_moment": "Mean products of the columns as they are.",
-    "covariance": "Covariances have the number of records in use as divisor.",
+    "covariance": "Covariances have the number of the records that they are of as divisor.",
     "correlation": "Correlations are those of Pearson.",
     "ratio": "Each ratio is a total divided by the total of {denominator}.",
     "histogram": "A bin holds its left edge and not its right one, the last bin both.",
@@ -33,6 +35,27 @@ WHAT: Mapping[str, str] = {
         "class is more frequent where its column is larger."
     ),
 }
+OF_VALUES = (
+    "A record without a value is in no count and no sum. Whether it has one is a secret, so that counts have noise, "
+    "too. Values outside of the declared range were moved to its nearer end, and all numbers and intervals are about "
+    "the values so moved."
+)
+INTERVALS = {
+    "mean": (
+        "The intervals of the means are exact (Fieller): over all releases they miss the mean in at most 5 of 100. A "
+        "mean is left out where its noisy count is not above {least}: where fewer records than that have a value, the "
+        "noise decides whether a mean is printed, and as few as 67 of 100 of the printed intervals may hold it."
+    ),
+    "second_moment": (
+        "The intervals are exact (Fieller): over all releases they miss the number in at most 5 of 100. The numbers "
+        "are left out where the noisy count of complete records is not above {least}; with fewer records than that, of "
+        "the printed intervals as few as 82 of 100 may hold."
+    ),
+    "covariance": (
+        "They are made of a noisy count, noisy sums and noisy sums of products; their intervals are to first order in "
+        "this noise. They are left out where the noisy count of complete records is not above {least}."
+    ),
+}
 RESPONSE = "the response"  # of arrays, which have no names
 SCALED = (
     "Before the fit each column is standardised: its centre is subtracted, and the rest divided by its spread, so that "
@@ -40,8 +63,8 @@ SCALED = (
 )
 CENTRED = "Before the products are taken, a public centre is subtracted from each column:"
 SCALED_BY_DATA = (
-    "Before the fit each column is standardised by mean and deviation of all records, which are not published: a "
-    "coefficient is per deviation of its column."
+    "The coefficients are those of the columns as they are. The penalty is of slopes per standard deviation of all "
+    "records, which is not published."
 )
 AS_THEY_ARE = "The columns are used as they are."
 PENALTY: Mapping[str, str] = {
@@ -64,7 +87,7 @@ def parameters_note(facts: StatisticParameters | None) -> Markup:
     if facts is None:
         return Markup("")
     if facts.kind == "second_moment" and facts.scales:
-        return _scales(facts)
+        return joined([_scales(facts), _of_values(facts)])
     first = say(
         WHAT[facts.kind],
         response=facts.response or RESPONSE,
@@ -73,7 +96,17 @@ def parameters_note(facts: StatisticParameters | None) -> Markup:
         penalty="" if facts.penalty is None else parameter(facts.penalty),
         threshold="" if facts.threshold is None else parameter(facts.threshold),
     )
-    return joined([first, _scales(facts), _penalty(facts)])
+    return joined([first, _scales(facts), _penalty(facts), _of_values(facts)])
+
+
+def _of_values(facts: StatisticParameters) -> Markup:
+    """Say what a missing value is in differential privacy, and what the intervals are."""
+    if not facts.of_values:
+        return Markup("")
+    intervals = Markup("")
+    if facts.least_count is not None:
+        intervals = say(INTERVALS[facts.kind], least=significant(facts.least_count))
+    return joined([say(OF_VALUES), intervals])
 
 
 def _scales(facts: StatisticParameters) -> Markup:

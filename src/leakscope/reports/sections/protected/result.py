@@ -195,7 +195,7 @@ class ProtectedResult:
     @property
     def without_any_noise(self) -> tuple[str, ...]:
         """Names of the released numbers that got no noise."""
-        return tuple(row.name for row in self.values if not row.noise_std)
+        return tuple(row.name for row in self.values if row.noise_std == 0)
 
     @property
     def baselines(self) -> tuple[Finding, ...]:

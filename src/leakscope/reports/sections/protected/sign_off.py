@@ -66,8 +66,9 @@ def _noise(result: ProtectedResult) -> Markup:
     """State the noise, and its ratio to the standard error of each number, margins of a table left out."""
     if result.certificate.no_noise:
         return say(NO_NOISE)
-    noise = _range([size for size in result.certificate.noise.rms if size])
     planned = result.about.planned
+    sizes = [row.noise_std for row in planned if row.noise_std]
+    noise = _range(sizes or [size for size in result.certificate.noise.rms if size])
     ratios = [row.noise_std / row.sampling_std for row in planned if row.noise_std and row.sampling_std]
     if not ratios:
         return say(NO_RATIO, noise=noise)

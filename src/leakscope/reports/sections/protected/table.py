@@ -24,7 +24,7 @@ RULES_INTRO = (
     "Rules of thumb that statistics offices apply, checked on the exact numbers of all records. They are no part of "
     "the promise, which holds whether they pass or fail."
 )
-NO_MEAN = "A mean is left out where the noise of its count is as large as a quarter of the count."
+NO_MEAN = "A mean is left out where its noisy count says too little of how many records it is of."
 RULE_HEADS = {"rule": "Rule", "asks": "Asks for", "failing": "Fails"}
 NOTHING = Markup("\u2014")
 Cells = Mapping[str, Markup]
@@ -138,10 +138,10 @@ def value_of(cell: PublishedCell) -> Markup:
 
 
 def half_of(cell: PublishedCell) -> float:
-    """Return half of the interval of the noise, or its deviation where there is no interval; 0 where there is none."""
-    if cell.value is None or cell.high is None:
+    """Return half of the interval of the noise, the longer one; its deviation where there is none, 0 without noise."""
+    if cell.value is None or cell.high is None or cell.low is None:
         return cell.noise_std or 0.0
-    return cell.high - cell.value
+    return max(cell.high - cell.value, cell.value - cell.low)
 
 
 def _value(cell: PublishedCell) -> Markup:

@@ -102,7 +102,7 @@ def price(result: ProtectedResult) -> Markup:
     """Compare the noise with the sampling error; empty where that is not known."""
     if result.certificate.no_noise:
         return fill(result, words_of(result).no_noise_price)
-    ratios = sorted(row.noise_std / row.sampling_std for row in result.values if row.sampling_std)
+    ratios = sorted(row.noise_std / row.sampling_std for row in result.values if row.noise_std and row.sampling_std)
     if not ratios:
         return Markup("")
     low, high = significant(ratios[0]), significant(ratios[-1])

@@ -1,5 +1,0 @@
-"""``python -m leakscope.cli``."""
-
-from leakscope.cli.main import main
-
-main()

@@ -1,0 +1,233 @@
+"""Files as promise ``anyone`` reads them: of a form that was declared, in which one line is one record.
+
+The form is fixed beforehand, and no record decides about it: the encoding is UTF-8, the separator a comma and the first
+line a header, unless they are declared. A file of another form is refused, with the number of the row (the header is
+row 1). What is in a field is read by `leakscope.data.declared_content`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leakscope.core.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
+from leakscope.data.csv_dialect import NAMES
+from leakscope.data.declared_content import number_of
+from leakscope.data.files import has_column, read
+from leakscope.data.points import Data, from_arrays, some
+
+_ROWS = 4096  # that are turned into columns at once
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MOST_LETTERS = 200  # of a header that an error shows
+
+
+@in_one_line
+def read_declared(
+    source: str | os.PathLike[str],
+    drop: Sequence[str] = (),
+    id: str | None = None,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Data:
+    """Read the records of a file by its declared form alone.
+
+    Parameters
+    ----------
+    source : str or path
+        As in `leakscope.data.read`. The types of a Parquet or NPZ file are its declared form.
+    drop : sequence of str
+        Columns of a table that are left out.
+    id : str, optional
+        The column that names the records, each by a name of its own.
+    separator, decimal, encoding : str, optional
+        How a CSV file is written: a comma, a point and UTF-8 unless given.
+
+    Returns
+    -------
+    Data
+        The fields of CSV are texts.
+
+    Raises
+    ------
+    ValueError
+        In one line: which row has another form.
+    """
+    path = Path(source)
+    if path.suffix != ".csv" or not path.is_file() or path.stat().st_size == 0:
+        data = read(source, drop, id, separator=separator, decimal=decimal, encoding=encoding)
+        _refuse_no_letters(path, data.points.x)
+        if id is not None and data.points.names is not None:
+            _refuse_names(path, id, pd.Series(data.points.names), "record", 0)
+        return data
+    with parsing(path, "csv"):
+        frame = declared_csv(path, separator or ",", encoding or "utf-8", decimal)
+    not_features = list(dict.fromkeys([*drop, id] if id is not None else drop))
+    for name in not_features:
+        has_column(frame, name, path)
+    names = None
+    if id is not None:
+        names = frame[id].str.strip()
+        _refuse_names(path, id, names, "row", 2)
+    return Data(from_arrays(frame.drop(columns=not_features), names=names), path.name)
+
+
+def declared_csv(path: Path, separator: str = ",", encoding: str = "utf-8", decimal: str | None = None) -> pd.DataFrame:
+    """Read the fields of a CSV file as they are written.
+
+    Each line is a record with as many fields as the header. A field in double quotes may hold separators, and double
+    quotes that are written twice; a line break ends every line.
+
+    Parameters
+    ----------
+    path : Path
+    separator : str
+    encoding : str
+        One that writes a line break as the byte 10, and no other letter with that byte.
+    decimal : {".", ","}, optional
+        In which the names of a header may be numbers.
+
+    Returns
+    -------
+    DataFrame
+        Of texts.
+
+    Raises
+    ------
+    Refused
+        With the number of the row that has another form.
+    """
+    refuse_wide_csv(path, separator.encode())
+    encoding = _encoding(path, encoding)
+    rows = _rows(path, separator, encoding)
+    header = _header(path, next(rows), separator, decimal)
+    blocks, block = [], []
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise Refused(
+                f"{path}: row {number:,} has {len(row):,} fields, and the header {len(header):,}{_cure(row, header)}"
+            )
+        block.append(row)
+        if len(block) == _ROWS:
+            blocks.append(_columns(block))
+            block = []
+    if block:
+        blocks.append(_columns(block))
+    if not blocks:
+        raise Refused(f"{path}: the table has no rows")
+    columns = {
+        name: pd.concat([part[place] for part in blocks], ignore_index=True) for place, name in enumerate(header)
+    }
+    return pd.DataFrame(columns)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[pd.Series]:
+    """Turn rows into columns, which take less memory."""
+    table = np.array(rows, dtype=object)
+    return [pd.Series(column, dtype="str") for column in table.T]
+
+
+def _rows(path: Path, separator: str, encoding: str) -> Iterator[list[str]]:
+    """Split each line into its fields."""
+    reader = csv.reader(_lines(path, encoding), delimiter=separator, strict=True)
+    number = 0
+    while True:
+        number += 1
+        try:
+            row = next(reader)
+            if reader.line_num > number:  # the reader went on with the next line
+                raise csv.Error("a quote is open at its end")
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise Refused(f"{path}: row {number:,} cannot be split into fields: {error}") from None
+        yield row
+
+
+def _cure(row: Sequence[str], header: Sequence[str]) -> str:
+    """Say what to do with a row of too many fields."""
+    if len(row) == len(header) + 1:
+        return ": if its first field is the name of the row, name that column in the header"
+    return ": a field that holds the separator is put in double quotes" if len(row) > len(header) else ""
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """Decode each line by itself, so that no letter of one can change another one."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if number == 1 and encoding == "utf-8":
+                line = line.removeprefix(_BYTE_ORDER_MARK)
+            try:
+                text = line.decode(encoding)
+            except UnicodeDecodeError:
+                raise Refused(
+                    f"{path}: row {number:,} is not written in {encoding}: declare the encoding, as --encoding cp1252, "
+                    "or correct the row"
+                ) from None
+            text = text.removesuffix("\n").removesuffix("\r")
+            if not text:
+                raise Refused(f'{path}: row {number:,} is empty: remove it, or write "" for a missing value')
+            if "\r" in text or "\n" in text:
+                raise Refused(f"{path}: row {number:,} holds a line break: one line is one record")
+            yield text
+
+
+def _header(path: Path, names: Sequence[str], separator: str, decimal: str | None) -> list[str]:
+    """Check the names of the columns."""
+    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(names)]
+    others = [sign for sign in NAMES if sign in names[0]]
+    if len(names) == 1 and others:
+        sign = "tab" if others[0] == "\t" else f"'{others[0]}'"
+        raise Refused(
+            f"{path}: the header is one column {names[0][:_MOST_LETTERS]!r}: under promise anyone a comma separates "
+            f"columns unless another sign is declared, as --separator {sign}"
+        )
+    name, n_columns = Counter(names).most_common(1)[0]
+    if n_columns > 1:
+        raise Refused(f"{path}: {n_columns:,} columns have the same name {name!r}: give each column a name of its own")
+    if all(np.isfinite(number_of(name, decimal)) for name in names):
+        raise Refused(
+            f"{path}: the first row {some(names, 6)} holds numbers alone, and no names of columns: write a header"
+        )
+    return names
+
+
+def _encoding(path: Path, encoding: str) -> str:
+    """Refuse an encoding whose lines end otherwise than those of ASCII: a record could shift all that follow."""
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        return "utf-8"
+    if "\n".encode(encoding) != b"\n":
+        raise Refused(f"{path}: under promise anyone a file is not read in {encoding}: write it in UTF-8")
+    return encoding
+
+
+def _refuse_no_letters(path: Path, x: Any) -> None:
+    """Refuse an array of texts, of an NPZ file, with a number in it that is no letter of Unicode."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "U":
+        return
+    letters = np.ascontiguousarray(x).view(np.dtype(np.uint32).newbyteorder(x.dtype.byteorder)).reshape(len(x), -1)
+    is_none = (letters > sys.maxunicode) | ((letters >= 0xD800) & (letters <= 0xDFFF))
+    if is_none.any():
+        record = int(is_none.any(axis=1).argmax())
+        raise ValueError(f"{path}: record {record:,} holds a text with a number that is no letter of Unicode")
+
+
+def _refuse_names(path: Path, column: str, names: pd.Series, kind: str, first: int) -> None:
+    """Refuse a record without a name of its own, by its number."""
+    texts = names.fillna("").astype(str).str.strip()
+    for has_none, reason in ((texts == "", "has no"), (texts.duplicated(), "repeats an earlier")):
+        if has_none.any():
+            number = int(has_none.to_numpy().argmax()) + first
+            raise ValueError(
+                f"{path}: {kind} {number:,} {reason} {column}: under promise anyone each record needs its own"
+            )

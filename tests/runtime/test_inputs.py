@@ -1,0 +1,355 @@
+"""A stored model is used again only while everything that its training has read is as it was."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import random
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakscope as ls
+from leakscope.releases.source_code import State, UserCode
+from leakscope.runtime.inputs import watched
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = (X[:, 0] + RNG.normal(size=40) > 0).astype(int)
+
+# Trains a tree of the depth that `depth()` returns. What is changed is a file of the folder, a variable of the
+# environment, or a value of a module that was imported.
+TRAINING = """
+import json
+import os
+import pathlib
+import subprocess
+import numpy as np
+import pandas as pd
+from sklearn.tree import DecisionTreeClassifier
+import settings
+{before}
+
+def depth():
+    {body}
+
+def fit(X, y, seed):
+    return DecisionTreeClassifier(max_depth=int(depth()), random_state=0).fit(X, y)
+"""
+SETTINGS = """
+DEPTH = 1
+CONF = {"depth": 1, "deep": [{"depth": 1}]}
+LEVELS = {"a"}
+class Model:
+    depth = 1
+def default(depth=1):
+    return depth
+def made(depth):
+    return lambda: depth[0]
+closure = made([1])
+"""
+
+
+class Folder:
+    """The folder of a user, with the modules `training` and `settings`."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.monkeypatch = folder, monkeypatch
+
+    def write(self, depth: int) -> None:
+        (self.folder / "conf.json").write_text(f'{{"depth": {depth}}}')
+        (self.folder / "depth.txt").write_text(str(depth))
+        np.save(self.folder / "depth.npy", np.array([depth]))
+        pd.DataFrame({"depth": [depth]}).to_csv(self.folder / "depth.csv")
+        self.monkeypatch.setenv("DEPTH", str(depth))
+        program = self.folder / "program"
+        program.write_text(f"#!/bin/sh\necho {depth}\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def begin(self, body: str, before: str = "") -> None:
+        (self.folder / "training.py").write_text(TRAINING.format(body=body, before=before))
+        (self.folder / "settings.py").write_text(SETTINGS)
+        self.write(1)
+        self.forget()
+
+    def forget(self) -> None:
+        for name in ("training", "settings"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+
+    def value(self, path: str) -> Any:
+        return eval(path, {"settings": sys.modules["settings"], "training": sys.modules["training"]})
+
+    def audit(self, store: Path | None, n_jobs: int = 1, **given: Any) -> ls.Report:
+        fit = importlib.import_module("training").fit
+        return ls.audit(fit, X, Y, n_models=4, attacks=["loss"], n_jobs=n_jobs, store=store, **given)
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    made = Folder(folder, monkeypatch)
+    yield made
+    made.forget()
+
+
+def reused(report: ls.Report) -> tuple[int, int]:
+    facts: Any = report.about.execution  # pyright: ignore[reportAttributeAccessIssue]
+    return facts.reused, facts.made
+
+
+def findings(report: ls.Report) -> list[str]:
+    return [str(finding) for finding in report.findings]
+
+
+def set_item(user: Folder) -> None:
+    user.value("settings").CONF["depth"] = 5
+
+
+def set_own_item(user: Folder) -> None:
+    user.value("training").CONF["depth"] = 5
+
+
+def set_attribute(user: Folder) -> None:
+    user.value("settings").Model.depth = 5
+
+
+def write(user: Folder) -> None:
+    user.write(5)
+
+
+def set_constant(user: Folder) -> None:
+    user.value("settings").DEPTH = 5
+
+
+# The six ways of the audit that found the gap.
+WAYS: dict[str, tuple[str, str, Callable[[Folder], None]]] = {
+    "a file that is read in fit": ("return json.load(open('conf.json'))['depth']", "", write),
+    "an environment variable": ("return os.environ['DEPTH']", "", write),
+    "a dict of its module": ("return CONF['depth']", "CONF = {'depth': 1}", set_own_item),
+    "a dict of an imported module": ("return settings.CONF['depth']", "", set_item),
+    "a class attribute": ("return settings.Model.depth", "", set_attribute),
+    "a constant": ("return settings.DEPTH", "", set_constant),
+}
+
+
+@pytest.mark.parametrize(("body", "before", "change"), WAYS.values(), ids=WAYS)
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_a_training_that_was_changed_is_not_taken_from_the_store(body, before, change, user, tmp_path):
+    user.begin(body, before)
+    store = tmp_path / "store"
+    first = user.audit(store)
+    assert reused(first) == (0, 4)
+    again = user.audit(store)
+    assert reused(again) == (4, 0)
+    assert findings(again) == findings(first)
+    change(user)
+    changed = user.audit(store)
+    assert reused(changed) == (0, 4)
+    assert findings(changed) == findings(user.audit(None))
+    assert findings(changed) != findings(first)
+
+
+def change_values(user: Folder, depth: int) -> None:
+    user.write(depth)
+    settings = user.value("settings")
+    settings.DEPTH = settings.Model.depth = settings.CONF["depth"] = settings.CONF["deep"][0]["depth"] = depth
+    settings.LEVELS.clear()
+    settings.LEVELS.update("abcdefgh"[:depth])
+    settings.default.__defaults__ = (depth,)
+    settings.closure.__closure__[0].cell_contents[0] = depth
+
+
+KINDS = {
+    "open": "with open('depth.txt') as f: return f.read()",
+    "os.open": "f = os.open('depth.txt', os.O_RDONLY); text = os.read(f, 9); os.close(f); return text",
+    "pathlib": "return pathlib.Path('depth.txt').read_text()",
+    "an absolute path": "return (pathlib.Path(__file__).parent / 'depth.txt').read_text()",
+    "numpy": "return np.load('depth.npy')[0]",
+    "numpy's text": "return np.loadtxt('depth.txt')",
+    "numpy's map": "return np.load('depth.npy', mmap_mode='r')[0]",
+    "pandas": "return pd.read_csv('depth.csv')['depth'][0]",
+    "a thread": (
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "    with Pool(1) as pool: return pool.submit(pathlib.Path('depth.txt').read_text).result()"
+    ),
+    "a number": "return settings.DEPTH",
+    "a dict": "return settings.CONF['depth']",
+    "a nested dict": "return settings.CONF['deep'][0]['depth']",
+    "a set": "return len(settings.LEVELS)",
+    "a class attribute": "return settings.Model.depth",
+    "a default": "return settings.default()",
+    "a closure": "return settings.closure()",
+    "the environment": "return os.getenv('DEPTH', '1')",
+    "a copy of the environment": "return dict(os.environ)['DEPTH']",
+    "a program": "return subprocess.run(['./program'], capture_output=True, check=True).stdout",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_findings_with_a_store_are_those_without(kind, user, tmp_path):
+    """One thing that a training depends on is changed at random, back and forth."""
+    user.begin(KINDS[kind])
+    numbers = random.Random(kind)
+    without: dict[int, list[str]] = {}
+    importlib.import_module("training")
+    for depth in [1, *(numbers.choice([1, 2, 6]) for _ in range(3))]:
+        change_values(user, depth)
+        if depth not in without:
+            without[depth] = findings(user.audit(None))
+        report = user.audit(tmp_path / "store")
+        assert findings(report) == without[depth]
+        if kind in ("a copy of the environment", "a program"):
+            assert reused(report) == (0, 4)
+        else:
+            assert reused(user.audit(tmp_path / "store")) == (4, 0)
+
+
+def only_reason(report: ls.Report) -> str:
+    (note,) = (note for note in report.about.notes if "is not stored" in note)  # pyright: ignore
+    return note
+
+
+class TestNotStored:
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        {
+            "a program": (
+                KINDS["a program"],
+                "starts program, and what that reads is not known: name it (--depends-on FILE)",
+            ),
+            "a shell": ("return os.popen('cat depth.txt').read()", "starts sh, and what that reads is not known"),
+            "the environment": (KINDS["a copy of the environment"], "reads the whole environment"),
+            "a process": (
+                "from multiprocessing import get_context\n"
+                "    p = get_context('fork').Process(target=print); p.start(); p.join(); return 1",
+                "starts processes of its own",
+            ),
+            "a connection": (
+                "import socket\n"
+                "    s = socket.socket(); s.settimeout(1); s.connect_ex(('127.0.0.1', 9)); s.close(); return 1",
+                "connects to another machine",
+            ),
+            "ctypes": (
+                "import ctypes; ctypes.CDLL(None); ctypes.CDLL('libc.so.6'); return 1",
+                "loads a library with ctypes",
+            ),
+            "Parquet": (
+                "return 1 if X is None else pd.read_parquet('depth.parquet')['depth'][0]",
+                "files that are read with read_parquet cannot be seen",
+            ),
+        }.values(),
+    )
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_what_cannot_be_followed_is_not_stored_and_the_report_says_why(self, body, reason, user, tmp_path):
+        user.begin(body, "X = None")
+        report = user.audit(tmp_path / "store")
+        assert reason in only_reason(report)
+        assert not list((tmp_path / "store").glob("*.npz"))
+        assert reused(user.audit(tmp_path / "store")) == (0, 4)
+
+    def test_a_value_that_only_this_process_has(self, user, tmp_path):
+        """Workers import the module as its file says."""
+        user.begin("return settings.CONF['depth']")
+        importlib.import_module("training")
+        change_values(user, 5)
+        report = user.audit(tmp_path / "store", n_jobs=2)
+        assert "is made by workers in which settings is not what it is here; restart Python" in only_reason(report)
+
+
+class TestWorkers:
+    def test_workers_find_the_key_of_the_driver(self, user, tmp_path):
+        user.begin(KINDS["open"])
+        store = tmp_path / "store"
+        assert reused(user.audit(store, n_jobs=2)) == (0, 4)
+        assert reused(user.audit(store)) == (4, 0)
+        user.write(5)
+        changed = user.audit(store, n_jobs=2)
+        assert reused(changed) == (0, 4)
+        assert findings(changed) == findings(user.audit(None))
+
+
+class TestByHand:
+    def test_what_a_program_reads_is_named(self, user, tmp_path):
+        user.begin(KINDS["a program"])
+        store = tmp_path / "store"
+        first = user.audit(store, depends_on=["program"])
+        assert reused(user.audit(store, depends_on=["program"])) == (4, 0)
+        user.write(5)
+        changed = user.audit(store, depends_on=["program"])
+        assert reused(changed) == (0, 4)
+        assert findings(changed) == findings(user.audit(None)) != findings(first)
+
+    def test_a_file_that_is_not_there_is_refused(self, user, tmp_path):
+        user.begin("return 1")
+        with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
+            user.audit(tmp_path / "store", depends_on=["no.txt"])
+
+
+def code_of(*modules: str) -> UserCode:
+    return UserCode({name: State(name, "", "") for name in modules})
+
+
+CODE = code_of("ast")
+
+
+class TestWatched:
+    """What is no input: what belongs to the machine, what was written before, what other threads do."""
+
+    def test_files_that_are_written_first(self, tmp_path):
+        with watched(CODE, str) as watch:
+            (tmp_path / "a").write_text("1")
+            (tmp_path / "a").read_text()
+            (tmp_path / "folder").mkdir()
+            (tmp_path / "folder" / "b").write_text("1")
+            list((tmp_path / "folder").iterdir())
+        assert watch.inputs.as_json() == {"files": {}, "environment": {}}
+        assert not watch.inputs.unseen
+
+    def test_a_file_that_is_missing_may_not_appear(self, tmp_path):
+        with watched(UserCode(), str) as watch, pytest.raises(FileNotFoundError):
+            (tmp_path / "a").read_text()
+        assert watch.inputs.still_hold()
+        (tmp_path / "a").write_text("1")
+        assert not watch.inputs.still_hold()
+
+    def test_names_in_a_folder(self, tmp_path):
+        with watched(UserCode(), str) as watch:
+            assert os.listdir(tmp_path) == []
+        (tmp_path / "a").touch()
+        assert not watch.inputs.still_hold()
+
+    def test_variables_that_are_set_first_or_belong_to_the_machine(self, monkeypatch):
+        monkeypatch.setenv("LEAKSCOPE_TEST", "0")
+        with watched(CODE, str) as watch:
+            os.environ["LEAKSCOPE_TEST"] = "1"
+            assert os.environ["LEAKSCOPE_TEST"] == "1"
+            assert os.environ.get("OMP_NUM_THREADS", "1")
+        assert watch.inputs.as_json() == {"files": {}, "environment": {}}
+
+    def test_nothing_is_changed_behind_it(self):
+        with watched(UserCode(), str):
+            assert type(os.environ) is not os._Environ
+        assert type(os.environ) is os._Environ
+
+    def test_what_code_has_read_before_stays_with_its_module(self, tmp_path):
+        """It may have kept it."""
+        (tmp_path / "a").write_text("1")
+        with watched(code_of("ast"), str):
+            (tmp_path / "a").read_text()
+        with watched(code_of("ast", "csv"), str) as watch:
+            pass
+        assert list(watch.inputs.files) == [str(tmp_path / "a")]
+        with watched(code_of("calendar"), str) as watch:
+            pass
+        assert not watch.inputs.files
