@@ -87,6 +87,17 @@ def test_they_are_what_loops_over_all_pairs_give(kind, n, n_columns) -> None:
         assert largest_distance(rows) == pytest.approx(largest, rel=1e-12)
 
 
+def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeypatch) -> None:
+    """All three pairs of an equilateral triangle have one distance: the bound without pairs is attained."""
+    triangle = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.25 * math.sqrt(3)]])
+    monkeypatch.setattr(left_out_joint, "_MOST_DISTANCES", 0)
+    for reserve in (0.0, 0.4):
+        exact = 2 * stats.norm.cdf(math.hypot(0.5, reserve) / 2) - 1
+        assert joint_advantage(triangle, reserve).advantage == pytest.approx(exact, rel=1e-12)
+    left = largest_reserve(triangle, 0.2)
+    assert left == pytest.approx(math.sqrt((2 * stats.norm.ppf(0.7)) ** 2 - 0.25), rel=1e-8)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("eta", [0.01, 0.1, 0.4])
 def test_the_reserve_is_the_largest_one_on_the_safe_side(kind, eta) -> None:

@@ -50,7 +50,7 @@ def declared(path: Path) -> ReleaseLedger:
 
 class TestWhatIsKept:
     def test_until_the_first_output(self, path, declared) -> None:
-        """Then it is counted as if the tables had been given, and nothing of it is kept."""
+        """Then all are counted as if the tables had been given; each is kept until its release, and not twice."""
         opened = ReleaseLedger.open(path, "leave-one-out")
         for query, table in zip(opened.queries, TABLES, strict=True):
             assert query.values is not None
@@ -69,9 +69,16 @@ class TestWhatIsKept:
         begun = opened.append(entries[1])
         assert begun.reserve == given.reserve == pytest.approx(largest_reserve(np.hstack(TABLES), 0.2), rel=1e-8)
         assert begun.queries == given.queries
-        assert all(each.values is None and each.hashes is None and each.table for each in begun.queries)
-        both = ReleaseLedger.open(path, "leave-one-out").append(entries[0])
+        assert [each.values is None for each in begun.queries] == [False, True]
+        assert all(each.table and (each.hashes is None) == (each.values is None) for each in begun.queries)
+        opened_again = ReleaseLedger.open(path, "leave-one-out")
+        both = opened_again.append(entries[0])
         assert [entry.declared for entry in both.releases] == [True, True]
+        assert all(each.values is None and each.hashes is None for each in both.queries)
+        for ledger in (begun, opened_again, both):  # whichever of them are released
+            assert ledger.declared_table is not None
+            assert (np.asarray(ledger.declared_table) == in_order(opened, np.hstack(TABLES))).all()
+        assert replace(begun, queries=forgotten.queries).declared_table is None  # as in an older ledger
         assert content(ReleaseLedger.open(path, "leave-one-out")) == content(both)
 
     def test_other_units_and_other_values(self, path, declared) -> None:

@@ -116,6 +116,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "id": {"id": "person"},
     "budget": {"budget": 0.2},
     "allow_exact": {"allow_exact": True},
+    "at_most": {"at_most": ["tpr@0.01=0.1"]},
     "declare": {"declare": True},
 }
 FOREIGN = [(field, design) for field, designs in OF_DESIGN.items() for design in PROMISE_OF if design not in designs]

@@ -58,7 +58,8 @@ def mu_of(eta: float) -> float:
 
 
 def epsilons(made: Protected) -> list[float]:
-    return [finding.value for finding in made.certificate.findings if finding.quantity == "epsilon"]
+    found = [finding for finding in made.certificate.findings if finding.quantity == "epsilon"]
+    return [finding.value for finding in found if not finding.release]  # of this release alone
 
 
 def scales(report: Report) -> list[float]:

@@ -50,7 +50,7 @@ OF_THE_FITS = (
 GROUPS = {  # panels of the help
     "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
     "Statistic": ("statistic", "by", "levels", "others", "set"),
-    "Promise": ("eta", "promise", "design", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
+    "Promise": ("eta", "promise", "design", "at_most", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
     "Output": (

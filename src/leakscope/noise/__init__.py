@@ -19,6 +19,7 @@ from leakscope.noise.information import information_of_eta, noise_of_information
 from leakscope.noise.izzo_noise import izzo
 from leakscope.noise.left_out import LeftOut, calibrate_left_out, least_left_out_noise
 from leakscope.noise.left_out_joint import joint_advantage, largest_distance, largest_reserve
+from leakscope.noise.left_out_tradeoff import left_out_curve
 from leakscope.noise.linear import average_linear, swap_linear
 from leakscope.noise.minimax import worst_case_covariance
 from leakscope.noise.mixture import MixtureSwap
@@ -63,6 +64,7 @@ __all__ = [
     "largest_distance",
     "largest_reserve",
     "least_left_out_noise",
+    "left_out_curve",
     "moment",
     "most_promising",
     "noise_of_information",

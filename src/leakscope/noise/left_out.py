@@ -181,28 +181,6 @@ class LeftOut:
         """
         return _Measured(self, noise.norm).advantages(noise)
 
-    def hockey(self, noise: Noise, gamma: float, record: int) -> float:
-        """Bound the hockey-stick divergence of a record in both directions, by the mean over pairs.
-
-        Parameters
-        ----------
-        noise : Noise
-        gamma : float
-            >= 1; e^epsilon.
-        record : int
-
-        Returns
-        -------
-        float
-            An upper bound in [0, 1].
-        """
-        measured = _Measured(self, noise.norm)
-        row = int(self.distinct.which[record])
-        if row < 0:
-            return measured.of_failures
-        divergence = measured.count @ noise.shift_hockey(measured.lengths(row), gamma)
-        return float(divergence + measured.n_failed) / (self.n - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Distinct:

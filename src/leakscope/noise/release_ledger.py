@@ -74,9 +74,9 @@ class DeclaredQuery:
     table : str or None
         Digest of the table that was counted for it; None before the first output, and in designs without tables.
     hashes : uint8 array of shape (n, 16), optional
-        Of the units of that table, in order, until it is counted.
+        Of the units of that table, in order, until it is released.
     values : array of shape (n, d), or RepeatedRows, optional
-        The table, until it is counted.
+        The table, until it is released.
     """
 
     digest: str
@@ -149,6 +149,8 @@ class Release:
         `content_digest` of units and values in the order of the hashes, where it was computed; it is not written.
     advantage : float, optional
         Total variation by which the table alone tells a unit, where it was computed; it is not written.
+    leaves_reserve : bool
+        Whether others may follow it that were not declared, if it is the first output; it is not written.
     """
 
     query: str
@@ -167,6 +169,7 @@ class Release:
     others: tuple[OtherRelease, ...] = ()
     content: str = field(default="", repr=False)
     advantage: float | None = field(default=None, repr=False)
+    leaves_reserve: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("query", "subject", "release", "noise_digest"):
@@ -344,6 +347,20 @@ class ReleaseLedger:
             if release.hashes is not None and _place_in(found, release.hashes) is None:
                 found.append(release.hashes)
         return tuple(found)
+
+    @property
+    def declared_table(self) -> Table | None:
+        """The tables of all declared queries side by side; None where one is not kept, as in older ledgers."""
+        tables: list[Table] = []
+        for query in self.queries:
+            released = [
+                release.table for release in self.releases if release.declared and release.query == query.digest
+            ]
+            table = released[0] if released else query.values
+            if table is None:
+                return None
+            tables.append(table)
+        return side_by_side(tables)
 
     def left_out(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> int:
         """Return the place of the unit that is left out: the one whose identifier has the smallest keyed hash.
@@ -673,7 +690,13 @@ class ReleaseLedger:
             ledger._check_room(release)
         elif self.design == "dp":
             self._check_mu(release)
-        ledger = replace(ledger, releases=(*self.releases, release))
+        queries = ledger.queries
+        if release.declared:  # its table is that of the release from now on
+            queries = tuple(
+                replace(query, hashes=None, values=None) if query.digest == release.query else query
+                for query in queries
+            )
+        ledger = replace(ledger, queries=queries, releases=(*self.releases, release))
         _check_size(ledger)
         return ledger
 
@@ -700,7 +723,9 @@ class ReleaseLedger:
                 f"at the first output the tables of all {len(queries)} declared queries are counted, got {len(tables)}"
             )
         together = LeftOut(side_by_side(tables))
-        reserve, advantage = largest_reserve(together, self.budget), None
+        reserve, advantage = 0.0, None
+        if release.leaves_reserve:
+            reserve = largest_reserve(together, self.budget)
         if reserve == 0:
             # Nothing else will be released, so the lesser of two bounds counts; noise was calibrated for that one.
             advantage = _told_without_reserve(together)
@@ -715,8 +740,8 @@ class ReleaseLedger:
             replace(
                 query,
                 table=_content_of(release) if table is release.table else content_digest(release.hashes, table),
-                hashes=None,
-                values=None,
+                hashes=release.hashes,
+                values=table,
             )
             for query, table in counted
         )
@@ -1243,8 +1268,8 @@ def _check_whole(ledger: ReleaseLedger, versions: Sequence[UInt8[Array, "_ 16"]]
         raise ValueError("reserve is more than the budget")
     if any((query.table is not None) != begun for query in ledger.queries):
         raise ValueError("queries must have a table after the first output under leave-one-out, and else nothing")
-    if any(query.values is not None for query in ledger.queries) and (begun or ledger.design != "leave-one-out"):
-        raise ValueError("queries must keep values before the first output under leave-one-out, and else none")
+    if any(query.values is not None for query in ledger.queries) and ledger.design != "leave-one-out":
+        raise ValueError("queries must keep values under leave-one-out, and else none")
     if len({query.digest for query in ledger.queries}) < len(ledger.queries):
         raise ValueError("a query is declared twice")
     if len({release.release for release in ledger.releases}) < len(ledger.releases):

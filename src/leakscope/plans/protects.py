@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.checks import one_of
 from leakscope.plans.bounds import GROUPED, Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
+from leakscope.plans.limits import Limit
 from leakscope.plans.plan import FilePath, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
@@ -54,6 +55,7 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "group": ("leave-one-out", "per-instance"),
     "budget": ("dp", "leave-one-out"),
     "allow_exact": ("leave-one-out",),
+    "at_most": ("leave-one-out",),
     "declare": ("half", "leave-one-out", "per-instance"),
     "others": ("dp",),
 }
@@ -98,6 +100,11 @@ class CalibrationPlan(StatisticPlan):
     )
     about: Literal["every", "average"] = Field(
         default="every", description="half: the promise is to every record, or average: to a record drawn at random"
+    )
+    at_most: tuple[str, ...] = Field(
+        default=(),
+        description="leave-one-out: limits that are declared beforehand on how often the one left out is recognised, "
+        "as tpr@0.001=0.003: at most 0.3 % of cases at 0.1 % false positives; the noise keeps them as well",
     )
     id: Id = None
     group: Group = None
@@ -162,6 +169,38 @@ class CalibrationPlan(StatisticPlan):
         for text in texts:
             _range(text)
         return texts
+
+    @field_validator("at_most", mode="before")
+    @classmethod
+    def _one_limit(cls, limits: Any) -> Any:
+        return (limits,) if isinstance(limits, str) else limits
+
+    @field_validator("at_most")
+    @classmethod
+    def _limits(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
+        rates = []
+        for text in limits:
+            limit = Limit.parse(text, "at_most", ("tpr",))
+            rates.append(limit.fpr or 0.0)
+            if limit.limit <= rates[-1]:
+                raise ValueError(
+                    f"at_most {text}: a guess by chance is right as often at {rates[-1]:g} false positives; give a "
+                    "larger limit"
+                )
+        if len(set(rates)) < len(rates):
+            raise ValueError(f"at_most has two limits at one rate: {', '.join(limits)}")
+        return limits
+
+    @property
+    def limits(self) -> dict[float, float]:
+        """The largest true positive rate that is allowed, by false positive rate."""
+        parsed = [Limit.parse(text, "at_most", ("tpr",)) for text in self.at_most]
+        return {limit.fpr or 0.0: limit.limit for limit in parsed}
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """False positive rates of interest: those of the plan and those of its limits."""
+        return (*self.fpr, *(rate for rate in self.limits if rate not in self.fpr))
 
     @field_validator("others", mode="before")
     @classmethod

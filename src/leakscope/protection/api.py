@@ -36,6 +36,7 @@ class ArraysOptions(TypedDict, total=False):
     id: str | None
     group: str | None
     allow_exact: bool
+    at_most: str | Sequence[str]
     levels: Mapping[str, Sequence[Any]]
     by: str | Sequence[str]
     set: Mapping[str, Any]
@@ -98,6 +99,7 @@ def calibrate(
     id: str | None = None,
     group: str | None = None,
     allow_exact: bool = False,
+    at_most: str | Sequence[str] = (),
     noise: str | Noise | Callable[[float], Noise] = "gaussian",
     noise_scale: float | Sequence[float] | None = None,
     coupling: Coupling = "auto",
@@ -158,6 +160,9 @@ def calibrate(
     allow_exact : bool
         Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
         the promise needs no noise; what they tell of the file is outside of the promise.
+    at_most : str or sequence of str
+        Of "leave-one-out": limits that are declared beforehand on how often the one left out is recognised, as
+        ``"tpr@0.001=0.003"``: in at most 0.3 % of cases at 0.1 % false positives. The noise keeps them as well.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -234,6 +239,7 @@ def calibrate(
         "id": id,
         "group": group,
         "allow_exact": allow_exact,
+        "at_most": at_most,
         "noise_scale": noise_scale,
         "coupling": coupling,
         "by": by,
@@ -274,6 +280,7 @@ def protect(
     id: str | None = None,
     group: str | None = None,
     allow_exact: bool = False,
+    at_most: str | Sequence[str] = (),
     noise: str | Noise | Callable[[float], Noise] = "gaussian",
     noise_scale: float | Sequence[float] | None = None,
     coupling: Coupling = "auto",
@@ -342,6 +349,9 @@ def protect(
     allow_exact : bool
         Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
         the promise needs no noise; what they tell of the file is outside of the promise.
+    at_most : str or sequence of str
+        Of "leave-one-out": limits that are declared beforehand on how often the one left out is recognised, as
+        ``"tpr@0.001=0.003"``: in at most 0.3 % of cases at 0.1 % false positives. The noise keeps them as well.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
         the noise of each scale.
@@ -436,6 +446,7 @@ def protect(
         "id": id,
         "group": group,
         "allow_exact": allow_exact,
+        "at_most": at_most,
         "noise_scale": noise_scale,
         "coupling": coupling,
         "by": by,

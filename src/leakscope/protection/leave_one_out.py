@@ -6,7 +6,7 @@ The ledger says which record is left out; its value is a row of the table that w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from leakscope.core.repeated_rows import Table, of_records, rows_of, side_by_sid
 from leakscope.core.types import Points
 from leakscope.noise.left_out import WorstLeftOut, jackknife_std
 from leakscope.plans.protects import ProtectionPlan
+from leakscope.protection.certified_curve import curve_of_left_out
 from leakscope.protection.left_out_attack import attack_left_out
 from leakscope.protection.left_out_noise import (
     LeftOutNoise,
@@ -61,7 +62,7 @@ def prepare(request: Request) -> Prepared:
     if request.parts:
         return _several(request, units)
     table = _table_of(request, units)
-    found = _least_noise(request, table, request.plan.eta)
+    found = _least_noise(request, table, request.plan.eta, request.plan.limits)
     return _with_findings(_prepared(request, units, table, found), found.worst)
 
 
@@ -72,10 +73,14 @@ def _several(request: Request, units: Units) -> Prepared:
     for part, eta in zip(request.parts, etas_of(request), strict=True):
         with of_statistic(part.name):
             tables.append(_table_of(part, units))
-            alone.append(_least_noise(part, tables[-1], eta))
+            alone.append(_least_noise(part, tables[-1], eta, {}))
     with progress("search for the noise of all statistics"):
         found = search_joint_noise(
-            [table.values for table in tables], [table.labels for table in tables], alone, request.plan.eta
+            [table.values for table in tables],
+            [table.labels for table in tables],
+            alone,
+            request.plan.eta,
+            request.plan.limits,
         )
     parts = [
         _prepared(part, units, table, noise) for part, table, noise in zip(request.parts, tables, found, strict=True)
@@ -125,7 +130,7 @@ def _n_groups(statistic: Statistic) -> int:
     return 1
 
 
-def _least_noise(request: Request, table: _Table, eta: float) -> LeftOutNoise:
+def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[float, float]) -> LeftOutNoise:
     """Find the least noise for one statistic."""
     plan = request.plan
     with progress("search for the noise"):
@@ -137,6 +142,7 @@ def _least_noise(request: Request, table: _Table, eta: float) -> LeftOutNoise:
             counts=table.counts,
             declared=plan.noise_scale,
             allow_exact=plan.allow_exact,
+            limits=limits,
             sizes=table.sizes,
             n_groups=_n_groups(request.statistic),
         )
@@ -180,11 +186,13 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
 
 
 def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
-    """Add how well the one left out can be named, and an attack on the unit that is told best."""
+    """Add how well the one left out can be named, the whole curve, and an attack on the unit that is told best."""
     named = named_right(prepared, prepared.eta)
+    with progress("trade-off curve"):
+        curve = curve_of_left_out(prepared.per_unit, min(prepared.eta, worst.advantage / 2), prepared.request.plan)
     with progress("attack on simulated releases"):
         attacks = _attacks(prepared, worst.record)
-    return replace(prepared, public_findings=(named,), owner_findings=attacks)
+    return replace(prepared, public_findings=(named,), owner_findings=attacks, curve=curve)
 
 
 def _check_failures(statistic: Statistic, values: Table, units: Units) -> None:

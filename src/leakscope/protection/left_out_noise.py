@@ -6,7 +6,7 @@ is released: no rounding and no other way of computing the statistic comes betwe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from leakscope.core.grid import Grid
 from leakscope.core.numerics import smallest_where
 from leakscope.core.repeated_rows import Table, rows_of, side_by_side, variance, with_rows
 from leakscope.core.types import NotApplicable
-from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
+from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise, left_out_curve
 from leakscope.noise.left_out import Distinct, WorstLeftOut, standardised
 from leakscope.noise.norms import Mahalanobis
 from leakscope.protection.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
@@ -100,6 +100,7 @@ def search_left_out_noise(
     allow_exact: bool = False,
     sizes: Float[Array, " d"] | None = None,
     n_groups: int = 1,
+    limits: Mapping[float, float] | None = None,
 ) -> LeftOutNoise:
     """Find the least noise of two printed digits with which nobody tells which record was left out.
 
@@ -126,6 +127,8 @@ def search_left_out_noise(
     n_groups : int
         Of a table of means, whose coordinates are the counts of all groups, and then the means of each column: there
         the noise "gaussian_isotropic" is the same in each group, for counts and for each column.
+    limits : mapping of float to float, optional
+        Largest true positive rate that is allowed by false positive rate, as well as eta.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def search_left_out_noise(
     if counts and not constant.all():
         constant[:] = False  # an empty cell gets the noise of the others: without it, it would be told that it is empty
     if declared is not None:
-        return _checked_declared(values, eta, declared, labels, sizes)
+        return _checked_declared(values, eta, declared, labels, sizes, limits or {})
     if constant.any() and not allow_exact:
         same = [label for label, is_same in zip(labels, constant, strict=True) if is_same]
         more = f" and {len(same) - _MOST_LABELS:,} more" if len(same) > _MOST_LABELS else ""
@@ -160,6 +163,12 @@ def search_left_out_noise(
     left_out = LeftOut(with_rows(values, rows_of(values)[:, ~constant]) if some_constant else values)
     exact = _told_without_noise(left_out)
     if exact.advantage <= 2 * eta:
+        for rate, most in (limits or {}).items():
+            if rate + exact.advantage > most:
+                raise ValueError(
+                    f"eta = {eta:g} is kept without noise, and the limit tpr@{rate:g}={most:g} is not: ask for a "
+                    "smaller eta, or declare a noise_scale"
+                )
         if not allow_exact:
             raise ValueError(
                 f"so many of the values without a record are equal that eta = {eta:g} is kept without noise, and they "
@@ -169,7 +178,7 @@ def search_left_out_noise(
     # a group without noise has no part in a common scale
     of_groups = n_groups if noise == "gaussian_isotropic" and not some_constant else 1
     shape = _printed_shape(left_out, eta, noise, counts, of_groups)
-    return _least(values, left_out, ~constant, eta, shape, labels, sizes)
+    return _least(values, left_out, ~constant, eta, shape, labels, sizes, limits or {})
 
 
 def search_joint_noise(
@@ -177,6 +186,7 @@ def search_joint_noise(
     labels: Sequence[Sequence[str]],
     alone: Sequence[LeftOutNoise],
     eta: float,
+    limits: Mapping[float, float] | None = None,
 ) -> list[LeftOutNoise]:
     """Multiply the noises of several statistics by one factor, the least with which all together keep the promise.
 
@@ -194,6 +204,8 @@ def search_joint_noise(
         The noise of each by itself, whose scales are in the proportions that are wanted.
     eta : float
         Accuracy above 1/2 that all of them together may allow.
+    limits : mapping of float to float, optional
+        Of all of them together, as in `search_left_out_noise`.
 
     Returns
     -------
@@ -205,18 +217,20 @@ def search_joint_noise(
     ValueError
         In one line, if the declared noises alone do not keep eta, or nothing does.
     """
+    limits = limits or {}
     is_free = [found.noise is not None and not found.declared for found in alone]
     if not any(is_free):
-        _check_together(alone, eta)
+        _check_together(alone, eta, limits)
         return list(alone)
-    factor = _common_factor(alone, is_free, eta)
+    factor = _common_factor(alone, is_free, eta, limits)
     scales = [rounded_up(factor * (1.0 if found.noise is None else found.noise.scale)) for found in alone]
     for _ in range(_MOST_STEPS):
         together = [
             _on_grid(values, found, scale, names) if free else found
             for values, names, found, scale, free in zip(tables, labels, alone, scales, is_free, strict=True)
         ]
-        if told_together(together).advantage <= 2 * eta:
+        whitened = LeftOut(side_by_side([each.whitened for each in together]))
+        if _keeps(whitened, eta, limits):
             return together
         scales = [next_scale(scale) for scale in scales]
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
@@ -227,16 +241,43 @@ def told_together(found: Sequence[LeftOutNoise]) -> WorstLeftOut:
     return LeftOut(side_by_side([each.whitened for each in found])).worst(GaussianNoise(1.0))
 
 
-def _check_together(declared: Sequence[LeftOutNoise], eta: float) -> None:
+def _keeps(whitened: LeftOut, eta: float, limits: Mapping[float, float]) -> bool:
+    """Tell whether standard normal noise keeps eta, and a curve below all limits."""
+    advantage = whitened.worst(GaussianNoise(1.0)).advantage
+    return advantage <= 2 * eta and not _broken(whitened, advantage, limits)
+
+
+def _broken(whitened: LeftOut, advantage: float, limits: Mapping[float, float]) -> dict[float, float]:
+    """List the true positive rates that are proved where a limit is broken, by false positive rate."""
+    if not limits:
+        return {}
+    curve = left_out_curve(whitened, rates=list(limits))
+    proved = {rate: min(float(curve.tpr(rate)), rate + advantage) for rate in limits}
+    return {rate: tpr for rate, tpr in proved.items() if tpr > limits[rate]}
+
+
+def _check_limits(whitened: LeftOut, advantage: float, limits: Mapping[float, float]) -> None:
+    """Refuse declared noise that breaks a limit."""
+    for rate, tpr in _broken(whitened, advantage, limits).items():
+        raise ValueError(
+            f"this noise is proved to keep tpr@{rate:g}={tpr:.3g} only, asked for {limits[rate]:g}: declare a larger "
+            "one, or ask for a higher limit"
+        )
+
+
+def _check_together(declared: Sequence[LeftOutNoise], eta: float, limits: Mapping[float, float]) -> None:
     told = told_together(declared).advantage
     if told > 2 * eta:
         raise ValueError(
             f"the declared noises together are proved to keep eta = {told / 2:.6g} only, asked for {eta:g}: declare "
             "larger ones"
         )
+    _check_limits(LeftOut(side_by_side([each.whitened for each in declared])), told, limits)
 
 
-def _common_factor(alone: Sequence[LeftOutNoise], is_free: Sequence[bool], eta: float) -> float:
+def _common_factor(
+    alone: Sequence[LeftOutNoise], is_free: Sequence[bool], eta: float, limits: Mapping[float, float]
+) -> float:
     """Find the least factor of the noises that are not declared."""
     whitened = [found.whitened for found in alone]
 
@@ -245,7 +286,7 @@ def _common_factor(alone: Sequence[LeftOutNoise], is_free: Sequence[bool], eta: 
             with_rows(table, rows_of(table) / factor) if free else table
             for table, free in zip(whitened, is_free, strict=True)
         ]
-        return LeftOut(side_by_side(together)).worst(GaussianNoise(1.0)).advantage <= 2 * eta
+        return _keeps(LeftOut(side_by_side(together)), eta, limits)
 
     if not keeps(_LARGEST_FACTOR):
         raise ValueError(
@@ -314,6 +355,7 @@ def _least(
     shape: PrintedShape | None,
     labels: Sequence[str],
     sizes: Float[Array, " d"],
+    limits: Mapping[float, float],
 ) -> LeftOutNoise:
     """Find the least scale of two digits that keeps the promise for the values on its own grid.
 
@@ -327,6 +369,7 @@ def _least(
     shape : PrintedShape or None
     labels : sequence of str
     sizes : array of shape (d,)
+    limits : mapping of float to float
     """
     covariance = _covariance(shape)
     noise = GaussianNoise(1.0, covariance)
@@ -339,10 +382,18 @@ def _least(
         least = float(calibrate_left_out(left_out, eta, of_scale).scale)  # pyright: ignore[reportAttributeAccessIssue] -- it is Gaussian
     except NotApplicable as reason:
         raise ValueError(str(reason)) from None
+    if limits:
+        exact = standardised(unscaled.noise.norm, rows_of(left_out.values))  # pyright: ignore[reportOptionalMemberAccess] -- it has one
+
+        def keeps(scale: float) -> bool:
+            return not _broken(LeftOut(with_rows(left_out.values, exact / scale)), 2 * eta, limits)
+
+        if not keeps(least):
+            least = smallest_where(keeps, least, rtol=_FACTOR_PRECISION, geometric=True)
     printed = rounded_up(least)
     while printed <= _MOST_GROWTH * least:
         found = _on_grid(values, unscaled, printed, labels)
-        if found.worst.advantage <= 2 * eta:
+        if found.worst.advantage <= 2 * eta and not _broken(LeftOut(found.whitened), found.worst.advantage, limits):
             return found
         printed = next_scale(printed)
     raise ValueError(f"no noise on a grid keeps eta = {eta:g} for these values")
@@ -383,7 +434,12 @@ def _covariance(shape: PrintedShape | None) -> Float[Array, "e e"] | Float[Array
 
 
 def _checked_declared(
-    values: Table, eta: float, declared: Sequence[float], labels: Sequence[str], sizes: Float[Array, " d"]
+    values: Table,
+    eta: float,
+    declared: Sequence[float],
+    labels: Sequence[str],
+    sizes: Float[Array, " d"],
+    limits: Mapping[float, float],
 ) -> LeftOutNoise:
     """Take the declared noise if it keeps the promise."""
     noise = declared_noise(declared, values.shape[1])
@@ -396,7 +452,9 @@ def _checked_declared(
             f"this noise is proved to keep eta = {worst.advantage / 2:.6g} only, asked for {eta:g}: a scale that is "
             "declared beforehand always answers with design per-instance"
         )
-    return LeftOutNoise(table, noise, None, every, grid, worst, declared=True, sizes=sizes)
+    found = LeftOutNoise(table, noise, None, every, grid, worst, declared=True, sizes=sizes)
+    _check_limits(LeftOut(found.whitened), worst.advantage, limits)
+    return found
 
 
 def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.grid import Grid
 from leakscope.core.repeated_rows import RepeatedRows
+from leakscope.core.tradeoff import TradeOff
 from leakscope.noise import GaussianNoise
 from leakscope.plans.protects import PROMISE_OF, Design, Promise
 from leakscope.protection.request import Request
@@ -69,6 +70,8 @@ class Prepared:
         Standard error of each number that is published, for the owner.
     accuracy : float or None
         Accuracy of any attacker that is proved for the unit that is told best, for the owner.
+    curve : TradeOff or None
+        Trade-off of any attacker that is proved of this release, for the owner; None where it follows from eta alone.
     parts : sequence of Prepared
         The statistics, if several are released together (`several.joined`): labels, coordinates and values are then
         those of all of them, side by side, and each part has a noise of its own.
@@ -98,6 +101,7 @@ class Prepared:
     owner_notes: Sequence[str] = ()
     sampling_std: Float[Array, " e"] | None = None
     accuracy: float | None = None
+    curve: TradeOff | None = None
     parts: Sequence[Prepared] = ()
 
     @property

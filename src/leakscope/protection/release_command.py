@@ -15,7 +15,7 @@ from leakscope.protection.request import ARRAYS
 _OF_THE_OWNER = ("compare", "clip")  # for the owner's comparison alone
 NO_RELEASE = "leakscope protect would refuse this plan: {reason}"
 _OF_CONSTANTS = ("set", "rules")
-_REPEATED = ("drop", "fpr")
+_REPEATED = ("drop", "fpr", "at_most")
 
 
 def release_command(plan: CalibrationPlan) -> tuple[str, str]:

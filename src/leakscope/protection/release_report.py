@@ -7,7 +7,8 @@ values and what follows from these. The owner's half also holds exact functions 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ from jaxtyping import Float
 
 from leakscope.core.findings import Finding
 from leakscope.core.lengths import p_norm
+from leakscope.core.tradeoff import TradeOff
 from leakscope.noise.norms import Mahalanobis
 from leakscope.plans.protects import WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
+from leakscope.protection.certified_curve import for_publication, gaussian_curve
 from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules, check_told_by_noise
 from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.publication import FAILED, promised_curve
+from leakscope.protection.publication import FAILED
 from leakscope.protection.published_table import counts_below_0, table_for_publication
 from leakscope.protection.release_command import NO_RELEASE, release_command
 from leakscope.protection.released_errors import sampling_from_released
@@ -55,11 +58,35 @@ NO_DESIGNS = "what other designs would cost cannot be computed: {reason}"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
+@dataclass(frozen=True)
+class Joint:
+    """What all releases of a ledger promise together, fixed before the first one.
+
+    Parameters
+    ----------
+    release : str
+        How its findings are named: "joint", or "joint_of_one" for the first release.
+    eta : float
+    curve : TradeOff or None
+        Of the owner; None where it follows from eta alone.
+    limits : mapping of float to float
+        Declared limits that all releases together keep.
+    findings : sequence of Finding
+        That depend on eta alone, but for accuracy, eta and rates.
+    """
+
+    release: str
+    eta: float
+    curve: TradeOff | None
+    limits: Mapping[float, float]
+    findings: Sequence[Finding]
+
+
 def public_half(
     prepared: Prepared,
     value: Float[Array, " d"],
     entry: LedgerEntryFacts | None,
-    findings: Sequence[Finding] = (),
+    joint: Joint | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
     """Build the half of the certificate that is published.
@@ -71,8 +98,8 @@ def public_half(
         What was released.
     entry : LedgerEntryFacts or None
         None where releases are promised by themselves.
-    findings : sequence of Finding
-        Of all releases of the ledger: what follows from its budget.
+    joint : Joint, optional
+        What is promised of all releases of the ledger.
     notes : sequence of str
         That may be published.
 
@@ -80,16 +107,23 @@ def public_half(
     -------
     Report
     """
-    own = (*_promised(prepared), *prepared.public_findings, *_noise_size(prepared), *findings)
+    curve = _public_curve(prepared, prepared.curve, prepared.eta, prepared.request.plan.limits)
+    findings = [*_promised(prepared, curve), *prepared.public_findings, *_noise_size(prepared)]
+    curves = [Curve("certified", "", "certified", curve)]
+    if joint is not None:
+        of_all = _public_curve(prepared, joint.curve, joint.eta, joint.limits)
+        findings += _together(prepared, joint, of_all)
+        curves += _second_curve(prepared, joint, of_all)
     about = _about(prepared, "public", value, entry, [*prepared.public_notes, *notes])
-    return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
+    return Report(about, findings, curves)
 
 
 def owner_half(
     prepared: Prepared,
     value: Float[Array, " d"] | None = None,
     entry: LedgerEntryFacts | None = None,
-    findings: Sequence[Finding] = (),
+    joint: Joint | None = None,
+    spent: Sequence[Finding] = (),
     notes: Sequence[str] = (),
 ) -> Report:
     """Build the owner's half of the certificate, or the report of a calibration where there is no value.
@@ -99,43 +133,77 @@ def owner_half(
     prepared : Prepared
     value : array of shape (d,), optional
     entry : LedgerEntryFacts, optional
-    findings : sequence of Finding
-        Of all releases of the ledger.
+    joint : Joint, optional
+        What is promised of all releases of the ledger.
+    spent : sequence of Finding
+        What the releases of the ledger tell so far.
     notes : sequence of str
 
     Returns
     -------
     Report
     """
-    own = (
-        *_proved(prepared),
-        *prepared.public_findings,
-        *prepared.owner_findings,
-        *_noise_size(prepared),
-        *findings,
-    )
+    curve = gaussian_curve(prepared.eta) if prepared.curve is None else prepared.curve
+    findings = [*_proved(prepared, curve), *prepared.public_findings, *prepared.owner_findings, *_noise_size(prepared)]
+    curves = [Curve("certified", "", "certified", curve)]
+    if joint is not None:
+        of_all = gaussian_curve(joint.eta) if joint.curve is None else joint.curve
+        findings += _together(prepared, joint, of_all)
+        curves += _second_curve(prepared, joint, of_all)
+    findings += spent
     of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
     about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
-    return Report(about, own, (Curve("certified", "", "certified", promised_curve(prepared.eta, 0.5)),))
+    return Report(about, findings, curves)
 
 
-def _promised(prepared: Prepared) -> list[Finding]:
-    """List what follows from the promise alone."""
+def _public_curve(prepared: Prepared, curve: TradeOff | None, eta: float, limits: Mapping[float, float]) -> TradeOff:
+    """Return what of a curve may be published: where limits or the noise were declared, nothing that tells of data."""
+    if curve is None:
+        return gaussian_curve(eta)
+    plan = prepared.request.plan
+    is_declared = prepared.declared or bool(plan.limits)
+    return for_publication(curve, eta, plan.rates, limits if is_declared else None)
+
+
+def _promised(prepared: Prepared, curve: TradeOff) -> list[Finding]:
+    """List what is promised of this release."""
     eta, common = prepared.eta, prepared.common
-    ceiling = promised_curve(eta, 0.5)
     return [
         Finding("accuracy", 0.5 + eta, operating_point={"prior": 0.5}, **common),
         Finding("eta", eta, operating_point={"prior": 0.5}, **common),
-        *(
-            Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common)
-            for rate in prepared.request.plan.fpr
-        ),
+        *_rates(prepared, curve),
     ]
 
 
-def _proved(prepared: Prepared) -> list[Finding]:
+def _rates(prepared: Prepared, curve: TradeOff, release: str = "") -> list[Finding]:
+    """List the true positive rates that a curve allows at the false positive rates of interest."""
+    findings = []
+    for rate in prepared.request.plan.rates:
+        tpr = round(float(curve.tpr(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
+        findings.append(Finding("tpr", tpr, operating_point={"fpr": rate}, release=release, **prepared.common))
+    return findings
+
+
+def _together(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Finding]:
+    """List what is promised of all releases of the ledger together."""
+    common: dict[str, Any] = prepared.common | {"release": joint.release}
+    at: dict[str, float] = {"prior": 0.5}
+    return [
+        Finding("accuracy", 0.5 + joint.eta, operating_point=at, **common),
+        Finding("eta", joint.eta, operating_point=at, **common),
+        *_rates(prepared, curve, joint.release),
+        *joint.findings,
+    ]
+
+
+def _second_curve(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Curve]:
+    """Return the curve of all releases where the ledger has room for more than this one."""
+    return [Curve("certified", joint.release, "certified", curve)] if joint.eta != prepared.eta else []
+
+
+def _proved(prepared: Prepared, curve: TradeOff) -> list[Finding]:
     """List the promise and, for the owner, what is proved beyond it."""
-    promised = _promised(prepared)
+    promised = _promised(prepared, curve)
     if prepared.accuracy is None or prepared.design == "per-instance":
         return promised
     proved = min(prepared.accuracy, 0.5 + prepared.eta)

@@ -21,17 +21,19 @@ from jaxtyping import Float
 from leakscope.core.findings import Finding, Term
 from leakscope.core.grid import Grid
 from leakscope.core.repeated_rows import taken
+from leakscope.core.tradeoff import TradeOff
 from leakscope.noise.families import describe
 from leakscope.noise.keyed import SCHEME, canonical_digest
 from leakscope.noise.ledger import Query
 from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger, content_digest, order_of
 from leakscope.plans.protects import ProtectionPlan, WeightedPlan
 from leakscope.protection import leave_one_out
+from leakscope.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
 from leakscope.protection.folder_ledgers import other_ledgers, refuse_known_people
 from leakscope.protection.ledger_query import describe_statistic
 from leakscope.protection.other_designs import OtherDesignError, ledger_of_design, places_of, with_others
 from leakscope.protection.prepared import Prepared
-from leakscope.protection.release_report import owner_half, public_half
+from leakscope.protection.release_report import Joint, owner_half, public_half
 from leakscope.protection.request import Request
 from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.protection.several import statistics_of
@@ -191,7 +193,7 @@ def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prep
 def _certified(place: _Place, counted: _Counted) -> Protected:
     """Write both halves of the certificate of a release."""
     ledger, prepared, number = counted.ledger, counted.prepared, counted.number
-    entry, joint = None, []
+    entry, joint = None, None
     if prepared.design != "per-instance":  # its promise is to whom a release covers, each release by itself
         budget = _promised_together(ledger, prepared, number)
         entry = LedgerEntryFacts(
@@ -200,10 +202,10 @@ def _certified(place: _Place, counted: _Counted) -> Protected:
             budget=budget,
             declared=max(1, len(ledger.queries)),
         )
-        joint = _joint(prepared, budget, number)
+        joint = _joint(ledger, prepared, budget, number)
     others = ledger.releases[number].others
     public = public_half(prepared, counted.value, entry, joint)
-    owner = owner_half(prepared, counted.value, entry, [*joint, _spent(ledger, prepared)], place.notes)
+    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], place.notes)
     public, owner = with_others(public, others), with_others(owner, others)
     return Protected(
         prepared.finished(counted.value).value, prepared.noise, public, owner, statistics_of(prepared, counted.value)
@@ -309,7 +311,9 @@ class _Place:
 
 def _query(prepared: Prepared) -> Query:
     """Collect everything that decides what is released, and with which noise."""
-    design = {"design": prepared.design}
+    design: dict[str, Any] = {"design": prepared.design}
+    if prepared.request.plan.at_most:
+        design["at_most"] = sorted(prepared.request.plan.at_most)
     if not prepared.parts:
         return Query(_asked(prepared.request) | design, prepared.eta)
     return Query({"several": [_of_several(part.request) for part in prepared.parts]} | design, prepared.eta)
@@ -397,6 +401,8 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
         mu=None if is_table else values,
         statistic=_statistic(prepared),
         content=content if of_units else "",
+        # limits on its curve are kept by the ledger as well if nothing follows it
+        leaves_reserve=not (prepared.request.plan.limits and _is_the_only_one(ledger, prepared)),
     )
 
 
@@ -442,14 +448,22 @@ def _until(ledger: ReleaseLedger, number: int) -> ReleaseLedger:
 def _promised_together(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
     """Return what all releases of the ledger promise to those who are in the data of this one.
 
-    It is the budget for those who are in the first version of the data. One of a later version of m units, which was
-    chosen from no output, is told by at most ``max(1, (1 - 1/n)/(1 - 1/m))`` times as much, n units being in the first.
+    It is the budget, times what `_of_later_version` says.
+    """
+    return min(0.5, ledger.promised * _of_later_version(ledger, prepared, number))
+
+
+def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+    """Compute how many times as well those are told who are in a later version of the data than the first.
+
+    The budget is promised to those of the first version, of n units. One of a later version of m units, which was
+    chosen from no output, is told by at most ``max(1, (1 - 1/n)/(1 - 1/m))`` times as much, at every ratio.
     """
     versions = _until(ledger, number).versions
     if prepared.design != "leave-one-out" or len(versions) < 2:
-        return ledger.promised
+        return 1.0
     n_first, n_here = len(versions[0]), prepared.units.n
-    return min(0.5, ledger.promised * max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here)))
+    return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
 
 
 def _declared_scale(ledger: ReleaseLedger, number: int) -> Term:
@@ -462,17 +476,34 @@ def _declared_scale(ledger: ReleaseLedger, number: int) -> Term:
     return Term("scale_declared", date=declared[0]) if declared else Term("scale_given", date=own.date)
 
 
-def _joint(prepared: Prepared, budget: float, number: int) -> list[Finding]:
-    """Report what all releases of the ledger promise together: the budget, which was fixed before the first one."""
-    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
+def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> Joint:
+    """Collect what all releases of the ledger promise together: it was fixed before the first one."""
     release = "joint" if number > 0 else "joint_of_one"
-    findings = [
-        Finding("accuracy", 0.5 + budget, release=release, **common),
-        Finding("eta", budget, release=release, **common),
-    ]
+    common: dict[str, Any] = prepared.common | {"release": release}
     if prepared.design == "leave-one-out":
-        findings.append(leave_one_out.named_right(prepared, budget, release))
-    return findings
+        named = leave_one_out.named_right(prepared, budget, release)
+        limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
+        return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
+    curve, delta = gaussian_curve(budget), prepared.request.plan.delta
+    findings = (
+        Finding("mu", curve.mu, **common),
+        Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, **common),
+    )
+    return Joint(release, budget, None, {}, findings)
+
+
+def _is_the_only_one(ledger: ReleaseLedger, prepared: Prepared) -> bool:
+    """Tell whether the first release takes the whole budget, so that no other one is to follow."""
+    return len(ledger.queries) <= 1 and prepared.eta == ledger.budget
+
+
+def _joint_curve(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> TradeOff:
+    """Compute the curve of all releases of the ledger together: of the declared ones, and of the reserve for others."""
+    table = ledger.declared_table
+    if table is None:
+        return ceiling_of(budget, {})
+    factor = _of_later_version(ledger, prepared, number)
+    return curve_of_left_out(table, budget, prepared.request.plan, reserve=ledger.reserve or 0.0, factor=factor)
 
 
 def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:

@@ -92,7 +92,8 @@ class Request:
         row = Term("row_is_a_unit", unit=unit)
         if self.plan.group is not None:
             row = Term("rows_of_a_unit", column=self.plan.group, unit=unit)
-        return (Term("nothing_outside_the_ledger", units=plural(unit)), row, Term("limits_beforehand"))
+        rates = tuple(Term("rates_beforehand", limits=text) for text in self.plan.at_most)
+        return (Term("nothing_outside_the_ledger", units=plural(unit)), row, Term("limits_beforehand"), *rates)
 
     @property
     def of_a_file(self) -> bool:

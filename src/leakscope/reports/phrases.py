@@ -264,6 +264,7 @@ PHRASES = {  # of the terms of findings
     "rows_of_a_unit": (
         "the column {column} says whose each row is, and no {unit} has two names there: that is not checked"
     ),
+    "rates_beforehand": "the limit {limits} was declared before anybody looked at these data",
     "limits_beforehand": "eta and the budget of the ledger were chosen before anybody looked at these data",
     "statistic_fixed_beforehand": (
         "the statistic, its levels and its parameters were chosen without looking at the data: they were given as they "

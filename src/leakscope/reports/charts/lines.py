@@ -22,6 +22,7 @@ from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.words import GREEK, PARAMETER
 
 _CEILING_FLOOR = 1e-4  # smallest rate of a ceiling that is drawn alone
+_CEILING_OF = {"joint": "all releases", "joint_of_one": "all releases"}  # of a ledger
 LONGEST = 32  # characters of the name of a ceiling
 _DASH_DOT, _DOTS = (0, (4, 1.2, 1, 1.2)), (0, (2.2, 1.4))
 _CEILINGS: dict[str, tuple[Role, object]] = {
@@ -154,7 +155,9 @@ def _unprotected_line(curve: Curve, floor: float) -> Line:
 def _protected_line(curve: Curve, floor: float) -> Line:
     """Return a ceiling; that of every record has no name of its own."""
     role, dashes = _CEILINGS[curve.role]
-    label = shorten(f"ceiling, {curve.release}", LONGEST) if curve.release else "certified ceiling"
+    label = "certified ceiling"
+    if curve.release:
+        label = shorten(f"ceiling, {_CEILING_OF.get(curve.release, curve.release)}", LONGEST)
     return Line(label, curve.tradeoff, role, floor, dashes=dashes, release=curve.release, at_most=True)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from leakscope.core.findings import Finding
 from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
@@ -46,6 +47,12 @@ COPIES = (
 MADE_OF = "That is of the noisy counts, and of the noisy sums that are divided by them."
 SPENT = "Spent so far, for the owner alone: {spent} of the budget of {budget}."
 EPSILON = "Differential privacy with (ε, δ) = ({epsilon}, {delta}) if one {unit} is {change}."
+ALONE = "That is on seeing this release alone."
+CURVE_OF_ALL = f"{ALONE} On seeing all releases of this ledger: {{rates}}."
+EPSILON_OF_ALL = (
+    "All releases of this ledger together: Gaussian differential privacy with μ = {mu}, and (ε, δ) = ({epsilon}, "
+    "{delta}), if one {unit} is replaced by another."
+)
 ENTROPY = "drawn once, from the operating system\u2019s entropy"
 KEYED = (
     "made from a secret key in the ledger, so that the same release has the same noise and any other one has noise "
@@ -216,7 +223,10 @@ def _told(result: ProtectedResult) -> Markup:
     certificate = result.certificate
     pattern = words_of(result).tells[origin_of(result)]
     requirement = "a declared scale, like a promise," if certificate.noise.declared else "a promise"
-    return fill(result, pattern, asked=requirement)
+    told = fill(result, pattern, asked=requirement)
+    if certificate.noise.declared or result.declares_limits:
+        return told
+    return joined([told, fill(result, words_of(result).tells_curve)])
 
 
 def _declared(result: ProtectedResult) -> Markup:
@@ -294,18 +304,30 @@ def _confidence(result: ProtectedResult) -> Markup:
 
 def _curve(result: ProtectedResult) -> Markup:
     """State what the certificate allows at the false-alarm rates, and epsilon of practical membership privacy."""
-    words = words_of(result)
-    fractions = [(f"{shown(rate).value}{THIN}%", percent(rate.operating_point["fpr"])) for rate in result.rates]
-    rates = [f"{fraction} at {fpr}" for fraction, fpr in fractions]
-    rates[:1] = [words.rate.format(fraction=fraction, fpr=fpr) for fraction, fpr in fractions[:1]]
-    allowed = fill(result, words.recognised, rates=listed(rates)) if rates else Markup("")
-    alone = _alone(result) if rates else Markup("")
+    allowed = fill(result, words_of(result).recognised, rates=_rates(result, result.rates)) if result.rates else ""
+    alone = _curve_of_all(result) if result.rates else Markup("")
     pmp = result.pmp
     if pmp is None:
-        return joined([allowed, alone])
+        return joined([Markup(allowed), alone])
     delta = parameter(pmp.operating_point.get("delta", 0.0))
     practical = "(ε, δ) of practical membership privacy: ({epsilon}, {delta})."
-    return joined([allowed, alone, say(practical, epsilon=shown(pmp).value, delta=delta)])
+    return joined([Markup(allowed), alone, say(practical, epsilon=shown(pmp).value, delta=delta)])
+
+
+def _rates(result: ProtectedResult, findings: Sequence[Finding]) -> str:
+    """List true positive rates with the false positive rates at which they are allowed."""
+    fractions = [(f"{shown(rate).value}{THIN}%", percent(rate.operating_point["fpr"])) for rate in findings]
+    rates = [f"{fraction} at {fpr}" for fraction, fpr in fractions]
+    rates[:1] = [words_of(result).rate.format(fraction=fraction, fpr=fpr) for fraction, fpr in fractions[:1]]
+    return listed(rates)
+
+
+def _curve_of_all(result: ProtectedResult) -> Markup:
+    """Say what all releases of the ledger together allow, where that is more than this one alone."""
+    if not result.rates_of_all:
+        return say(ALONE) if result.shares_a_budget else Markup("")
+    of_all = _rates(result, result.rates_of_all)
+    return Markup("") if of_all == _rates(result, result.rates) else say(CURVE_OF_ALL, rates=of_all)
 
 
 def _epsilons(result: ProtectedResult) -> Markup:
@@ -316,12 +338,19 @@ def _epsilons(result: ProtectedResult) -> Markup:
         delta = parameter(finding.operating_point.get("delta", 0.0))
         epsilon = shown(finding).value
         sentences.append(say(EPSILON, epsilon=epsilon, delta=delta, unit=result.unit, change=change))
-    return joined([*sentences, _alone(result)]) if sentences else Markup("")
-
-
-def _alone(result: ProtectedResult) -> Markup:
-    """Say that a number is of this release alone, where the headline is of several."""
-    return say("That is on seeing this release alone.") if result.shares_a_budget else Markup("")
+    if sentences and result.shares_a_budget:
+        sentences.append(say(ALONE))
+        sentences += [
+            say(
+                EPSILON_OF_ALL,
+                mu=shown(mu).value,
+                epsilon=shown(epsilon).value,
+                delta=parameter(epsilon.operating_point.get("delta", 0.0)),
+                unit=result.unit,
+            )
+            for mu, epsilon in result.privacy_of_all
+        ]
+    return joined(sentences)
 
 
 def _ledger(result: ProtectedResult) -> Markup:

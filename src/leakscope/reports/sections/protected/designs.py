@@ -90,6 +90,8 @@ class DesignWords:
         The limits follow the game; otherwise they are at the end of the certificate.
     tells : mapping of NoiseOrigin to str
         What the noise, and that there is a release, reveal of the data.
+    tells_curve : str
+        What the ceiling reveals of the data, unless it was declared or the noise was.
     owner_is_told : bool
         The owner's certificate has that row as well.
     declared_public : str
@@ -141,6 +143,7 @@ class DesignWords:
     limits: Sequence[Limit]
     limits_first: bool
     tells: Mapping[NoiseOrigin, str]
+    tells_curve: str
     owner_is_told: bool
     declared_public: str
     all_used: str
@@ -260,6 +263,7 @@ HALF = DesignWords(
             f"told to some ten per cent. {HALF_ANSWERED}"
         ),
     },
+    tells_curve="",
     owner_is_told=False,
     declared_public=(
         "The numbers n and k, the names of the columns{levels}{classes}, and the plan. All else is computed from the "
@@ -411,10 +415,14 @@ LEFT_OUT = DesignWords(
             f"{LEFT_OUT_SIZE}"
         ),
     },
+    tells_curve=(
+        "The ceiling at the false alarms of this page was computed from all {n}, with the printed noise, and is "
+        "published rounded up to 1, 2 or 5 times a power of ten."
+    ),
     owner_is_told=True,
     declared_public=(
         "The number n, the names of the columns{levels}{classes}{entry}, and the plan. All else is computed from the "
-        "released values and the printed noise."
+        "released values and the printed noise, or is named under “Tells of the data”."
     ),
     all_used="All but one of the {n} are used.",
     sampling_note=SAMPLING_OF_ALL,
@@ -533,6 +541,7 @@ PER_INSTANCE = DesignWords(
             "differential privacy, or a scale that is declared beforehand."
         ),
     },
+    tells_curve="",
     owner_is_told=True,
     declared_public=(
         "The number n, the names of the columns{levels}{classes}{entry}, the scale of the noise, and the plan. All "
@@ -636,6 +645,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     ),
     limits_first=True,
     tells={"none": DP_TELLS, "declared": DP_TELLS, "scale": DP_TELLS, "shape": DP_TELLS},
+    tells_curve="",
     owner_is_told=True,
     declared_public=(
         "The number n, the names of the columns{ranges}{levels}{entry}, and the plan. All else is computed from these "

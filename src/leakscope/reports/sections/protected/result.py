@@ -142,6 +142,17 @@ class ProtectedResult:
         return tuple(finding for finding in self._of("", "tpr") if not finding.attack and finding.bound_type == "upper")
 
     @property
+    def rates_of_all(self) -> tuple[Finding, ...]:
+        """The same of all releases of the ledger together."""
+        of_all = (*self._of("joint", "tpr"), *self._of("joint_of_one", "tpr"))
+        return tuple(finding for finding in of_all if not finding.attack)
+
+    @property
+    def declares_limits(self) -> bool:
+        """Limits on the rates were declared beforehand."""
+        return bool(self.about.plan.get("at_most"))
+
+    @property
     def pmp(self) -> Finding | None:
         """Epsilon of practical membership privacy of the release."""
         return next(iter(self._of("", "pmp_epsilon")), None)
@@ -150,6 +161,14 @@ class ProtectedResult:
     def epsilons(self) -> tuple[Finding, ...]:
         """Epsilon of differential privacy of the release, for each way in which data are neighbours."""
         return tuple(finding for finding in self._of("", "epsilon") if not finding.attack)
+
+    @property
+    def privacy_of_all(self) -> tuple[tuple[Finding, Finding], ...]:
+        """Mu and epsilon of differential privacy of all releases of the ledger together."""
+        found = []
+        for release in ("joint", "joint_of_one"):
+            found += zip(self._of(release, "mu"), self._of(release, "epsilon"), strict=True)
+        return tuple(found)
 
     @property
     def named_right(self) -> Finding | None:

@@ -289,13 +289,20 @@ def curves_intro(result: ProtectedResult) -> Markup:
         [
             say(REGIONS["certified"]) if result.ceilings else Markup(""),
             fill(result, words_of(result).curve_limit) if result.ceilings else Markup(""),
-            say("The ceiling is that of this release alone.") if result.shares_a_budget else Markup(""),
+            say(_ceiling_of(result)),
             below if result.ceilings and measured else Markup(""),
             say("Dash-dotted: what the best attacker would find without noise, for large n; an estimate.")
             if unprotected
             else Markup(""),
         ]
     )
+
+
+def _ceiling_of(result: ProtectedResult) -> str:
+    """Say which releases the ceilings are of, where the ledger has room for more than this one."""
+    if any(curve.release for curve in result.ceilings):
+        return "One ceiling is that of this release alone, the other that of all releases of its ledger together."
+    return "The ceiling is that of this release alone." if result.shares_a_budget else ""
 
 
 def curves_note(result: ProtectedResult) -> Markup:
