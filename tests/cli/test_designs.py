@@ -72,7 +72,7 @@ class TestChoice:
         frame.to_csv("data/people.csv", index=False)
         asked = "--by town --ranges wage=0:80 --fits 40"
         text = " ".join(leakscope(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
-        assert "dp: in 1 of 3 groups (c) the noise of the count is more than a quarter of it, so that the mean" in text
+        assert "dp: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
         assert "Recommended: --promise anyone. The ranges of the columns are declared" in text
         text = " ".join(leakscope(command("calibrate", asked)).out.split())
         assert "Recommended: --promise file. The levels of the groups are not declared" in text
@@ -87,7 +87,8 @@ class TestChoice:
         left = leakscope(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
         text = " ".join(left.out.split())
         assert (
-            "Recommended: --promise file. The range bounds what one record changes in a quantile by the range" in text
+            "Recommended: --promise file. Quantiles under differential privacy are refused here: what one record"
+            in text
         )
         assert "Release it with: leakscope protect" in text
         assert "--promise file" in text.split("Release it with:")[1]
