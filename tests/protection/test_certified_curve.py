@@ -257,7 +257,8 @@ class TestLimits:
         monkeypatch.chdir(tmp_path)
         leakscope = caller(monkeypatch, capfd)
         FRAME.to_csv(tmp_path / "wages.csv", index=False)
-        plan = 'data = "wages.csv"\ndrop = ["person"]\npromise = "file"\neta = 0.05\ngames = 0\nat_most = ["tpr@0.001=0.002"]\n'
+        plan = 'data = "wages.csv"\ndrop = ["person"]\npromise = "file"\neta = 0.05\ngames = 0\n'
+        plan += 'at_most = ["tpr@0.001=0.002"]\n'
         (tmp_path / "plan.toml").write_text(plan)
         made = leakscope("calibrate --plan plan.toml")
         assert made.code == 0, made.err
