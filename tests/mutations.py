@@ -22,6 +22,8 @@ import numpy as np
 import pandas as pd
 from benchmarks.peak import peak_bytes
 
+from tests import onnx_files
+
 MOST_MEMORY = 1_000_000_000  # bytes of the largest process, libraries included
 ADDRESSES = 1_000_000_000  # bytes that readers may add to the address space
 LONGEST = 300
@@ -108,6 +110,23 @@ def state_seed() -> bytes:
     return made.getvalue()
 
 
+def safetensors_seed() -> bytes:
+    header = {
+        "weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+        "bias": {"dtype": "F32", "shape": [2], "data_offsets": [24, 32]},
+    }
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + np.arange(8, dtype=np.float32).tobytes()
+
+
+def skops_seed() -> bytes:
+    import skops.io
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = np.arange(40.0).reshape(20, 2)
+    return skops.io.dumps(DecisionTreeClassifier(max_depth=3).fit(x, np.arange(20) % 3))
+
+
 def read_plan(path: Path) -> Any:
     from leakscope.plans import from_toml
 
@@ -152,6 +171,19 @@ def read_state(path: Path) -> Any:
     return weighted(torch.nn.Linear, {"in_features": 3, "out_features": 2}, str(path))
 
 
+def ask_model(path: Path) -> Any:
+    """What the process of a foreign model does; it may send back one line, and must not end or take too much."""
+    from leakscope.core.checks import one_line
+    from leakscope.releases.foreign_model import reply_to
+
+    model, reply = reply_to(None, "read", (str(path), (), None))
+    if model is not None and not reply["error"]:
+        _, reply = reply_to(model, "answers", ("predict_proba", np.ones((4, 2), dtype=np.float32)))
+    if reply["error"] or reply["memory"]:
+        raise ValueError(one_line(reply["error"] or "too much memory"))
+    return json.dumps(reply)
+
+
 READERS: Mapping[str, Reader] = {
     "toml": Reader("plan.toml", PLAN.encode, read_plan),
     "csv": Reader("data.csv", csv_seed, read_data),
@@ -162,6 +194,11 @@ READERS: Mapping[str, Reader] = {
     "report": Reader("report.json", report_seed, read_report),
     "unverified": Reader("unverified.json", report_seed, read_unverified),
     "state": Reader("weights.pt", state_seed, read_state),
+    "safetensors": Reader("weights.safetensors", safetensors_seed, read_state),
+}
+MODELS: Mapping[str, Reader] = {  # each needs a library that not every environment has
+    "onnx": Reader("model.onnx", onnx_files.softmax, ask_model),
+    "skops": Reader("model.skops", skops_seed, ask_model),
 }
 ODD = (
     b"\x00", b"\xff" * 8, b"-1", b"1e999", b"9" * 400, b"[" * 50, b'"', b"\n", b"\r", b",", b"{}", b"nan", b"\x1b[2J",
@@ -235,7 +272,7 @@ def prepared(reader: Reader, folder: Path) -> Path:
 
 def main(kind: str, n_files: int, first: int) -> None:
     """Read many mutated files and print what went wrong, as JSON."""
-    reader = READERS[kind]
+    reader = {**READERS, **MODELS}[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = prepared(reader, Path(folder))
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

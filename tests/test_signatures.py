@@ -53,7 +53,7 @@ OF_FILES = {
 OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
 OF_FITS = {  # what an audit without fits has not
     "game", "sampling", "sample", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
-    "n_models", "references", "seed", "until", "n_queries", "versions",
+    "n_models", "references", "seed", "until", "depends_on", "n_queries", "versions",
 }  # fmt: skip
 
 

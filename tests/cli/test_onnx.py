@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,23 +18,24 @@ EXTRA = "model.onnx gives no numbers for 1 points: the model reads 3 columns, an
 NAMES = ("a", "b", "c")
 
 
-class FakeSession:
-    """What is called of a session of onnxruntime: a classifier of three columns in one matrix."""
+# What is called of onnxruntime: a classifier of three columns in one matrix.
+RUNTIME = """
+from types import SimpleNamespace as SessionOptions
+import numpy as np
 
-    def __init__(self, path: str, options: Any, providers: list[str]) -> None:
-        self.path = path
-
-    def get_inputs(self) -> list[Any]:
-        return [SimpleNamespace(name="X", shape=[None, 3], type="tensor(float)")]
-
-    def get_outputs(self) -> list[Any]:
-        return [SimpleNamespace(name="label", shape=[None]), SimpleNamespace(name="probabilities", shape=[None, 2])]
-
-    def run(self, outputs: list[str], feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+class InferenceSession:
+    def __init__(self, path, options, providers):
+        pass
+    def get_inputs(self):
+        return [SessionOptions(name="X", shape=[None, 3], type="tensor(float)")]
+    def get_outputs(self):
+        return [SessionOptions(name="label", shape=[None]), SessionOptions(name="probabilities", shape=[None, 2])]
+    def run(self, outputs, feed):
         (values,) = feed.values()
         assert values.shape[1] == 3
         of_second = 1 / (1 + np.exp(-values[:, 0]))
         return [np.column_stack([1 - of_second, of_second])]
+"""
 
 
 def write_tables(extra: bool) -> None:
@@ -55,10 +55,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 
 
 @pytest.fixture
-def fake_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library lies where the process of a model finds it."""
     Path("model.onnx").write_bytes(b"a graph")
-    runtime = SimpleNamespace(SessionOptions=SimpleNamespace, InferenceSession=FakeSession)
-    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: runtime)
+    installed = tmp_path_factory.mktemp("installed")
+    (installed / "onnxruntime.py").write_text(RUNTIME)
+    monkeypatch.syspath_prepend(installed)
 
 
 def test_a_table_with_one_column_more_is_refused_in_one_line(run: Any, fake_runtime: None) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import leakscope as package
 from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakscope.releases import user_modules
 from leakscope.reports import Report
 from leakscope.reports.render.csv_table import released_csv
 from tests.cli.calling import Left, caller, refused
@@ -184,7 +185,8 @@ class TestCalibrate:
 
     def test_own_modules_are_found(self, leakscope, protecting) -> None:
         leakscope(CALIBRATE)
-        assert os.getcwd() in sys.path
+        assert user_modules.for_workers() == (os.getcwd(), ())
+        assert os.getcwd() not in sys.path
 
     @pytest.mark.parametrize(
         ("command", "line"),

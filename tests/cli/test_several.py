@@ -178,7 +178,7 @@ def test_tables_rules_and_csv_are_those_of_each_statistic(leakscope) -> None:
     (rule,) = owner["statistics"][1]["rules"]
     assert (rule["rule"], rule["failing"]) == ("minimum_frequency", ["Bonn"])
     rows = Path("survey/release.csv").read_text().splitlines()
-    assert rows[0] == "statistic,name,value,noise_std,low,high,sampling_std"
+    assert rows[0] == "statistic,name,value,noise_std,low,high,simple_random_sampling_std"
     names = [row.split(",")[:2] for row in rows[1:]]
     assert names == [["mean", "mean of wage"], *(["table by town", name] for name in ("Bonn", "Ulm", "Total"))]
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
+import zipfile
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
@@ -14,8 +18,12 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from leakscope.auditing.api import run
 from leakscope.auditing.attribute import game
-from leakscope.releases.specs import imported, only_from
+from leakscope.cli.options import leave_of
+from leakscope.plans import from_toml
+from leakscope.releases.specs import imported, only_from, refused_module
+from leakscope.releases.user_modules import FolderFinder, for_workers, look_in
 from leakscope.reports import Report
 from tests.cli.calling import caller
 from tests.marks import nightly
@@ -104,61 +112,193 @@ class TestNames:
         assert len(left.err.removeprefix("leakscope: error: ").removesuffix("\n")) <= 300
 
 
-class TestModules:
+def plan(text: str) -> None:
+    Path("plan.toml").write_text(text)
+
+
+MODEL = 'dataset = "wine"\nn_models = 4\n[[model]]\nspec = "%s"\n'
+HOOKS = 'dpsgd = {noise_multiplier = 1, clip = 1, sample_rate = 0.1, steps = 2, train = "evil:train"}\n'
+STATISTIC = 'data = "people.csv"\npromise = "drawn"\neta = 0.1\n'
+LEAVE = "a plan runs no code but scikit-learn's models; if you trust "
+
+
+class TestPlans:
+    @pytest.mark.parametrize(
+        ("command", "text", "module"),
+        [
+            ("audit plan.toml", MODEL % "evil:Forest", "evil"),
+            ("audit plan.toml --allow-modules lightgbm", MODEL % "evil:Forest", "evil"),
+            ("audit plan.toml --allow-modules evil_twin", MODEL % "evil:Forest", "evil"),
+            ("audit plan.toml", MODEL % "sklearn_evil:Forest", "sklearn_evil"),
+            ("audit plan.toml --n-models 8", MODEL % "evil:Forest", "evil"),
+            ("audit plan.toml", 'n_queries = 2\nversions = "evil:blurred"\ndataset = "wine"', "evil"),
+            ("fit plan.toml --store made", MODEL % "evil:Forest", "evil"),
+            ("calibrate --plan plan.toml", STATISTIC + 'statistic = "evil:mean"\n', "evil"),
+            ("protect --plan plan.toml", STATISTIC + 'statistic = "evil:mean"\n', "evil"),
+            ("protect --plan plan.toml --allow-modules numpy", STATISTIC + 'statistic = "evil:mean"\n', "evil"),
+            # functions of scikit-learn and of ours that remove folders, load pickles, or run commands
+            ("audit plan.toml", MODEL % "sklearn.datasets:clear_data_home", "sklearn.datasets"),
+            ("audit plan.toml", MODEL % "leakscope.releases.model_files:read_model", "leakscope.releases.model_files"),
+            ("audit plan.toml", MODEL % "sklearn.base:warnings", "warnings"),
+            ("protect --plan plan.toml", STATISTIC + 'statistic = "sklearn.datasets:clear_data_home"', "sklearn.datas"),
+        ],
+    )
+    def test_a_plan_runs_no_code_of_its_own(self, leakscope, command, text, module):
+        plan(text)
+        left = leakscope(command)
+        assert left.code == 1
+        assert LEAVE + module in left.err
+        assert "--allow-modules" in left.err
+        assert left.err.count("\n") == 1
+        assert not Path("imported").exists()
+        assert not Path("leakscope-report/report.json").exists()
+
+    def test_one_of_several_statistics_neither(self, leakscope):
+        plan(
+            'data = "people.csv"\npromise = "file"\neta = 0.1\n[[statistic]]\nstatistic = "mean"\n'
+            '[[statistic]]\nstatistic = "evil:mean"\n'
+        )
+        for command in ("calibrate", "protect"):
+            left = leakscope(f"{command} --plan plan.toml")
+            assert (left.code, Path("imported").exists()) == (1, False)
+
+    def test_a_model_that_is_trained_by_hooks_of_a_plan_neither(self, leakscope):
+        plan(MODEL % "sklearn.tree:DecisionTreeClassifier" + HOOKS)
+        assert leakscope("audit plan.toml").code == 1
+        assert not Path("imported").exists()
+
+    @pytest.mark.parametrize("command", ["audit plan.toml", "protect --plan plan.toml"])
+    def test_a_plan_cannot_give_itself_leave(self, leakscope, command):
+        plan('allow_modules = "evil"\n' + (MODEL % "evil:Forest" if "audit" in command else STATISTIC))
+        left = leakscope(command)
+        assert left.code == 1
+        assert "unknown key 'allow_modules'" in left.err
+        assert not Path("imported").exists()
+
+    def test_a_plan_from_python_neither(self, leakscope, monkeypatch):
+        monkeypatch.syspath_prepend(Path.cwd())
+        plan(MODEL % "evil:Forest")
+        with pytest.raises(ValueError, match="a plan runs no code"):
+            run(from_toml("plan.toml"))
+        assert not Path("imported").exists()
+        with pytest.raises(ValueError, match="expected an estimator"):
+            run(from_toml("plan.toml"), allow_modules=["evil"])
+        assert Path("imported").exists()
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "audit plan.toml --allow-modules evil",
+            "audit plan.toml --model evil:Forest",  # as it is typed
+            "audit --dataset wine --model evil:Forest",
+        ],
+    )
+    def test_what_the_user_names_is_imported(self, leakscope, command):
+        plan(MODEL % "evil:Forest")
+        left = leakscope(command)
+        assert "expected an estimator with fit and get_params, got an object of type Forest" in left.err
+        assert Path("imported").exists()
+
     @pytest.mark.parametrize(
         "words",
         [
-            "audit --dataset wine --model evil:Forest --allow-modules sklearn",
-            "audit --dataset wine --model evil:Forest --allow-modules sklearn --dry-run",
-            "audit --dataset wine --model sklearn_evil:Forest --allow-modules sklearn",
-            "audit --dataset wine --model sklearn.ensemble:Forest --allow-modules sklearn.tree",
-            "audit --predict evil:mean --members people.csv --others people.csv --label label --allow-modules sklearn",
-            "protect --data people.csv --promise drawn --eta 0.1 --statistic evil:mean --allow-modules sklearn",
-            "calibrate --data people.csv --promise drawn --eta 0.1 --statistic evil:mean --allow-modules numpy",
+            "--dpsgd noise_multiplier=1,clip=1,sample_rate=0.1,steps=2,train=evil:train",
+            "--n-queries 2 --versions evil:blurred",
         ],
     )
-    def test_what_is_not_allowed_is_refused_before_it_is_imported(self, leakscope, words):
-        left = leakscope(words)
-        assert left.code == 1
-        assert "is not among the allowed ones (--allow-modules)" in left.err
-        assert not Path("imported").exists()
-        assert not Path("leakscope-report").exists()
+    def test_import_paths_in_other_flags_too(self, leakscope, words):
+        with leave_of(None, {"words": words.split()}):
+            (path,) = re.findall(r"evil:\w+", words)
+            assert refused_module(path) == ""
+            assert refused_module("evil:other") == "evil"
 
     def test_what_an_allowed_module_passes_on_is_refused(self, leakscope, monkeypatch):
         monkeypatch.syspath_prepend(Path.cwd())
-        with only_from("evil"), pytest.raises(ValueError, match="the module importlib is not among the allowed"):
+        with only_from("evil"), pytest.raises(ValueError, match="if you trust importlib: --allow-modules importlib"):
             imported("evil:import_module")
 
     @pytest.mark.parametrize("names", ["", ",", "sklearn,os.path;x", "../x"])
     def test_names_that_are_no_modules(self, leakscope, names):
         left = leakscope(f"audit --dataset wine --allow-modules '{names}'")
         assert left.code == 1
-        assert left.err.startswith("leakscope: error: allow_modules names modules, as sklearn,my_package.nets; got")
+        assert left.err.startswith("leakscope: error: allow_modules names modules, as lightgbm,my_package.nets; got")
 
-    def test_a_dry_run_lists_what_would_be_imported_and_imports_none_of_the_users(self, leakscope):
-        left = leakscope("audit --dataset wine --model evil:Forest --dry-run")
+    def test_a_dry_run_lists_what_a_plan_would_import_and_imports_nothing(self, leakscope):
+        plan(MODEL % "evil:Forest")
+        left = leakscope("audit plan.toml --dry-run")
         assert left.code == 0
         assert left.out.splitlines()[0] == "imports evil:Forest"
-        assert "--allow-modules evil,sklearn" in left.out
+        assert "--allow-modules evil" in left.out
         assert not Path("imported").exists()
 
     def test_a_dry_run_lists_the_hooks_of_dpsgd_too(self, leakscope):
-        hooks = "noise_multiplier=1,clip=1,sample_rate=0.1,steps=2,train=evil:train"
-        left = leakscope(f"audit --dataset wine --model evil:Forest --dpsgd {hooks} --dry-run")
+        plan(MODEL % "evil:Forest" + HOOKS)
+        left = leakscope("audit plan.toml --dry-run")
         assert left.out.splitlines()[0] == "imports evil:Forest, evil:train"
         assert not Path("imported").exists()
 
-    def test_an_allowed_module_is_imported(self, leakscope):
-        left = leakscope("audit --dataset wine --model evil:Forest --allow-modules evil,sklearn")
-        assert "expected an estimator with fit and get_params, got an object of type Forest" in left.err
-        assert Path("imported").exists()
 
+class TestTheCurrentFolder:
+    """Files named like libraries lie in the folder of the command: nobody runs them but who names them."""
+
+    @pytest.fixture(autouse=True)
+    def shadows(self, leakscope):
+        for name in ("skops", "onnxruntime", "surely_missing", "helper"):
+            Path(f"{name}.py").write_text(f'open("ran_{name}", "w").close()\n')
+        with zipfile.ZipFile("model.skops", "w") as archive:
+            archive.writestr("schema.json", "{}")
+        Path("model.onnx").write_bytes(b"a graph")
+        yield
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, FolderFinder)]
+        for name in ("surely_missing", "helper", "mine"):
+            sys.modules.pop(name, None)
+
+    @pytest.mark.parametrize("words", ["", "--allow-modules sklearn"])
+    @pytest.mark.parametrize("file", ["model.skops", "model.onnx"])
+    def test_a_missing_library_is_not_looked_for_there(self, leakscope, file, words):
+        left = leakscope(f"audit {file} --members people.csv --others people.csv --label label {words}")
+        assert (left.code, left.err.count("\n")) == (1, 1)
+        assert list(Path().glob("ran_*")) == []
+
+    @pytest.mark.parametrize("words", ["", "--model evil:Forest"])
+    def test_nothing_that_a_library_looks_for(self, leakscope, words):
+        leakscope(f"audit --dataset wine --n-jobs 0 {words}")
+        assert os.getcwd() not in sys.path
+        assert find_spec("surely_missing") is None
+        with pytest.raises(ModuleNotFoundError):
+            import_module("surely_missing")
+
+    def test_what_a_named_module_imports_is_found_there_at_any_time(self, leakscope):
+        Path("mine.py").write_text("def answer():\n    import helper\n    return helper\n")
+        look_in(os.getcwd())
+        with pytest.raises(ModuleNotFoundError):
+            import_module("mine")
+        imported("mine:answer")()
+        assert Path("ran_helper").exists()
+        assert for_workers() == (os.getcwd(), ("helper", "mine"))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("command", ["python -m leakscope", "leakscope"])
+    def test_workers_find_named_modules_and_run_no_others(self, leakscope, command):
+        for name in ("joblib", "multiprocessing", "typer", "pickle"):
+            Path(f"{name}.py").write_text(f'open("ran_{name}", "w").close()\n')
+        Path("mine.py").write_text(
+            "from sklearn.tree import DecisionTreeClassifier\nclass Tree(DecisionTreeClassifier):\n    pass\n"
+        )
+        start = f"{sys.executable} -m leakscope" if "-m" in command else str(Path(sys.executable).parent / "leakscope")
+        line = f"{start} audit --data people.csv --label label --model mine:Tree --n-models 64 --n-jobs 2 --out made"
+        done = subprocess.run(line.split(), capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert list(Path().glob("ran_*")) == []
+
+
+class TestOurOwn:
     @pytest.mark.slow
     def test_the_attacks_of_ours_need_no_leave(self, leakscope, monkeypatch):
         forest = game.IMPUTER[0], {"n_estimators": 5}
         monkeypatch.setattr(game, "IMPUTER", forest)
         words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1"
-        assert leakscope(f"audit {words} --attribute a --bins 3 --allow-modules sklearn.tree").code == 0
+        assert leakscope(f"audit {words} --attribute a --bins 3 --allow-modules numpy").code == 0
         words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --fits 200 --games 100 --n-jobs 1"
         assert leakscope(f"protect --promise drawn {words} --allow-modules numpy").code == 0
 

@@ -66,22 +66,29 @@ def test_case_numbers_in_a_model_are_found(leakscope, tmp_path):
     assert (check["outcome"], check["reason"]["id"]) == ("not_kept", "holds_records")
 
 
-def test_types_that_were_trusted_are_in_the_report(leakscope, tmp_path, monkeypatch):
+def test_types_that_were_trusted_are_in_the_report(leakscope, tmp_path, tmp_path_factory, monkeypatch):
     with zipfile.ZipFile("tree.skops", "w") as archive:
         archive.writestr("schema.json", "{}")
 
-    class Skops:
-        def get_untrusted_types(self, *, file):
-            return ["mine.Tree"]
-
-        def load(self, path, trusted):
-            return joblib.load("tree.joblib")
-
-    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: Skops())
+    # what is called of skops, where the process of a model finds it
+    installed = tmp_path_factory.mktemp("installed") / "skops"
+    installed.mkdir()
+    (installed / "__init__.py").write_text("")
+    (installed / "io.py").write_text(
+        "import importlib, joblib\n"
+        "def get_untrusted_types(*, file): return ['mine.Tree']\n"
+        "def load(path, trusted):\n"
+        "    importlib.import_module('mine')\n"
+        "    return joblib.load('tree.joblib')\n"
+    )
+    monkeypatch.syspath_prepend(installed.parent)
+    (tmp_path / "mine.py").write_text("open('imported', 'w').close()")
     refused(
         leakscope(f"audit tree.skops {SIDES}"), "tree.skops holds types that skops does not know; if you trust them"
     )
+    assert not (tmp_path / "imported").exists()
     assert leakscope(f"audit tree.skops {SIDES} --trust mine.Tree").code == 0
+    assert (tmp_path / "imported").exists()  # from this folder, as its name was typed
     about = json.loads((tmp_path / "leakscope-report" / "report.json").read_text())["about"]
     assert "tree.skops was read on the statement that these types are trusted: mine.Tree" in about["notes"]
 

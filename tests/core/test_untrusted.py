@@ -22,9 +22,10 @@ from tests.marks import slow_but
 from tests.mutations import READERS, check
 
 SHORT, LONG = 60, 5000
+OF_NETWORKS = ("state", "safetensors")  # networks/test_weights.py
 
 
-@pytest.mark.parametrize("kind", slow_but([kind for kind in READERS if kind != "state"], "toml"))
+@pytest.mark.parametrize("kind", slow_but([kind for kind in READERS if kind not in OF_NETWORKS], "toml"))
 def test_mutated_files_give_one_line(kind):
     check(kind, SHORT)
 

@@ -229,6 +229,9 @@ def test_what_is_refused(leakscope, words: str, line: str):
     assert not Path("a").exists()
 
 
+ONE = torch.ones(1)
+
+
 def script_archive(path: Path) -> None:
     """An archive with the files of TorchScript."""
     with zipfile.ZipFile(path, "w") as archive:
@@ -281,6 +284,10 @@ def test_safetensors_are_read(leakscope):
         (safetensors({}, a={"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}), "a does not have the bytes"),
         (safetensors({}, a={"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}), "a does not have the bytes"),
         (safetensors({}, a={"dtype": "F32", "shape": [10**12], "data_offsets": [0, 0]}), "a does not have the bytes"),
+        (safetensors({}, a={"dtype": "F32", "shape": [0, 10**19], "data_offsets": [0, 0]}), "a does not have the by"),
+        (safetensors({"a": ONE}, b={"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}), "b does not follow the te"),
+        (safetensors({"a": ONE}, a={"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}), "do not end where it ends"),
+        (safetensors({}, a={"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}), "a does not follow the tensor"),
     ],
 )
 def test_damaged_safetensors_give_one_line(tmp_path, content, says):
@@ -290,5 +297,16 @@ def test_damaged_safetensors_give_one_line(tmp_path, content, says):
         weights_of(file)
 
 
-def test_mutated_state_dicts_give_one_line():
-    check("state", 100)
+def test_tensors_that_share_bytes_take_no_memory(tmp_path):
+    """8 MB that 300 tensors share would be 2.5 GB."""
+    header = {str(n): {"dtype": "U8", "shape": [8_000_000], "data_offsets": [0, 8_000_000]} for n in range(300)}
+    text = json.dumps(header).encode()
+    file = tmp_path / "net.safetensors"
+    file.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8_000_000))
+    with pytest.raises(ValueError, match=r"net\.safetensors: a damaged file of safetensors: 1 does not follow the ten"):
+        weights_of(file)
+
+
+@pytest.mark.parametrize("kind", ["state", "safetensors"])
+def test_mutated_weights_give_one_line(kind):
+    check(kind, 100)

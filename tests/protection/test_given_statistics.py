@@ -66,7 +66,8 @@ def test_nor_is_the_scale_of_a_regression(tmp_path: Path) -> None:
     """Under per-instance; where all records are known, the certificate says that it was computed from them."""
     x = FRAME[["age"]]
     read = Fit("logistic", Logistic.standardised(Points(x, LABELS)))
-    line = "the deviations of the columns of this regression were read from the data: declare them without looking at it, as "
+    line = "the deviations of the columns of this regression were read from the data: declare them without looking at "
+    line += "it, as "
     with pytest.raises(ValueError, match=f"^{re.escape(line)}Logistic\\(centre, spread\\)$"):
         protect(read, x, LABELS, **asked("per-instance", tmp_path / "a"))
     declared = Fit("logistic", Logistic((13.0,), (8.0,)))

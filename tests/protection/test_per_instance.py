@@ -144,9 +144,9 @@ class TestOnTheSafeSide:
             of_others = values_with_error(named(name), Points(np.delete(x, record, 0))).of_all
             assert (np.abs(of_others - found.without[record]) <= found.error[record]).all()
 
-    @pytest.mark.parametrize("name", ["ols", "ridge"])
-    def test_the_error_with_a_constant_column_is_small(self, name) -> None:
+    def test_the_error_with_a_constant_column_is_small(self) -> None:
         """The computed spread of six times 0.1 is 1e-17, which is a rounding error and no spread."""
+        name = "ridge"  # without a penalty the coefficient of such a column is not determined
         y = np.random.default_rng(6).normal(size=6)
         for constant in (0.0, 0.1, 1e6):
             found = values_with_error(named(name), Points(np.full((6, 1), constant), y))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.releases.model_files import KNOWN_TYPES, _runs_code, read_model
+from leakscope.releases.model_files import KNOWN_TYPES, _runs_code, read_here, read_model
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.arange(20) % 2
@@ -82,7 +82,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
 
     monkeypatch.setattr("leakscope.releases.model_files.import_module", without)
     with pytest.raises(ValueError, match=rf"needs {library}; install it with: pip install 'leakscope\["):
-        read_model(path)
+        read_here(path, ())
 
 
 class FakeSkops:
@@ -121,11 +121,11 @@ def test_types_in_a_file_of_skops(tmp_path, monkeypatch, types, trust, missing):
     monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: fake)
     if missing:
         with pytest.raises(ValueError) as caught:
-            read_model(path, trusted_types=trust)
+            read_here(path, trust)
         assert str(caught.value) == f"{path} holds types that skops does not know; if you trust them: {missing}"
         assert fake.trusted is None
     else:
-        assert read_model(path, trusted_types=trust) is MODEL
+        assert read_here(path, trust) is MODEL
         assert fake.trusted == types
 
 
@@ -151,7 +151,7 @@ def test_what_runs_code_is_refused_whatever_is_trusted(tmp_path, monkeypatch, na
     monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: fake)
     for trust in ((), (name, "mine.Model")):
         with pytest.raises(ValueError, match="can run commands on this machine") as caught:
-            read_model(path, trusted_types=trust)
+            read_here(path, trust)
         assert name in str(caught.value)
         assert "--trust " + name not in str(caught.value)  # nothing to copy
         assert fake.trusted is None
@@ -166,4 +166,4 @@ def test_a_file_of_skops_that_is_none(tmp_path, monkeypatch):
     path.write_bytes(b"no archive")
     monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: FakeSkops([]))
     with pytest.raises(ValueError, match="cannot be read by skops: File is not a zip file"):
-        read_model(path)
+        read_here(path, ())

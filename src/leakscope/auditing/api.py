@@ -58,7 +58,7 @@ from leakscope.releases.factory import (
 from leakscope.releases.model_files import SUFFIXES as MODEL_FILES
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.specs import is_dataset, is_network, only_from, own
-from leakscope.releases.structure import answering_estimator, structure_of
+from leakscope.releases.structure import class_and_parameters, structure_of
 from leakscope.reports import Report
 from leakscope.runtime.fits import Filled, n_chunks_of
 from leakscope.runtime.observe import Execution, Tally, fill, observe, store_notes, write_signals
@@ -319,7 +319,7 @@ def run(
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
 ) -> Report:
-    """Carry out an audit plan: what ``leakscope audit`` does. A plan is code: its ``spec`` imports and calls.
+    """Carry out an audit plan: what ``leakscope audit`` does.
 
     Parameters
     ----------
@@ -335,8 +335,8 @@ def run(
     command : str
         Printed on the page.
     allow_modules : str or sequence of str, optional
-        Modules, as ``"sklearn,lightgbm"``, which the import paths of the plan may lead into; all others are refused
-        before they are imported. Any module unless given.
+        Modules, as ``"lightgbm,my_package"``, which the plan may import and call; by itself it runs classifiers and
+        regressors of scikit-learn and no other code.
 
     Returns
     -------
@@ -1093,23 +1093,22 @@ def _compared_recipe(model: Any, references: Any) -> tuple[Term | None, list[str
     """
     if isinstance(references, Described):
         references = getattr(references, "estimator", None)
-    if not all(callable(getattr(answering_estimator(part)[0], "get_params", None)) for part in (model, references)):
+    audited, recipe = class_and_parameters(model), class_and_parameters(references)
+    if audited is None or recipe is None:
         return None, []
-    (audited, is_searched), (recipe, searches) = answering_estimator(model), answering_estimator(references)
-    names = type(audited).__name__, type(recipe).__name__
-    if not isinstance(audited, type(recipe)) and not isinstance(recipe, type(audited)):
+    if recipe.classes[0] not in audited.classes and audited.classes[0] not in recipe.classes:
         note = (
-            f"The references are of another class than the audited model: {names[1]}, not {names[0]}. Attacks that "
-            "compare with them are weaker than with references of its recipe"
+            f"The references are of another class than the audited model: {recipe.name}, not {audited.name}. Attacks "
+            "that compare with them are weaker than with references of its recipe"
         )
-        return Term("references_of_another_class", model=names[0], references=names[1]), [note]
-    given, wanted = recipe.get_params(deep=False), audited.get_params(deep=False)
+        return Term("references_of_another_class", model=audited.name, references=recipe.name), [note]
+    given, wanted = recipe.parameters, audited.parameters
     differing = [
-        f"{name}={one_line(repr(given[name]), 40)}, not {one_line(repr(wanted[name]), 40)}"
+        f"{name}={one_line(given[name], 40)}, not {one_line(wanted[name], 40)}"
         for name in wanted
-        if name in given and name not in NO_RECIPE and repr(given[name]) != repr(wanted[name])
+        if name in given and name not in NO_RECIPE and given[name] != wanted[name]
     ]
-    if is_searched or searches or not differing:
+    if audited.is_searched or recipe.is_searched or not differing:
         return None, []
     named = "; ".join(differing[:MOST_PARAMETERS])
     return None, [

@@ -9,6 +9,7 @@ import difflib
 import functools
 import inspect
 import math
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sized
 from types import MappingProxyType
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# control characters, marks of direction, line separators, lone surrogates
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 _LONGEST_VALUE = 80  # characters of a value in an error
 
 
@@ -414,6 +417,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def visible(text: str) -> str:
+    r"""Text of several lines in which controls, marks of direction and lone surrogates are shown by their number.
+
+    Examples
+    --------
+    >>> from leakscope.core.checks import visible
+    >>> print(visible("age\x1b[2J\n\u202egnp.exe"))
+    age\x1b[2J
+    \u202egnp.exe
+    """
+    return UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

@@ -29,6 +29,7 @@ _OTHERS = 0o077
 _ANYBODY_WRITES = 0o002
 _AGAIN = 0.5  # seconds after which code that went on is ended once more: it may have caught the first signal
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+TOO_LATE = (-getattr(signal, "SIGXCPU", signal.SIGTERM),)  # exit codes of a process that computed for too long
 _SAFE_PATH = "PYTHONSAFEPATH"
 _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
@@ -146,6 +147,25 @@ def free_memory() -> int:
     with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return min(limits)
+
+
+def limit_process(n_bytes: int, seconds: float) -> None:
+    """Let this process take so much more memory and time, where the system can limit them: each call sets both anew.
+
+    A process that takes more memory gets a MemoryError; one that computes for longer is ended, whoever waits for it.
+    """
+    resource = _module("resource")
+    if resource is None:
+        return
+    process = psutil.Process()
+    cores = psutil.cpu_count() or 1
+    computed = sum(process.cpu_times()[:2])
+    for kind, most in (
+        (resource.RLIMIT_AS, process.memory_info().vms + n_bytes),
+        (resource.RLIMIT_CPU, int(computed + seconds * cores) + 1),
+    ):
+        with suppress(ValueError, OSError):  # more than this process may ask for
+            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
 @contextmanager

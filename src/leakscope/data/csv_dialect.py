@@ -155,7 +155,8 @@ def decimal_sign(path: Path, frame: pd.DataFrame, separator: str, texts_of: Text
         return "."
     floats = [place for place, dtype in enumerate(frame.dtypes) if pd.api.types.is_float_dtype(dtype)]
     if _POINT not in shown and floats:
-        shown = _points(texts_of(floats, chunksize=_ROWS)) | shown
+        with texts_of(floats, chunksize=_ROWS) as parts:
+            shown = _points(parts) | shown
     if _POINT in shown and _COMMA in shown:
         (name, point), (other, comma) = shown[_POINT], shown[_COMMA]
         raise Refused(f"{path}: column {name!r} has {point} and column {other!r} has {comma}; {_ASKED}")
@@ -250,9 +251,8 @@ def with_codes(
     # pandas keeps whole numbers of more than 64 bits as objects, or as texts with texts for missing values
     unread = {place for place, texts in numbers_in_texts(frame).items() if set(texts) & set(MISSING)}
     doubtful = set(unread)
-    for place, dtype in enumerate(frame.dtypes):
-        is_number = pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_object_dtype(dtype)
-        if (place in padded and is_number) or _may_be_inexact(frame, place):
+    for place, (_, column) in enumerate(frame.items()):
+        if (place in padded and not pd.api.types.is_string_dtype(column)) or _may_be_inexact(column):
             doubtful.add(place)
     codes = {}
     if doubtful:
@@ -267,15 +267,12 @@ def _is_code(values: Iterable[str], thousands: str) -> bool:
     return any(_PADDED.fullmatch(value) or _is_inexact(value.replace(thousands, "")) for value in values)
 
 
-def _may_be_inexact(frame: pd.DataFrame, place: int) -> bool:
+def _may_be_inexact(column: pd.Series) -> bool:
     """Tell whether a column may hold whole numbers that float64 or int64 do not hold."""
-    dtype = frame.dtypes.iloc[place]
-    if pd.api.types.is_object_dtype(dtype):
-        return any(isinstance(value, int) and value > 1 for value in frame.iloc[:, place].dropna().head(1))
-    if not pd.api.types.is_float_dtype(dtype):
-        return False
-    values = frame.iloc[:, place].to_numpy()
-    return bool(np.fmax.reduce(values, initial=0.0) >= _EXACT or np.fmin.reduce(values, initial=0.0) <= -_EXACT)
+    if pd.api.types.is_float_dtype(column):
+        values = column.to_numpy()
+        return bool(np.fmax.reduce(values, initial=0.0) >= _EXACT or np.fmin.reduce(values, initial=0.0) <= -_EXACT)
+    return column.dtype.kind == "O" and any(isinstance(value, int) and value > 1 for value in column.dropna().head(1))
 
 
 def _is_inexact(text: str) -> bool:

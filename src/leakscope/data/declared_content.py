@@ -108,7 +108,7 @@ def columns_as_numbers(points: Points, columns: Sequence[str], decimal: str | No
     (41.0, 1)
     """
     table = named_columns(points.x)
-    numbers = pd.DataFrame({name: numbers_in(table[name], decimal) for name in columns}, index=table.index)
+    numbers = pd.DataFrame({name: numbers_in(pd.Series(table[name]), decimal) for name in columns}, index=table.index)
     return replace(points, x=numbers), int(numbers.isna().to_numpy().sum())
 
 
@@ -122,7 +122,7 @@ def numbers_in(column: pd.Series, decimal: str | None = None) -> Float[Array, " 
     return numbers
 
 
-def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]]) -> Points:
+def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]], others: Sequence[str] = ()) -> Points:
     """Read some columns as declared levels: categories, and missing where a field is none of them.
 
     A level matches a field of the same text, also ``True`` and ``False`` as other programs write them. One that is a
@@ -133,6 +133,8 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]]) -> Po
     points : Points
     levels : mapping of str to sequence
         By column.
+    others : sequence of str
+        Columns whose last level takes every other value, and missing ones.
 
     Examples
     --------
@@ -144,7 +146,10 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]]) -> Po
     [1, 1]
     """
     table = named_columns(points.x)
-    frame = pd.DataFrame({name: _levels_in(table[name], known) for name, known in levels.items()}, index=table.index)
+    frame = pd.DataFrame(
+        {name: _levels_in(pd.Series(table[name]), known, name in others) for name, known in levels.items()},
+        index=table.index,
+    )
     return replace(points, x=frame)
 
 
@@ -159,7 +164,7 @@ def missing_in(points: Points, column: str) -> Bool[Array, " n"]:
     >>> missing_in(Points(pd.DataFrame({"town": ["a", None, " "]})), "town").tolist()
     [False, True, True]
     """
-    values = named_columns(points.x)[column]
+    values = pd.Series(named_columns(points.x)[column])
     return _one_by_one(values, is_no_value, True).astype(bool)
 
 
@@ -174,7 +179,7 @@ def named_columns(x: Any) -> pd.DataFrame:
     return table
 
 
-def _levels_in(column: pd.Series, levels: Sequence[Any]) -> pd.Categorical:
+def _levels_in(column: pd.Series, levels: Sequence[Any], has_others: bool) -> pd.Categorical:
     """Find the level of each field."""
     place_of: dict[Any, int] = {}
     for place, level in enumerate(levels):
@@ -182,7 +187,8 @@ def _levels_in(column: pd.Series, levels: Sequence[Any]) -> pd.Categorical:
         place_of.setdefault(text, place)
         if np.isfinite(number := number_of(text)):
             place_of.setdefault(number, place)
-    codes: Int[Array, " n"] = _one_by_one(column, lambda value: place_of.get(_key(value), -1), -1)
+    no_level = len(levels) - 1 if has_others else -1
+    codes: Int[Array, " n"] = _one_by_one(column, lambda value: place_of.get(_key(value), no_level), no_level)
     return pd.Categorical.from_codes(codes.astype(int), categories=pd.Index(list(levels), dtype=object))
 
 

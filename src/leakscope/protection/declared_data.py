@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from leakscope.core.checks import one_of
 from leakscope.core.types import Points
@@ -146,9 +145,7 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
 
 def _levels_view(cells: Cells, others: Sequence[str], points: Points) -> tuple[Points, list[str]]:
     """Read the columns of a table as declared levels; a value without one is in no cell, or in that of all others."""
-    leveled = columns_as_levels(points, dict(zip(cells.columns, cells.levels, strict=True)))
-    if others:
-        leveled = _with_others(others, leveled)
+    leveled = columns_as_levels(points, dict(zip(cells.columns, cells.levels, strict=True)), others)
     counted = cells.repeated(leveled.x)
     n_unknown = int(counted.count[~counted.rows.any(axis=1)].sum())
     if not n_unknown:
@@ -167,15 +164,6 @@ def _levels_view(cells: Cells, others: Sequence[str], points: Points) -> tuple[P
         f"(--others {','.join(unknown)}); rows that are left out would change n, which is public"
     )
     return leveled, [note]
-
-
-def _with_others(others: Sequence[str], leveled: Points) -> Points:
-    """Move every value of some columns that has no level of its own, and every missing one, to the last level."""
-    frame = leveled.x.copy()
-    for name in others:
-        codes, known = frame[name].cat.codes.to_numpy(), frame[name].cat.categories
-        frame[name] = pd.Categorical.from_codes(np.where(codes < 0, len(known) - 1, codes), categories=known)
-    return Points(frame, leveled.y, leveled.group, leveled.digest, leveled.names)
 
 
 def _ranges_view(plan: CalibrationPlan, points: Points, *, is_complete: bool = False) -> tuple[Points, list[str]]:

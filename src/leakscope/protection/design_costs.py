@@ -262,7 +262,8 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
         )
     value, noise_std = finished.value[: len(of_all)], finished.noise_std[: len(of_all)]
     if not np.isfinite(value).all():
-        small = [finished.labels[place] for place in np.flatnonzero(~np.isfinite(value))]
+        of_all_numbers = zip(finished.labels, value.tolist(), strict=False)  # without the counts behind them
+        small = [label for label, number in of_all_numbers if not np.isfinite(number)]
         more = f" and {len(small) - _MOST_NAMED:,} more" if len(small) > _MOST_NAMED else ""
         raise ValueError(
             f"{len(small):,} of {len(of_all):,} numbers would be left out, because the noise of their counts is too "

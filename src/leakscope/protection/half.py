@@ -32,6 +32,7 @@ from leakscope.protection.other_designs import with_others
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.reports import Curve, Report
+from leakscope.reports.numbers import rounded_to_noise
 from leakscope.runtime.progress import progress
 
 Array = np.ndarray
@@ -110,6 +111,7 @@ def release_half(
         ledger_release = ledger_query.release(calibration)
         value = ledger_release.value
         findings = [*findings, *ledger_release.joint]
+    value = np.array([rounded_to_noise(*pair) for pair in zip(value.tolist(), calibration.rms.tolist(), strict=True)])
     # Both halves of the certificate, published together.
     note = "" if ledger_release is None else ledger_release.note
     public = public_report(job, calibration, value, seed is not None, note)

@@ -16,6 +16,7 @@ from leakscope.core.findings import EVERY, Finding, Term
 from leakscope.core.repeated_rows import Table, of_records, rows_of, side_by_side
 from leakscope.core.types import Points
 from leakscope.noise.left_out import WorstLeftOut, jackknife_std
+from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.certified_curve import curve_of_left_out
 from leakscope.protection.left_out_attack import attack_left_out
 from leakscope.protection.left_out_noise import (
@@ -24,11 +25,13 @@ from leakscope.protection.left_out_noise import (
     search_left_out_noise,
     told_together,
 )
+from leakscope.protection.office_rules import check_told_by_noise, refuse_told_by_noise
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request, of_statistic
 from leakscope.protection.several import etas_of, joined
 from leakscope.protection.units import Units
 from leakscope.releases.statistics.features import Cells, Histogram
+from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.rounding import size_added_up
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.runtime.all_but_one import values_of
@@ -120,6 +123,13 @@ def _table_of(request: Request, units: Units) -> _Table:
     return _Table(values, statistic.labels(points), counts_records(statistic), sizes)
 
 
+def _n_groups(statistic: Statistic) -> int:
+    """Return the number of groups of a table of means, 1 for other statistics."""
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
+        return statistic.algorithm.cells.n_cells
+    return 1
+
+
 def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[float, float]) -> LeftOutNoise:
     """Find the least noise for one statistic."""
     plan = request.plan
@@ -134,12 +144,15 @@ def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[fl
             allow_exact=plan.allow_exact,
             limits=limits,
             sizes=table.sizes,
+            n_groups=_n_groups(request.statistic),
         )
 
 
 def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise) -> Prepared:
     """Collect what a statistic with its noise promises."""
-    n = units.n
+    n, plan = units.n, request.plan
+    if isinstance(plan, ProtectionPlan) and "p" in plan.rules and not found.declared and plan.group is None:
+        refuse_told_by_noise(check_told_by_noise(plan, request.statistic, request.data.points, found.rms))
     return Prepared(
         request,
         "leave-one-out",

@@ -99,6 +99,7 @@ def search_left_out_noise(
     declared: Sequence[float] | None = None,
     allow_exact: bool = False,
     sizes: Float[Array, " d"] | None = None,
+    n_groups: int = 1,
     limits: Mapping[float, float] | None = None,
 ) -> LeftOutNoise:
     """Find the least noise of two printed digits with which nobody tells which record was left out.
@@ -123,6 +124,9 @@ def search_left_out_noise(
     sizes : array of shape (d,), optional
         Of what was added up for each coordinate. Values that differ by no more than its rounding errors are the same;
         those of a function, of which nothing is known, if they are equal.
+    n_groups : int
+        Of a table of means, whose coordinates are the counts of all groups, and then the means of each column: there
+        the noise "gaussian_isotropic" is the same in each group, for counts and for each column.
     limits : mapping of float to float, optional
         Largest true positive rate that is allowed by false positive rate, as well as eta.
 
@@ -171,7 +175,9 @@ def search_left_out_noise(
                 "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
             )
         return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False, sizes)
-    shape = _printed_shape(left_out, eta, noise, counts)
+    # a group without noise has no part in a common scale
+    of_groups = n_groups if noise == "gaussian_isotropic" and not some_constant else 1
+    shape = _printed_shape(left_out, eta, noise, counts, of_groups)
     return _least(values, left_out, ~constant, eta, shape, labels, sizes, limits or {})
 
 
@@ -322,15 +328,17 @@ def _told_without_noise(left_out: LeftOut) -> WorstLeftOut:
     return WorstLeftOut((n - int(distinct.count[fewest])) / (n - 1), record)
 
 
-def _printed_shape(left_out: LeftOut, eta: float, noise: str, counts: bool) -> PrintedShape | None:
+def _printed_shape(left_out: LeftOut, eta: float, noise: str, counts: bool, n_groups: int) -> PrintedShape | None:
     """Choose a shape and round it, before any scale is calibrated for it."""
     d = left_out.values.shape[1]
-    if d == 1 or counts or noise == "gaussian_isotropic":
+    if d == 1 or counts or (noise == "gaussian_isotropic" and n_groups == 1):
         return None
     errors = np.sqrt(variance(_finite(left_out.values)))
+    if n_groups > 1:  # the largest error of the groups
+        errors = np.repeat(errors.reshape(-1, n_groups).max(axis=1), n_groups)
     # one digit of the standard errors is all that the weights take from the data
     errors = np.array([float(f"{error:.0e}") if error > 0 else 1.0 for error in errors])
-    if noise == "gaussian_diagonal" or d > _MOST_SHAPED:
+    if noise != "gaussian" or d > _MOST_SHAPED:
         return PrintedShape.of(np.diag(np.square(errors)), independent=True)
     try:
         best = least_left_out_noise(left_out, eta, 1 / np.square(errors))

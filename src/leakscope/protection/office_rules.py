@@ -8,6 +8,8 @@ checked in addition to the promise, because offices have to.
 * Dominance, the (n, k) rule: the n largest contributions to a sum or mean are at most the fraction k of it.
 * p %: nobody who knows the second largest contribution learns the largest one to within p, that is, the others together
   are at least p times the largest.
+* p % by the noise: what the printed noise of leave one out tells of the largest contribution, which is ``mean +- 2
+  Phi^-1(1/2 + eta) noise_std count`` for a mean and without the count for a sum, is at least p from it.
 * Degrees of freedom: a regression has at least ``minimum`` records more than coefficients.
 
 Hundepool et al. (2012), Statistical Disclosure Control, chapters 4 and 6.
@@ -19,12 +21,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtri
 
 from leakscope.core.types import Points
 from leakscope.plans.protects import CalibrationPlan
 from leakscope.plans.statistics import REGRESSIONS
 from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, with_missing
-from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of
+from leakscope.releases.statistics.features import Cells, Columns, Histogram, columns_of, numbers
 from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import OfficeRule
@@ -84,6 +87,68 @@ def _rules_of_groups(groups: GroupMeans, points: Points, thresholds: Mapping[str
         _minimum_frequency(counts, labels, thresholds),
         *_shares(columns, rows * len(groups.columns), names, thresholds),
     )
+
+
+def check_told_by_noise(
+    plan: CalibrationPlan, statistic: Statistic, points: Points, noise_std: Float[Array, " d"]
+) -> tuple[OfficeRule, ...]:
+    """Check whether the printed noise tells the largest contribution to a sum or a mean to within p.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+        With eta, and the threshold p.
+    statistic : Statistic
+    points : Points
+        All records, each one a unit.
+    noise_std : array of shape (d,)
+        Standard deviation of the noise of each number, computed from these records with one of them left out.
+
+    Returns
+    -------
+    tuple of OfficeRule
+        Empty for other statistics than sums and means.
+    """
+    if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
+        groups = statistic.algorithm
+        place, table = groups.cells.places(points.x), groups.table(points.x)
+        labels = groups.cells.labels(points.x)
+        noise_std = noise_std[len(labels) :]  # behind that of the counts
+        of_mean = [column[place == group] for column in table.T for group in range(len(labels))]
+        names = [f"mean of {column} in {label}" for column in groups.columns for label in labels]
+        factors = [float(len(values)) for values in of_mean]
+    elif isinstance(statistic, Linear) and isinstance(statistic.features, Columns):
+        of_mean = list(numbers(points.x).T)
+        names = statistic.labels(points)
+        factors = [float(len(points)) if statistic.statistic == "mean" else 1.0] * len(names)
+    else:
+        return ()
+    p, shift = plan.thresholds["p"], 2 * float(ndtri(0.5 + plan.eta))
+    failing = []
+    for values, name, factor, deviation in zip(of_mean, names, factors, noise_std.tolist(), strict=True):
+        distances = np.abs(values - values.mean())
+        largest = abs(float(values[distances.argmax()]))
+        if deviation and abs(shift * deviation * factor - float(distances.max())) < p * largest:
+            failing.append(name)
+    return (OfficeRule(rule="told_by_noise", thresholds={"p": p}, checked=len(names), failing=tuple(failing)),)
+
+
+def refuse_told_by_noise(rules: Sequence[OfficeRule]) -> None:
+    """Refuse a release whose noise tells the largest contribution to within the p that was asked for.
+
+    Raises
+    ------
+    ValueError
+        In one line, for the owner.
+    """
+    failing = [name for rule in rules if rule.rule == "told_by_noise" for name in rule.failing]
+    if failing:
+        more = f" and {len(failing) - 1:,} more" if len(failing) > 1 else ""
+        raise ValueError(
+            f"the printed noise would tell the largest contribution to {failing[0]}{more} to within p = "
+            f"{rules[0].thresholds['p']:g}, which --rules asks to rule out: take promise = anyone, declare a "
+            "noise_scale, or leave p out of the rules"
+        )
 
 
 def _minimum_frequency(counts: Float[Array, " m"], names: Sequence[str], thresholds: Mapping[str, float]) -> OfficeRule:

@@ -130,8 +130,13 @@ class Prepared:
         if self.parts:
             of_parts = [part.finished(own) for part, own in zip(self.parts, self.split(value), strict=True)]
             labels = [label for each in of_parts for label in each.labels]
-            columns = zip(*((each.value, each.noise_std, each.low, each.high) for each in of_parts), strict=True)
-            return Finished(labels, *(np.concatenate(column) for column in columns))
+            return Finished(
+                labels,
+                value=np.concatenate([each.value for each in of_parts]),
+                noise_std=np.concatenate([each.noise_std for each in of_parts]),
+                low=np.concatenate([each.low for each in of_parts]),
+                high=np.concatenate([each.high for each in of_parts]),
+            )
         statistic = self.request.statistic
         if isinstance(statistic, Linear) and isinstance(statistic.features, CountsAndSums):
             return statistic.features.finished(value, self.rms)

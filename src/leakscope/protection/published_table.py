@@ -21,6 +21,7 @@ from leakscope.releases.statistics.features import Cells
 from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import PublishedCell, PublishedTable
+from leakscope.reports.numbers import noise_interval, outward, rounded_to_noise
 
 Array = np.ndarray
 _LARGEST_WHOLE = 2.0**53  # above it not every whole number is a double
@@ -304,9 +305,12 @@ def _table_of_groups(
     rows = []
     columns = (finished.value, finished.noise_std, finished.low, finished.high)
     for place, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        is_known = np.isfinite(numbers[0])
-        value, noise_std, low, high = numbers if is_known else (None, None, None, None)
+        value, noise_std, low, high = numbers
         is_count = place < n_groups
+        if not np.isfinite(value):
+            value = noise_std = low = high = None
+        elif not is_count:
+            value, (low, high) = rounded_to_noise(value, noise_std), outward(low, high, noise_std)
         cell = PublishedCell(
             levels=of_group[place % n_groups],
             quantity="count" if is_count else f"mean of {groups.columns[place // n_groups - 1]}",
@@ -330,21 +334,23 @@ def _count(levels: tuple[str | None, ...], value: float, deviation: float, is_ga
     """Make the cell of a count; the ends of its interval are whole numbers too, and it holds at least 95 %."""
     cell = _cell(levels, "count", value, deviation, is_gaussian)
     if cell.low is None or cell.high is None:
-        return cell
-    return cell.model_copy(update={"low": float(np.floor(cell.low)), "high": float(np.ceil(cell.high))})
+        return cell.model_copy(update={"value": value})
+    ends = {"low": float(np.floor(cell.low)), "high": float(np.ceil(cell.high))}
+    return cell.model_copy(update={"value": value, **ends})  # whole, whatever its noise
 
 
 def _cell(
     levels: tuple[str | None, ...], quantity: str, value: float, deviation: float, is_gaussian: bool
 ) -> PublishedCell:
-    half = OF_95_PERCENT * deviation
+    value = rounded_to_noise(value, deviation)
+    low, high = noise_interval(value, deviation, OF_95_PERCENT) if is_gaussian else (None, None)
     return PublishedCell(
         levels=levels,
         quantity=quantity,
         value=value,
         noise_std=deviation,
-        low=value - half if is_gaussian else None,
-        high=value + half if is_gaussian else None,
+        low=low,
+        high=high,
         sampling_std=None,
     )
 

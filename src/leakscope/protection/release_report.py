@@ -24,7 +24,7 @@ from leakscope.protection.certified_curve import for_publication, gaussian_curve
 from leakscope.protection.counted_twice import counted_twice
 from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
-from leakscope.protection.office_rules import check_office_rules
+from leakscope.protection.office_rules import check_office_rules, check_told_by_noise
 from leakscope.protection.planned import of_statistic_named, planned_numbers
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.publication import FAILED
@@ -50,6 +50,7 @@ from leakscope.reports.about import (
     envelope,
     term_facts,
 )
+from leakscope.reports.numbers import outward, rounded_to_noise
 from leakscope.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
@@ -231,7 +232,7 @@ def _about(
     notes: Sequence[str],
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
-    plan, points = request.plan, request.data.points
+    plan = request.plan
     statistics = _statistics(prepared, value, is_public)
     tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
     table = None if prepared.parts else _table(prepared, value)
@@ -259,7 +260,7 @@ def _about(
         question=question_of(prepared.design, _asked_for(prepared)),
         insecure_seed=request.insecure_seed is not None,
         fpr=plan.fpr,
-        data=DataFacts(name=request.data.name, digest="" if is_public else points.digest[:16], records=len(points)),
+        data=_data(prepared, is_public),
         certificate=_certificate(prepared, entry, value is not None),
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None and not is_public else (),
@@ -270,6 +271,14 @@ def _about(
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=designs,
     )
+
+
+def _data(prepared: Prepared, is_public: bool) -> DataFacts:
+    """Name the data; published is the number of people and not of their rows, which depends on each of them."""
+    data = prepared.request.data
+    if is_public:
+        return DataFacts(name=data.name, digest="", records=prepared.units.n)
+    return DataFacts(name=data.name, digest=data.points.digest[:16], records=len(data.points))
 
 
 def _certificate(prepared: Prepared, entry: LedgerEntryFacts | None, has_ledger: bool) -> CertificateFacts:
@@ -456,7 +465,10 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
     plan, statistic, points = request.plan, request.statistic, request.data.points
     if prepared.design == "dp":
         points, _ = declared_view(statistic, plan, points)
-    return check_office_rules(plan, statistic, points)
+    by_noise: tuple[OfficeRule, ...] = ()
+    if prepared.design == "leave-one-out" and not prepared.declared and plan.group is None:
+        by_noise = check_told_by_noise(plan, statistic, points, prepared.rms)
+    return (*check_office_rules(plan, statistic, points), *by_noise)
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
@@ -473,14 +485,15 @@ def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: boo
         is_shown = bool(np.isfinite(number))
         known = is_shown and bool(np.isfinite(error) and error > 0)
         has_interval = bool(np.isfinite(low) and np.isfinite(high))
+        low, high = outward(low, high, noise_std)
         rows.append(
             ReleasedValue(
                 name=label,
                 unit="",
-                value=float(number) if is_shown else None,
+                value=rounded_to_noise(float(number), noise_std) if is_shown else None,
                 noise_std=float(noise_std) if np.isfinite(noise_std) else None,
-                low=float(low) if has_interval else None,
-                high=float(high) if has_interval else None,
+                low=low if has_interval else None,
+                high=high if has_interval else None,
                 sampling_std=float(error) if known else None,
                 sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )

@@ -39,6 +39,7 @@ from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.protection.several import statistics_of
 from leakscope.reports import Report
 from leakscope.reports.about import LedgerEntryFacts
+from leakscope.reports.numbers import rounded_to_noise
 
 Array = np.ndarray
 Prepare = Callable[[Request], Prepared]
@@ -179,7 +180,8 @@ def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prep
         ledger = checked.completed(digest)
     elif ledger.releases[number].release != digest:
         ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
-    value = _with_noise(ledger, prepared, exact, digest)
+    noisy = _with_noise(ledger, prepared, exact, digest)
+    value = np.array([rounded_to_noise(*pair) for pair in zip(noisy.tolist(), prepared.rms.tolist(), strict=True)])
     of_ledger = _of_ledger(ledger, prepared, number)
     declared = prepared.declared and AFTER_LOOKING not in of_ledger
     parts = tuple(replace(part, declared=part.declared and AFTER_LOOKING not in of_ledger) for part in prepared.parts)

@@ -217,7 +217,7 @@ def why_not(model: Any, x: Any, error: Exception) -> str:
     'x has rows of different lengths; allowed: an array of numbers, or a frame with a column for each feature'
     """
     if isinstance(x, Texts) and any(words in str(error) for words in OF_TEXTS):
-        name = type(last_step(model)).__name__
+        name = getattr(model, "class_name", type(last_step(model)).__name__)  # of a model in another process
         return f"x holds texts, which it does not read; give make_pipeline(TfidfVectorizer(), {name}(...))"
     forms = {Fields: "is a dictionary of arrays", Sequences: "has rows of different lengths"}
     if type(x) not in forms or type(model).__module__.partition(".")[0] != "sklearn":

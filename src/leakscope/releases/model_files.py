@@ -23,6 +23,7 @@ from jaxtyping import Float, Shaped
 
 from leakscope.core.untrusted import in_one_line, refuse_archive
 from leakscope.data.points import some
+from leakscope.releases.foreign_model import ForeignModel
 from leakscope.releases.specs import first_line
 
 Array = np.ndarray
@@ -95,7 +96,8 @@ def read_model(
     Returns
     -------
     object
-        A fitted estimator, or an `OnnxModel`.
+        Of a pickle, the fitted estimator that is in it. Of other files a model that answers from a process of its
+        own, which has limits of memory and time, with the methods and ``classes_`` of the one in the file.
 
     Raises
     ------
@@ -108,17 +110,22 @@ def read_model(
         raise ValueError(f"{path}: a model is read from {', '.join(SUFFIXES)}")
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    if path.suffix == ".skops":
-        model = _skops(path, trusted_types)
-    elif path.suffix == ".onnx":
-        model = OnnxModel(path)
-    elif not unpickle_trusted:
+    if path.suffix not in PICKLES:
+        return ForeignModel(path, trusted_types)
+    if not unpickle_trusted:
         raise ValueError(
             f"{path} is a pickle, which runs any code that it holds when it is read: say --unpickle-trusted if you "
             "trust whoever made it, or save the model with skops or as ONNX"
         )
-    else:
-        model = _unpickled(path)
+    return _answering(path, _unpickled(path))
+
+
+def read_here(path: Path, trusted_types: Sequence[str]) -> Any:
+    """Read a file of skops or ONNX into this process, which should have limits: see `ForeignModel`."""
+    return _answering(path, _skops(path, trusted_types) if path.suffix == ".skops" else OnnxModel(path))
+
+
+def _answering(path: Path, model: Any) -> Any:
     if not callable(getattr(model, "predict", None)) and not callable(getattr(model, "predict_proba", None)):
         raise ValueError(f"{path} holds a {type(model).__name__}, which has neither predict_proba nor predict")
     return model
@@ -147,11 +154,14 @@ class OnnxModel:
         try:
             options = runtime.SessionOptions()
             options.log_severity_level = 4
+            options.intra_op_num_threads = options.inter_op_num_threads = 1  # numbers do not depend on the machine
             self.session = runtime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime raises kinds of its own
             raise ValueError(f"{path}: cannot be read as ONNX: {first_line(error)}") from None
         self.inputs = {node.name: node for node in self.session.get_inputs()}
         self.outputs = [node.name for node in self.session.get_outputs()]
+        if not self.inputs or not self.outputs:
+            raise ValueError(f"{path} holds a graph without {'outputs' if self.inputs else 'inputs'}: it is no model")
         # classifiers have a label and probabilities, or probabilities alone
         self._estimator_type = "regressor" if len(self.outputs) == 1 and self._is_one_number() else "classifier"
 
@@ -168,8 +178,8 @@ class OnnxModel:
         return np.ravel(self.session.run(self.outputs[:1], self._feed(X))[0])
 
     def _is_one_number(self) -> bool:
-        shape = self.session.get_outputs()[0].shape
-        return len(shape) == 1 or shape[-1] == 1
+        output = self.session.get_outputs()[0]
+        return output.type.startswith("tensor") and (len(output.shape) < 2 or output.shape[-1] == 1)
 
     def _feed(self, X: Any) -> dict[str, Array]:
         """Arrange features as the inputs of the graph: one matrix, or a column for each input by its name."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from scipy.sparse import issparse
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import predicts_numbers
-from leakscope.releases.kept_records import Kept, search
+from leakscope.releases.foreign_model import ForeignModel
+from leakscope.releases.kept_records import Held, Kept, search
 from leakscope.releases.specs import is_network
 
 Array = np.ndarray
@@ -218,6 +219,8 @@ def structure_of(model: Any, members: Points) -> Structure:
     (3, 5, 2)
     """
     n_records = len(members)
+    if isinstance(_owner(model), ForeignModel):
+        return _of_plain(_owner(model).computed("leakscope.releases.structure:plain_structure", members))
     if is_network(model):
         n_numbers = sum(int(tensor.numel()) for tensor in model.parameters())
         kept = search(model, members)
@@ -259,6 +262,59 @@ def structure_of(model: Any, members: Points) -> Structure:
         smallest_group=int(sizes.min()),
         one_label_groups=None if structure.has_classes is False else _one_label_groups(group.ravel(), members),
     )
+
+
+def plain_structure(model: Any, members: Points) -> dict[str, Any]:
+    """Return the fields of a structure, as another process sends them."""
+    return asdict(structure_of(model, members))
+
+
+def _of_plain(fields: Mapping[str, Any]) -> Structure:
+    kept = fields["kept"]
+    held = tuple(Held(**each) for each in kept["held"])
+    unexplained, extra = tuple(kept["unexplained"]), tuple(kept["extra"])
+    return Structure(**{**fields, "kept": Kept(held, extra, unexplained, kept["complete"])})
+
+
+@dataclass(frozen=True)
+class ClassAndParameters:
+    """What is compared of a trained model and of the recipe of its references.
+
+    Parameters
+    ----------
+    name : str
+        Of the class that answers.
+    classes : sequence of str
+        The class and its bases, by their modules and names.
+    parameters : mapping of str to str
+        As they print themselves.
+    is_searched : bool
+        Whether a search chose them.
+    """
+
+    name: str
+    classes: Sequence[str]
+    parameters: Mapping[str, str]
+    is_searched: bool
+
+
+def class_and_parameters(model: Any) -> ClassAndParameters | None:
+    """Read the class and the parameters of an estimator, fitted or not; None of anything else."""
+    if isinstance(_owner(model), ForeignModel):
+        fields = _owner(model).computed("leakscope.releases.structure:plain_class_and_parameters")
+        return None if fields is None else ClassAndParameters(**fields)
+    estimator, is_searched = answering_estimator(model)
+    if not callable(getattr(estimator, "get_params", None)):
+        return None
+    classes = [f"{base.__module__}.{base.__qualname__}" for base in type(estimator).__mro__]
+    parameters = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    return ClassAndParameters(type(estimator).__name__, classes, parameters, is_searched)
+
+
+def plain_class_and_parameters(model: Any) -> dict[str, Any] | None:
+    """Return the fields of `class_and_parameters`, as another process sends them."""
+    found = class_and_parameters(model)
+    return None if found is None else asdict(found)
 
 
 def _owner(model: Any) -> Any:

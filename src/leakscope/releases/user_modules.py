@@ -78,10 +78,12 @@ def _finders() -> list[FolderFinder]:
 
 def _importing_module() -> str:
     """Name the module whose import is under way, without what comes after a dot."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if top not in ("importlib", "_frozen_importlib"):
-            return top
+    is_importing, frame = False, sys._getframe()
+    while frame.f_back is not None:
         frame = frame.f_back
+        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if top in ("importlib", "_frozen_importlib"):
+            is_importing = True
+        elif is_importing:  # the frame that called the import system
+            return top
     return ""

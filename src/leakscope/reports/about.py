@@ -327,8 +327,8 @@ class ReleasedValue(Facts):
     )
     high: Real | None = None
     sampling_std: NonNegative | None = Field(
-        description="Sampling error of the statistic on k records; where published, of a mean whose variance was "
-        "released with it, computed from the released numbers."
+        description="Sampling error of the statistic on k records, if they are a simple random sample; where "
+        "published, of a mean whose variance was released with it, computed from the released numbers."
     )
     sample_cost: NonNegative | None = Field(description="Records that the noise is worth.")
 
@@ -361,7 +361,8 @@ class PublishedCell(Facts):
     )
     high: Real | None
     sampling_std: NonNegative | None = Field(
-        description="Sampling error, where it is a function of released numbers; of a count c of n records "
+        description="Sampling error of a simple random sample of rows, where it is a function of released numbers and "
+        "each unit has one row; of a count c of n records "
         "sqrt(c (1 - c/n)), of the released count; null for the total, and where c is not between 0 and n."
     )
 
@@ -407,7 +408,7 @@ class DesignsCompared(Facts):
 class OfficeRule(Facts):
     """A rule of thumb of statistics offices, checked on the exact numbers: for the owner alone."""
 
-    rule: Literal["minimum_frequency", "dominance", "p_percent", "degrees_of_freedom"]
+    rule: Literal["minimum_frequency", "dominance", "p_percent", "told_by_noise", "degrees_of_freedom"]
     thresholds: dict[Text, Real]
     checked: Count = Field(description="Cells, groups or numbers that were checked.")
     failing: tuple[Text, ...] = Field(description="Their names.")

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from markupsafe import Markup
 
@@ -23,6 +23,7 @@ HALF_OF_95_PERCENT = {"gaussian": 1.959964, "laplace": math.log(20) / math.sqrt(
 FINEST = 8  # decimals of a percentage
 _ON_THE_GRID = 1e-3  # of the last decimal: an end that is nearer to a printed number than that is not moved outward
 _SAME = 1e-6  # if it differs from it by less than this fraction, too
+_MOST_DIGITS = 400  # of a number that is rounded, whatever its size
 _SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
 _POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
 
@@ -103,6 +104,63 @@ def fraction_places(fraction: float) -> int:
         return 0
     needed = -1 - _exponent(fraction) if fraction <= 0.5 else -2 - _exponent(1 - fraction)
     return min(max(0, needed), FINEST)
+
+
+def noise_places(noise_std: float) -> int | None:
+    """Decimals down to a hundredth of a noise; negative for tens and hundreds, None without noise.
+
+    Examples
+    --------
+    >>> noise_places(0.047), noise_places(3000.0), noise_places(0.0)
+    (4, -1, None)
+    """
+    if not 0 < noise_std < math.inf:
+        return None
+    return 2 - Decimal(repr(float(noise_std))).adjusted()
+
+
+def rounded_to_noise(value: float, noise_std: float) -> float:
+    """Round a released number to a hundredth of its noise: what is behind it says nothing.
+
+    Examples
+    --------
+    >>> rounded_to_noise(41.3171875, 0.047), rounded_to_noise(10000004.3, 3000.0), rounded_to_noise(2.5, 0.0)
+    (41.3172, 10000000.0, 2.5)
+    """
+    decimals = noise_places(noise_std)
+    return value if decimals is None or not math.isfinite(value) else round(value, decimals)
+
+
+def noise_interval(value: float, noise_std: float, factor: float) -> tuple[float, float]:
+    """Compute the interval of the noise around a released number, outward, with as many digits as that number.
+
+    Examples
+    --------
+    >>> noise_interval(10000004.0, 20.0, 1.96)
+    (9999964.8, 10000043.2)
+    """
+    half = Decimal(repr(factor * noise_std))
+    return outward(Decimal(repr(value)) - half, Decimal(repr(value)) + half, noise_std)
+
+
+def outward(low: Number, high: Number, noise_std: float) -> tuple[float, float]:
+    """Round the ends of an interval outward to a hundredth of the noise.
+
+    Examples
+    --------
+    >>> outward(41.23456, 41.71234, 0.12)
+    (41.234, 41.713)
+    """
+    decimals = noise_places(noise_std)
+    if decimals is None or not (math.isfinite(low) and math.isfinite(high)):
+        return float(low), float(high)
+    unit, digits_of_all = Decimal(1).scaleb(-decimals), Context(prec=_MOST_DIGITS)
+    least = _decimal(low).quantize(unit, ROUND_FLOOR, digits_of_all)
+    return float(least), float(_decimal(high).quantize(unit, ROUND_CEILING, digits_of_all))
+
+
+def _decimal(number: Number) -> Decimal:
+    return number if isinstance(number, Decimal) else Decimal(repr(float(number)))
 
 
 def digits(

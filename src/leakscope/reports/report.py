@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.core import temporary
-from leakscope.core.checks import nearest, one_of
+from leakscope.core.checks import UNSEEN, nearest, one_of
 from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
 from leakscope.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 DIGEST = "sha256"  # key of the digest, next to the content that it is of
-# control characters, marks of direction, line separators, lone surrogates
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when it is asked for
     "table": "render.text:table",
     "page": "render.html:page",
@@ -732,7 +729,7 @@ def _column(values: list[Any]) -> str:
 def _dumps(value: Any, **layout: Any) -> str:
     """JSON with the letters of all languages; what a terminal would obey, and lone surrogates, as escapes."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, **layout)
-    return _UNSEEN.sub(lambda match: "".join(f"\\u{ord(char):04x}" for char in match[0]), text)
+    return UNSEEN.sub(lambda match: "".join(f"\\u{ord(char):04x}" for char in match[0]), text)
 
 
 def digest_of(content: Mapping[str, Any]) -> str:

@@ -201,4 +201,4 @@ def test_a_release_from_a_file(tmp_path) -> None:
     assert [cell.quantity for cell in table.cells] == ["count"] * 2 + ["mean of wage"] * 2 + ["mean of hours"] * 2
     assert [cell.levels for cell in table.cells] == [("care",), ("trade",)] * 3
     assert table.cells[0].value == round(release.value[0])
-    assert release.to_csv().splitlines()[0] == "sector,quantity,value,noise_std,low,high,sampling_std"
+    assert release.to_csv().splitlines()[0] == "sector,quantity,value,noise_std,low,high,simple_random_sampling_std"

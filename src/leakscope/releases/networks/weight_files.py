@@ -145,8 +145,8 @@ class _Place:
 
     def tensor(self, content: bytes) -> Tensor:
         if self.begin == self.end:
-            return torch.empty(*self.shape, dtype=self.dtype)
-        return torch.frombuffer(bytearray(content[self.begin : self.end]), dtype=self.dtype).reshape(*self.shape)
+            return torch.empty(list(self.shape), dtype=self.dtype)
+        return torch.frombuffer(bytearray(content[self.begin : self.end]), dtype=self.dtype).reshape(list(self.shape))
 
 
 def _place(file: str | os.PathLike[str], name: str, entry: Any) -> _Place:

@@ -249,7 +249,7 @@ def means_of(
     >>> from leakscope.releases.statistics.counts_and_sums import means_of
     >>> found = means_of(np.array([-30.0]), np.array([20.0]), np.array([2.0]), np.array([1.0]), [(0.0, 80.0)])
     >>> [round(float(number[0]), 3) for number in found]
-    [38.5, 0.125, 38.25, 38.742]
+    [38.5, 0.125, 38.239, 38.732]
     """
     low, high = np.asarray(ranges, dtype=float).T
     middle, _ = middle_and_half(ranges)

@@ -216,8 +216,8 @@ class GroupCountsAndSums:
         of_all = with_counts(labels, means, [f"records in {group}" for group in groups], counts, count_std)
         # the counts come first, as in `GroupMeans`
         columns = (of_all.value, of_all.noise_std, of_all.low, of_all.high)
-        in_order = [np.roll(column, n_groups, axis=-1) for column in columns]
-        return Finished([*of_all.labels[-n_groups:], *of_all.labels[:-n_groups]], *in_order)
+        value, noise_std, low, high = (np.roll(column, n_groups, axis=-1) for column in columns)
+        return Finished([*of_all.labels[-n_groups:], *of_all.labels[:-n_groups]], value, noise_std, low, high)
 
 
 CountsAndSums = ColumnCountsAndSums | CountAndProducts | GroupCountsAndSums

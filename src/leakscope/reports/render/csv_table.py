@@ -6,14 +6,16 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from leakscope.core.checks import visible
 from leakscope.reports import Report
 from leakscope.reports.about import ProtectedAbout, PublishedTable, about_as
+from leakscope.reports.numbers import noise_interval
 from leakscope.reports.sections.protected.compared import named
 from leakscope.reports.sections.protected.result import protected_result
 from leakscope.reports.sections.protected.table import label_of, total_name
 
 _OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
-_NUMBERS = ("value", "noise_std", "low", "high", "sampling_std")
+_NUMBERS = ("value", "noise_std", "low", "high", "simple_random_sampling_std")
 
 
 def released_csv(report: Report) -> str:
@@ -30,8 +32,9 @@ def released_csv(report: Report) -> str:
         A header and a row a number. Of a table the columns of its levels and ``quantity``, of other statistics
         ``name``, and of several statistics ``statistic`` and ``name``; then ``value``, ``noise_std`` (standard
         deviation of the noise), ``low`` and ``high`` (its central 95 % interval; empty where the noise is not
-        Gaussian), ``sampling_std`` (empty where it is no function of released numbers). Values have all their digits,
-        the others six.
+        Gaussian), ``simple_random_sampling_std`` (the sampling error if the rows were a simple random sample; empty
+        where it is no function of released numbers, or a person has several rows). Values and ends of intervals have
+        the digits down to a hundredth of the noise, the others six.
     """
     about = about_as(ProtectedAbout, report.about)
     if about.statistics:
@@ -100,7 +103,7 @@ def _as_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    return text.getvalue()
+    return visible(text.getvalue())
 
 
 def _rows_of_one(about: ProtectedAbout) -> Iterator[Sequence[str]]:
@@ -116,11 +119,10 @@ def _rows_of_table(table: PublishedTable) -> Iterator[Sequence[str]]:
     total = total_name(table)
     for cell in table.cells:
         levels = [total if level is None else level for level in cell.levels]
-        value = "" if cell.value is None else repr(cell.value)
-        if cell.value is not None and cell.quantity == "count":
-            value = f"{cell.value:.0f}"
-        errors = (cell.noise_std, cell.low, cell.high, cell.sampling_std)
-        yield [*levels, cell.quantity, value, *(_six_digits(error) for error in errors)]
+        write = _whole if cell.quantity == "count" else _all_digits
+        value, low, high = (write(number) for number in (cell.value, cell.low, cell.high))
+        noise, sampling = _six_digits(cell.noise_std), _six_digits(cell.sampling_std)
+        yield [*levels, cell.quantity, value, noise, low, high, sampling]
 
 
 def _rows_of_values(about: ProtectedAbout) -> Iterator[Sequence[str]]:
@@ -128,10 +130,19 @@ def _rows_of_values(about: ProtectedAbout) -> Iterator[Sequence[str]]:
     for row in about.values:
         low, high = row.low, row.high
         if low is None and row.value is not None and row.noise_std is not None and factor is not None:
-            low, high = row.value - factor * row.noise_std, row.value + factor * row.noise_std
-        errors = (row.noise_std, low, high, row.sampling_std)
-        value = "" if row.value is None else repr(row.value)
-        yield [row.name, value, *(_six_digits(error) for error in errors)]
+            low, high = noise_interval(row.value, row.noise_std, factor)
+        value, low, high = (_all_digits(number) for number in (row.value, low, high))
+        yield [row.name, value, _six_digits(row.noise_std), low, high, _six_digits(row.sampling_std)]
+
+
+def _all_digits(value: float | None) -> str:
+    """Write a number that is rounded already; nothing for none."""
+    return "" if value is None else repr(value)
+
+
+def _whole(value: float | None) -> str:
+    """Write a whole number; nothing for none."""
+    return "" if value is None else f"{value:.0f}"
 
 
 def _six_digits(value: float | None) -> str:

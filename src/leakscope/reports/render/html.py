@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from leakscope.core.checks import visible
 from leakscope.reports import Curve, Report, publication
 from leakscope.reports.charts.canvas import PALETTE
 from leakscope.reports.charts.figures import curve_figure, draw
@@ -154,8 +155,8 @@ def frame(*, for_owner: bool = False, **content: Any) -> str:
 
 
 def fragment(template: str, **content: Any) -> str:
-    """Fill a template, named without its ending."""
-    return _environment().get_template(f"{template}.html.jinja").render(**content)
+    """Fill a template, named without its ending; what a browser would obey in a name is shown by its number."""
+    return visible(_environment().get_template(f"{template}.html.jinja").render(**content))
 
 
 def _section(section: Section, common: Mapping[str, Any]) -> Markup:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from markupsafe import Markup
 
-from leakscope.core.checks import count, printable
+from leakscope.core.checks import count, printable, visible
 from leakscope.reports import Report
 from leakscope.reports.numbers import MINUS, THIN
 from leakscope.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
@@ -76,7 +76,7 @@ def table(report: Report, width: int = WIDTH) -> str:
         if name in sections:
             blocks += sections[name].text
     printed = ["\n".join(line for part in block for line in _lines(part, width)) for block in blocks]
-    return "\n\n".join(text for text in printed if text) + "\n"
+    return visible("\n\n".join(text for text in printed if text) + "\n")
 
 
 def _lines(part: Part, width: int) -> list[str]:

@@ -170,7 +170,7 @@ NOISE_FROM_A_SEED = (
     "The noise came from a seed that was given, not from the operating system: whoever knows the seed takes the noise "
     "away."
 )
-SAMPLING_OF_ALL = "the sampling error is that of the {n_count} as a random sample of a large population"
+SAMPLING_OF_ALL = "the sampling error is that of the {n_count} as a simple random sample of a large population"
 BESIDE = "The noise is what the privacy cost, the sampling error what the sampling cost."
 ACCURACY = ("Accuracy", "Cases of 100 in which the guess is right. 50 is guessing at even odds, 100 is certainty.")
 ETA = ("η", "Accuracy minus that of a guess from the prior alone, as a fraction: what is promised.")
@@ -273,7 +273,7 @@ HALF = DesignWords(
         "The data are {k} of the {n_count} {units}, drawn at random: the sampling error is about {longer} times that "
         "of all."
     ),
-    sampling_note="the sampling error is that of the {k} as a random sample of a large population",
+    sampling_note="the sampling error is that of the {k} as a simple random sample of a large population",
     beside="",
     errs=(
         "Against the statistic of all {n_count} {units} this release errs by its sampling and its noise, differential "
@@ -328,7 +328,11 @@ LEFT_OUT = DesignWords(
     ),
     owner_holds="what is proved beyond the promise, sampling errors, attacks and a digest",
     whether="whether {whose} is the one left out",
-    lede_limit="The promise is about that one {unit}, and not about the file.",
+    lede_limit=(
+        "The promise is about that one {unit}, and not about the file: unless its scale was declared, the printed "
+        "noise tells the largest value of a sum or a mean to some ten per cent, and the release is no anonymisation in "
+        "the sense of the law."
+    ),
     odds=EVEN_ODDS,
     guesses="knows all {n} and guesses whether {whose} is the one left out",
     everyone="whichever of {them} it is and whatever the attacker computes",

@@ -18,6 +18,10 @@ RULES = {
     "minimum_frequency": ("Minimum frequency", "at least {minimum} records in a cell that is not empty"),
     "dominance": ("Dominance", "the {n} largest contributions at most {k} of a total"),
     "p_percent": ("p %", "the third and smaller contributions together at least {p} of the largest"),
+    "told_by_noise": (
+        "p % by the noise",
+        "the largest contribution not told by the printed noise to within {p}",
+    ),
     "degrees_of_freedom": ("Degrees of freedom", "at least {minimum} records more than coefficients"),
 }
 RULES_INTRO = (

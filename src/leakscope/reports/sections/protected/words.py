@@ -75,6 +75,12 @@ def _kind(result: ProtectedResult) -> str:
     return "Protected release" if result.public else "Protected release, for the owner of the data"
 
 
+TOLD = (
+    "<b>The printed noise tells the largest contribution to {name} to within {within}</b>, to everybody: with promise "
+    "anyone, or a scale that was declared beforehand, it does not."
+)
+
+
 def warning(result: ProtectedResult) -> Markup:
     """Why this must not be published; empty if it may."""
     words = words_of(result)
@@ -84,7 +90,19 @@ def warning(result: ProtectedResult) -> Markup:
         return Markup("")
     holds = fill(result, words.owner_holds)
     why = fill(result, OWNERS, holds=holds, instead=INSTEAD if result.values else "")
-    return say("<b>Not for publication.</b> {why}", why=why)
+    told = _told_by_noise(result)
+    return joined([told, say("<b>Not for publication.</b> {why}", why=why)])
+
+
+def _told_by_noise(result: ProtectedResult) -> Markup:
+    """Say, for the owner, whose largest contribution the noise tells."""
+    rules = [*result.about.rules, *(rule for each in result.about.statistics for rule in each.rules)]
+    told = [(rule, name) for rule in rules if rule.rule == "told_by_noise" for name in rule.failing]
+    if not told:
+        return Markup("")
+    more = f" and {count(len(told) - 1)} more" if len(told) > 1 else ""
+    within = percent(told[0][0].thresholds["p"])
+    return say(TOLD, name=f"{told[0][1]}{more}", within=within)
 
 
 def lede(result: ProtectedResult) -> Markup:
