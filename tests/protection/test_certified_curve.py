@@ -256,13 +256,14 @@ class TestLimits:
     def test_flag_and_toml_key(self, tmp_path, monkeypatch, capfd) -> None:
         monkeypatch.chdir(tmp_path)
         leakscope = caller(monkeypatch, capfd)
-        FRAME[["wage"]].to_csv(tmp_path / "wages.csv", index=False)
-        plan = 'data = "wages.csv"\npromise = "file"\neta = 0.05\ngames = 0\nat_most = ["tpr@0.001=0.002"]\n'
+        FRAME.to_csv(tmp_path / "wages.csv", index=False)
+        plan = 'data = "wages.csv"\ndrop = ["person"]\npromise = "file"\neta = 0.05\ngames = 0\n'
+        plan += 'at_most = ["tpr@0.001=0.002"]\n'
         (tmp_path / "plan.toml").write_text(plan)
         made = leakscope("calibrate --plan plan.toml")
         assert made.code == 0, made.err
         made = leakscope(
-            "calibrate --data wages.csv --promise file --eta 0.05 --games 0 --at-most tpr@0.001=0.002 "
+            "calibrate --data wages.csv --drop person --promise file --eta 0.05 --games 0 --at-most tpr@0.001=0.002 "
             "--at-most tpr@0.01=0.5"
         )
         assert made.code == 0, made.err
