@@ -470,7 +470,9 @@ def prepared_file(statistic: str, asked: Asked, pair: Neighbours, x: np.ndarray,
     if statistic == "table":
         frame["x0"] = [LEVELS[int(level)] for level in x[:, 0]]
     fields = {"eta": eta, "promise": "anyone", **words}
-    return differential_privacy.prepare(arrays_request(CalibrationPlan, statistic, frame, None, "gaussian", fields, HERE))
+    return differential_privacy.prepare(
+        arrays_request(CalibrationPlan, statistic, frame, None, "gaussian", fields, HERE)
+    )
 
 
 def counts_and_sums(statistic: str, pair: Neighbours, x: np.ndarray) -> np.ndarray:
