@@ -82,8 +82,7 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
         In one line, if the folder cannot be written.
     """
     sha = hashlib.sha256()
-    refuse_dangling(path)
-    file = path.resolve() if path.is_symlink() else path
+    file = behind_link(path)
     try:
         with _locked(file):
             there = _digest_there(path) if file.exists() else None
@@ -96,16 +95,19 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
     return sha.hexdigest()
 
 
-def refuse_dangling(path: Path) -> None:
-    """Refuse a link whose file is gone: a new file in its place would be another one.
+def behind_link(path: Path) -> Path:
+    """Return the file to write: that behind a link, which stays; a new file in its place would be another one.
 
     Raises
     ------
     ValueError
-        In one line.
+        In one line, for a link whose file is gone.
     """
-    if path.is_symlink() and not path.exists():
+    if not path.is_symlink():
+        return path
+    if not path.exists():
         raise ValueError(f"{path} is a link to a file that is not there: {os.readlink(path)}")
+    return path.resolve()
 
 
 def retried(change: Callable[[], Any]) -> None:

@@ -58,7 +58,7 @@ def listed_ledgers(file: Path | None) -> list[ListedLedger]:
     """
     if file is None:
         return []
-    private_file.refuse_dangling(file)
+    private_file.behind_link(file)  # refuses one to nothing
     return _read(file)[0] if file.exists() else []
 
 

@@ -88,7 +88,7 @@ def own_ledger(request: Request) -> Path:
     path, design = request.ledger_path, request.plan.chosen or ""
     if path is None:
         raise ValueError("a request without a ledger has none of another design beside it")
-    private_file.refuse_dangling(path)
+    private_file.behind_link(path)  # refuses one to nothing
     beside = _beside(path, design)
     is_of_another = path.exists() and design_of(opened(path)) != design
     # one that was begun beside a ledger of another design goes on when that is there no longer
