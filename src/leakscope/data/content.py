@@ -19,9 +19,7 @@ _BLOCK = 1 << 20  # values of a column that are hashed at once
 _TRUTHS = {"True": 1.0, "False": 0.0}
 
 
-def row_names(
-    points: Points, decimal: str | None = None, identifier: str | None = None
-) -> UInt8[Array, "N 16"]:
+def row_names(points: Points, decimal: str | None = None, identifier: str | None = None) -> UInt8[Array, "N 16"]:
     """Name each record by its content: the same for every order of rows and columns, and for every format of the file.
 
     Numbers count in single precision, whether they are whole or not, also where they are written as texts: no record
