@@ -432,7 +432,10 @@ class TestEarlierLedgers:
     def test_the_same_release_has_the_same_noise(self, promise) -> None:
         before = Path(f"{promise}.ledger").read_bytes()
         made = self.again(promise, ledger=f"{promise}.ledger")
-        assert made.value.tolist() == json.loads(Path("released.json").read_text())[promise]
+        released = np.array(json.loads(Path("released.json").read_text())[promise])
+        # values are now rounded to a hundredth of their noise; the digest of the release in the ledger is the same
+        noise = np.array([row.noise_std for row in made.certificate.about.values])
+        assert (abs(made.value - released) <= noise / 100).all()
         assert Path(f"{promise}.ledger").read_bytes() == before
 
     def test_identifiers_of_a_file_are_known(self) -> None:
