@@ -97,7 +97,9 @@ def types(session: nox.Session) -> None:
 def doctests(session: nox.Session) -> None:
     """Every example of a docstring."""
     install(session, EVERYTHING)
-    session.run("python", "-m", "pytest", "-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "leakscope")
+    environment = {"XDG_STATE_HOME": session.create_tmp()}  # not the user's list of ledgers
+    examples = ("-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "leakscope")
+    session.run("python", "-m", "pytest", *examples, env=environment)
 
 
 @nox.session

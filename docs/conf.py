@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from contextlib import redirect_stdout, suppress
 from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
@@ -63,6 +64,7 @@ html_theme_options = {
 }
 html_sidebars = {"**": ["all-pages.html"]}
 
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="leakscope-state-")  # not the list of ledgers of a user
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the small models of the figures are fitted in this process
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

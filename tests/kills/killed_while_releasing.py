@@ -70,8 +70,6 @@ def run(at: int, folder: Path, words: list[str]) -> int:
 if __name__ == "__main__":
     Report.to_html = lambda self: "a page"  # its figures would take most of the time
     sys.modules["leakscope.protection"] = SimpleNamespace(protect_file=protect_file)  # pyright: ignore[reportArgumentType]
-    ledgers = SimpleNamespace(lines_of_other_ledgers=lambda plan: [])
-    sys.modules["leakscope.protection.folder_ledgers"] = ledgers  # pyright: ignore[reportArgumentType]
     cases = json.loads(sys.argv[1])
     before, sys.argv = os.getcwd(), ["leakscope", *cases[0][2]]
     Path("warm").mkdir()

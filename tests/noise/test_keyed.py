@@ -78,17 +78,58 @@ class TestDistributions:
         assert ((draws >= -2) & (draws < 3)).all()
 
 
-def test_the_bits_are_those_of_shake_256():
-    """By hand: scheme, key, subject and the number of the read; then the lowest bit is the sign, the rest a tail."""
-    scheme, subject = b"leakscope keyed noise 1", b"mean of wage"
+def words_by_hand(subject, read, n):
+    """Scheme, key, subject and the number of the read, with the lengths stated; SHAKE-256 gives 64 bits a number."""
+    scheme, name = b"leakscope keyed noise 1", subject.encode()
     start = b"scheme:" + struct.pack("<Q", len(scheme)) + scheme + KEY
-    start += b"subject:" + struct.pack("<Q", len(subject)) + subject
-    words = struct.unpack("<4Q", hashlib.shake_256(start + struct.pack("<Q", 1)).digest(32))  # read 0 makes the Philox
-    wanted = []
-    for word in words:
-        tail = ((word // 2) + 0.5) / 2**64
-        wanted.append(stats.norm.isf(tail) if word % 2 else -stats.norm.isf(tail))
-    np.testing.assert_allclose(KeyedGenerator(KEY, "mean of wage").standard_normal(4), wanted, rtol=1e-12)
+    start += b"subject:" + struct.pack("<Q", len(name)) + name
+    return struct.unpack(f"<{n}Q", hashlib.shake_256(start + struct.pack("<Q", read)).digest(8 * n))
+
+
+def tails_by_hand(subject, read, n):
+    """The lowest bit is the sign, the rest a probability in (0, 1/2)."""
+    return [((word // 2 + 0.5) / 2**64, word % 2 == 1) for word in words_by_hand(subject, read, n)]
+
+
+def normal_by_hand(subject, read, n):
+    return np.array([stats.norm.isf(tail) if sign else -stats.norm.isf(tail)
+                     for tail, sign in tails_by_hand(subject, read, n)])  # fmt: skip
+
+
+def test_the_bits_are_those_of_shake_256():
+    """Read 0 makes the Philox generator, so that the first numbers are of read 1."""
+    made = KeyedGenerator(KEY, "mean of wage").standard_normal(4)
+    np.testing.assert_allclose(made, normal_by_hand("mean of wage", 1, 4), rtol=1e-12)
+
+
+def uniform_by_hand(subject, read, n):
+    """The upper 53 bits."""
+    return np.array([(word >> 11) / 2**53 for word in words_by_hand(subject, read, n)])
+
+
+def gamma_by_hand(subject, read, n, shape):
+    return np.array([stats.gamma.isf(tail, shape) if is_upper else stats.gamma.ppf(tail, shape)
+                     for tail, is_upper in tails_by_hand(subject, read, n)])  # fmt: skip
+
+
+def test_gamma_numbers_are_quantiles_on_their_side_of_the_median():
+    """With the sign bit the upper quantile of the tail, else the lower one; by the inverse of scipy's distribution."""
+    made = KeyedGenerator(KEY, "sums").gamma(3.5, 2.0, size=6)
+    np.testing.assert_allclose(made, 2.0 * gamma_by_hand("sums", 1, 6, 3.5), rtol=1e-9)
+    assert {is_upper for _, is_upper in tails_by_hand("sums", 1, 6)} == {True, False}
+
+
+def test_noise_in_a_ball_is_a_distance_and_a_direction():
+    """The distance is R U^(1/d); a direction is ``+-V sqrt(Gamma(3/2))``, which is normal, over its length.
+
+    The numbers are those of reads 1 to 4: U, V, the gamma numbers, and those whose half decides on the sign.
+    """
+    made = BallNoise(2.5, d=3).sample(np.zeros((4, 3)), KeyedGenerator(KEY, "ball"))
+    distance = 2.5 * np.cbrt(uniform_by_hand("ball", 1, 4))
+    size = uniform_by_hand("ball", 2, 12) * np.sqrt(gamma_by_hand("ball", 3, 12, 1.5))
+    normal = np.where(uniform_by_hand("ball", 4, 12) < 0.5, -size, size).reshape(4, 3)
+    directions = normal / np.sqrt((normal**2).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(made, distance[:, None] * directions, rtol=1e-9)
 
 
 def test_the_same_key_and_subject_give_the_same_numbers_and_any_other_do_not():

@@ -31,6 +31,7 @@ DRAW = Draw("data", MEMBER, "swap")
 QUERIES = [Query({"statistic": name}, 0.1) for name in ("mean", "squares", "spread")]
 FEATURES = [X[:, :1], X**2, np.abs(X[:, 1:])]
 NOISES = [GaussianNoise(4.0), GaussianNoise(3.0, np.array([[9.0, 1.0], [1.0, 4.0]])), GaussianNoise(1.5)]
+MEANWHILE = "another release was made meanwhile; the same command again counts this one beside it"
 
 
 def entries() -> list[Entry]:
@@ -229,7 +230,7 @@ def test_nothing_released_has_no_joint_bound(ledger):
 def test_other_data_and_existing_files_are_refused(path, ledger):
     with refused(f"{path} belongs to other data: digest data, not 0123456789ab"):
         Ledger.open(path, "0123456789abcdef")
-    with refused(f"{path} exists already"):
+    with refused(f"{path} exists already: {MEANWHILE}"):
         Ledger.create(path, DRAW, QUERIES)
     with refused(f"{path.parent / 'none'} cannot be read: No such file or directory"):
         Ledger.open(path.parent / "none", "data")
@@ -287,7 +288,7 @@ def test_bad_draws_and_queries():
 def test_who_opened_it_before_a_change_cannot_write(path, ledger):
     other = Ledger.open(path, "data")
     ledger.append(entries()[0])
-    with refused(f"{path} was changed since it was opened; open it again"):
+    with refused(f"{path} was changed since it was opened: {MEANWHILE}"):
         other.append(entries()[0])
     assert len(Ledger.open(path, "data").releases) == 1
 

@@ -10,8 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import leakscope as ls
 from leakscope.core import private_file
+from leakscope.noise.keyed import text_names
 from leakscope.noise.ledger import Ledger, _encoded
+from leakscope.noise.people import PeopleNames
+from leakscope.reports import write as write_report
 from tests.noise.test_ledger import DRAW, QUERIES, entries
 
 LONGEST = 300  # letters of an error
@@ -27,7 +31,8 @@ def path(tmp_path):
     first, second = entries()[:2]
     noise = {"family": "GaussianNoise", "scale": 3.0, "shape": second.noise.shape.tolist()}
     declared = replace(second.query, noise=noise)
-    ledger = Ledger.create(path, DRAW, [QUERIES[0], declared, QUERIES[2]])
+    names = PeopleNames(text_names(["a", "b", "c"]), text_names(["Ada", "Ben"]))
+    ledger = Ledger.create(path, DRAW, [QUERIES[0], declared, QUERIES[2]], names=names)
     ledger = ledger.append(replace(first, subject="a" * 64, release="b" * 64)).published(0)
     ledger.append(replace(second, query=declared))
     return path
@@ -35,7 +40,7 @@ def path(tmp_path):
 
 def content(ledger):
     """Everything that a ledger holds, as it is written."""
-    return json.dumps(_encoded(ledger), sort_keys=True)
+    return json.dumps(_encoded(ledger), sort_keys=True, default=np.ndarray.tolist)
 
 
 def sealed(content):
@@ -231,3 +236,29 @@ def test_parts_of_the_dead_are_swept_and_those_of_the_living_are_not(path):
     os.utime(parts["old"], (0, 0))
     Ledger.open(path, "data").published(1)
     assert {name for name, part in parts.items() if part.exists()} == {"living", "elsewhere"}
+
+
+def test_links(tmp_path):
+    """Of every private file: a link to nothing is refused, and the file behind any other one is written."""
+    for write in (
+        lambda path: private_file.write(path, {"a": 1}, None),
+        lambda path: ls.canaries(np.eye(4), [0, 1, 0, 1], n=2, file=path),
+        lambda path: write_report(path, "text", private=True),
+    ):
+        link = tmp_path / "link"
+        link.symlink_to("gone")
+        with pytest.raises(ValueError, match=r"link is a link to a file that is not there: gone$"):
+            write(link)
+        assert link.is_symlink()
+        assert not (tmp_path / "gone").exists()
+        link.unlink()
+    (tmp_path / "there").write_text("old")
+    link.symlink_to("there")
+    write_report(link, "new", private=True)
+    digest = private_file.write(tmp_path / "file", {"a": 1}, None)
+    (tmp_path / "to file").symlink_to("file")
+    private_file.write(tmp_path / "to file", {"a": 2}, digest)
+    assert link.is_symlink()
+    assert (tmp_path / "there").read_text() == "new"
+    assert (tmp_path / "to file").is_symlink()
+    assert private_file.read(tmp_path / "file")[0] == {"a": 2}

@@ -38,6 +38,7 @@ KEY = bytes(range(32))
 UNITS = [f"person {number}" for number in range(12)]
 VALUES = np.random.default_rng(4).lognormal(size=(12, 2))
 ANOTHER = "a release of another design has no effect in its game and would count as nothing; start another ledger"
+MEANWHILE = "another release was made meanwhile; the same command again counts this one beside it"
 
 
 def digest(text: str) -> str:
@@ -134,7 +135,7 @@ class TestFile:
             Ledger.open(path, "data")
 
     def test_bad_beginnings(self, path, ledger) -> None:
-        with refused(f"{path} exists already"):
+        with refused(f"{path} exists already: {MEANWHILE}"):
             ReleaseLedger.create(path, "dp", 0.1)
         for budget, line in ((0.5, "eta must be > 0 and < 0.5, the smaller prior; got 0.5"),
                              (0, "eta must be > 0 and < 0.5, the smaller prior; got 0")):  # fmt: skip
@@ -150,7 +151,7 @@ class TestFile:
     def test_two_owners_of_one_file(self, path, ledger) -> None:
         other = ReleaseLedger.open(path, "leave-one-out")
         ledger.append(release(ledger, "mean"))
-        with refused(f"{path} was changed since it was opened; open it again"):
+        with refused(f"{path} was changed since it was opened: {MEANWHILE}"):
             other.append(release(other, "another"))
         path.chmod(0o640)
         with refused(f"{path} is open to others (mode 640); only its owner may read it: chmod 600"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakscope.noise import MixtureSwap, Shifts
+from leakscope.protection import other_ledgers
 
 
 @pytest.fixture
@@ -12,3 +13,10 @@ def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
     """The certified curve takes half of the time of a calibration, and tests/noise/test_shifts.py tests it."""
     for coupling in (Shifts, MixtureSwap):
         monkeypatch.setattr(coupling, "tradeoff", lambda self, noise, confidence=None: None)
+
+
+@pytest.fixture(autouse=True)
+def ledgers_apart(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other ledgers are asked by the tests of that alone: all others release the same records under many ledgers."""
+    if not getattr(request.module, "ASKS_OTHER_LEDGERS", False):
+        monkeypatch.setattr(other_ledgers, "_ledgers_to_ask", lambda request, own, known: ([], []))

@@ -23,7 +23,7 @@ from leakscope.noise.keyed import SCHEME
 from leakscope.noise.ledger import Ledger
 from leakscope.plans.plan import read
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import declare, ledger_query, protect, protect_file
+from leakscope.protection import declare, protect, protect_file
 from leakscope.protection.jobs import Job
 from leakscope.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
 from leakscope.protection.request import file_request
@@ -216,7 +216,7 @@ class TestLedgers:
 
     def test_a_ledger_that_cannot_be_marked_is_said(self, tmp_path, people, monkeypatch):
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
-        monkeypatch.setattr(ledger_query, "_ATTEMPTS", 2)
+        monkeypatch.setattr(private_file, "_ATTEMPTS", 2)
         written = []
 
         def lost(public, owner):
@@ -400,7 +400,7 @@ WITHOUT_INFLUENCE = {
 }
 OF_TABLES = {"merge", "non_negative"}  # what is made of a released table
 # the file itself, one beside it; what is done; compared with the key of the file
-OF_THE_CALL = {"ledger", "another_design", "declare", "insecure_seed"}
+OF_THE_CALL = {"ledger", "another_design", "allow_known_people", "known_ledgers", "declare", "insecure_seed"}
 OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact"}  # which a ledger of draws is not for
 OF_CSV = {
     "separator",

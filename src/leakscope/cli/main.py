@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
-from leakscope.cli import audits, bounds, papers, protects, stores
+from leakscope.cli import audits, bounds, ledgers, papers, protects, stores
 from leakscope.cli.options import HELP, OrderedCommand
 from leakscope.cli.output import say, to_nowhere
 from leakscope.core.checks import one_line
@@ -56,6 +56,7 @@ _add(audits.fit, MEASURE, "leakscope fit audit.toml --store s3://bucket/audit --
 _add(audits.compare, OTHER, "leakscope compare before/report.json after/report.json")
 _add(papers.reproduce, OTHER, "leakscope reproduce izzo2022/figure1 --quick")
 app.add_typer(stores.app, name="store", rich_help_panel=OTHER)
+app.add_typer(ledgers.app, name="ledgers", rich_help_panel=LIMIT)
 
 
 @app.callback(invoke_without_command=True)

@@ -63,6 +63,8 @@ GROUPS = {  # panels of the help
         "out",
         "ledger",
         "another_design",
+        "allow_known_people",
+        "known_ledgers",
         "declare",
         "as_json",
     ),
@@ -190,14 +192,12 @@ def _protect(
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
                 raise ValueError(f"protect --declare releases nothing; it takes no --{flag}")
-        _say_other_ledgers(of_all)
         line = import_module("leakscope.protection").declare_file(**words)
         print(json.dumps(line) if as_json else line)
         return
     ledger = of_all.ledger_file
     files = ReleaseFiles.of(Path(FOLDER) if out is None else out, ledger, signals)
     files.check()
-    _say_other_ledgers(of_all)
     with _simulated(signals, ledger) as simulated:
         protection = import_module("leakscope.protection")
         places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, "tell_owner": _tell_owner, **simulated}
@@ -236,12 +236,6 @@ def _shared_plan(words: Mapping[str, Any]) -> ProtectionPlan:
     if not isinstance(of_all, ProtectionPlan):
         raise TypeError(f"expected the plan of a release, got {type(of_all).__name__}")
     return of_all
-
-
-def _say_other_ledgers(plan: ProtectionPlan) -> None:
-    """Tell the owner of other ledgers in the folder where this release begins one."""
-    for line in import_module("leakscope.protection.folder_ledgers").lines_of_other_ledgers(plan):
-        say(line)
 
 
 def _is_open(words: Mapping[str, Any]) -> bool:

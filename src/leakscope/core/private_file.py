@@ -14,7 +14,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -26,10 +27,15 @@ from leakscope.core import temporary
 from leakscope.core.system import OWNER_ALONE, open_new, open_there, open_to_others, sync_folder
 
 LARGEST = 2**30  # bytes of a file
+_ATTEMPTS = 10  # to write a file that another process writes at the same time
 _HEAD, _TAIL = b'{"content":', b',"sha256":"%b"}'  # the canonical JSON of the content is between them
 _LENGTH_OF_TAIL = len(_TAIL % (b"0" * 64))
 _BLOCK = 3 << 20  # bytes that are read or encoded at once; a multiple of 3, so that base 64 has no padding inside
 _WRITTEN = re.compile(rb'\{"content":(?P<content>\{.*\}),"sha256":"(?P<digest>[0-9a-f]{64})"\}', re.DOTALL)
+
+
+class ChangedMeanwhile(ValueError):
+    """Another process has written the file since it was looked at."""
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], str]:
@@ -56,6 +62,7 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
     Parameters
     ----------
     path : Path
+        Of a link, the file behind it is written.
     content : mapping
         Plain JSON, and arrays, which become their bytes in base 64.
     replaces : str or None
@@ -69,22 +76,48 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
     Raises
     ------
     ValueError
-        If another process writes the file now, or has written it since it was read; if the file would be too large
-        to be read again.
+        If another process writes the file now, or has written it since it was read; if the path is a link to a file
+        that is not there, or the file would be too large to be read again.
     OSError
         In one line, if the folder cannot be written.
     """
     sha = hashlib.sha256()
+    file = behind_link(path)
     try:
-        with _locked(path):
-            there = _digest_there(path) if path.exists() else None
+        with _locked(file):
+            there = _digest_there(path) if file.exists() else None
             if there != replaces:
                 what = "exists already" if replaces is None else "was changed since it was opened; open it again"
-                raise ValueError(f"{path} {what}")
-            _replace(path, _text(path, content, sha))
+                raise ChangedMeanwhile(f"{path} {what}")
+            _replace(file, _text(path, content, sha))
     except OSError as error:
         raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
     return sha.hexdigest()
+
+
+def behind_link(path: Path) -> Path:
+    """Return the file to write: that behind a link, which stays; a new file in its place would be another one.
+
+    Raises
+    ------
+    ValueError
+        In one line, for a link whose file is gone.
+    """
+    if not path.is_symlink():
+        return path
+    if not path.exists():
+        raise ValueError(f"{path} is a link to a file that is not there: {os.readlink(path)}")
+    return path.resolve()
+
+
+def retried(change: Callable[[], Any]) -> None:
+    """Change a file that another process may be writing at the same time: again for a few seconds, if that fails."""
+    for attempt in range(1, _ATTEMPTS):
+        with suppress(OSError, ValueError):
+            change()
+            return
+        time.sleep(0.05 * attempt)
+    change()
 
 
 def _text(path: Path, content: Mapping[str, Any], sha: Any) -> Iterator[bytes]:

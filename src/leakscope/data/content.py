@@ -19,7 +19,7 @@ _BLOCK = 1 << 20  # values of a column that are hashed at once
 _TRUTHS = {"True": 1.0, "False": 0.0}
 
 
-def row_names(points: Points, decimal: str | None = None) -> UInt8[Array, "N 16"]:
+def row_names(points: Points, decimal: str | None = None, identifier: str | None = None) -> UInt8[Array, "N 16"]:
     """Name each record by its content: the same for every order of rows and columns, and for every format of the file.
 
     Numbers count in single precision, whether they are whole or not, also where they are written as texts: no record
@@ -31,6 +31,8 @@ def row_names(points: Points, decimal: str | None = None) -> UInt8[Array, "N 16"
         The label, if there is one, counts as a column.
     decimal : {".", ","}, optional
         The decimal sign of texts, where it was declared.
+    identifier : str, optional
+        What the column of the names of the points is called, which then counts as well.
 
     Returns
     -------
@@ -50,6 +52,8 @@ def row_names(points: Points, decimal: str | None = None) -> UInt8[Array, "N 16"
         labels = np.asarray(points.y).reshape(len(points), -1)
         for place in range(labels.shape[1]):
             table[f"label {place}"] = labels[:, place]
+    if identifier is not None:
+        table[identifier] = np.asarray(points.names)
     order = sorted(range(table.shape[1]), key=lambda place: (table.columns[place], place))
     return _names_of_columns((table.iloc[:, place] for place in order), decimal)
 
@@ -72,6 +76,29 @@ def row_names_of_parquet(path: str | Path) -> UInt8[Array, "N 16"]:
     """
     names = sorted(columns_in_parquet(path))
     return _names_of_columns(read_table(Path(path), columns=[name])[0].iloc[:, 0] for name in names)
+
+
+def keyed_numbers(key: bytes, names: UInt8[Array, "n 16"]) -> UInt64[Array, " n"]:
+    """Compute a number for each name that only the holder of a key of 16 bytes can compute.
+
+    It is SipHash-2-4 and a fixed bijection of 64 bits, as pandas has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakscope.data.content import keyed_numbers
+    >>> names = np.arange(32, dtype=np.uint8).reshape(2, 16)
+    >>> bool((keyed_numbers(bytes(16), names) == keyed_numbers(bytes(range(16)), names)).any())
+    False
+    """
+    numbers = np.empty(len(names), dtype=np.uint64)
+    for start in range(0, len(names), _BLOCK):
+        block = np.ascontiguousarray(names[start : start + _BLOCK])
+        texts = np.empty(len(block), dtype=object)
+        texts[:] = block.view("V16").reshape(-1).tolist()
+        # in Latin-1 each byte of the key is a letter
+        numbers[start : start + _BLOCK] = _hashed(texts, encoding="latin1", hash_key=key.decode("latin1"))
+    return numbers
 
 
 def _names_of_columns(columns: Iterable[pd.Series], decimal: str | None = None) -> UInt8[Array, "N 16"]:
@@ -139,6 +166,6 @@ def _value_hashes(values: Sequence[Any], decimal: str | None) -> UInt64[Array, "
     return np.where(is_text, _hashed(texts), _number_hashes(numbers))
 
 
-def _hashed(values: Array) -> UInt64[Array, " n"]:
+def _hashed(values: Array, **key: str) -> UInt64[Array, " n"]:
     """Hash each value."""
-    return pd.util.hash_array(values)  # pyright: ignore[reportAttributeAccessIssue] -- exported lazily
+    return pd.util.hash_array(values, categorize=not key, **key)  # pyright: ignore[reportAttributeAccessIssue] -- exported lazily

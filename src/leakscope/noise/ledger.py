@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import hmac
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, final
@@ -30,11 +32,13 @@ from leakscope.noise.families import describe
 from leakscope.noise.gaussian import GaussianNoise
 from leakscope.noise.keyed import KEY_BYTES, new_key
 from leakscope.noise.norms import EUCLIDEAN
+from leakscope.noise.people import People, PeopleNames
 from leakscope.noise.shifts import Shifts
 
 Array = np.ndarray
 _FORMAT = "leakscope ledger 2"
 _WITHOUT_KEY = "leakscope ledger 1"
+FORMATS = (_WITHOUT_KEY, _FORMAT)
 _PROMISES = ("every", "average")
 
 
@@ -200,6 +204,8 @@ class Ledger:
         Of the file's content.
     key : bytes
         32 bytes from the operating system's entropy. With the digest of a release it gives the noise.
+    people : People
+        Who is in the data; nobody in a ledger of an older version.
 
     Examples
     --------
@@ -223,10 +229,16 @@ class Ledger:
     releases: tuple[Released, ...]
     digest: str
     key: bytes = field(repr=False)
+    people: People = field(default_factory=People, repr=False)
 
     @classmethod
     def create(
-        cls, path: str | os.PathLike[str], draw: Draw, queries: Sequence[Query], key: bytes | None = None
+        cls,
+        path: str | os.PathLike[str],
+        draw: Draw,
+        queries: Sequence[Query],
+        key: bytes | None = None,
+        names: PeopleNames | None = None,
     ) -> Ledger:
         """Make a new file, with a new key.
 
@@ -237,13 +249,17 @@ class Ledger:
         queries : sequence of Query
         key : bytes, optional
             32 bytes, for tests: a key that is not secret hides nothing.
+        names : PeopleNames, optional
+            Who is in the data.
 
         Raises
         ------
         ValueError
             If the file exists.
         """
-        return cls(Path(path), draw, tuple(queries), (), "", new_key() if key is None else key)._written(None)
+        key = new_key() if key is None else key
+        people = People() if names is None else People().joined(key, names)
+        return cls(Path(path), draw, tuple(queries), (), "", key, people)._written()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], data: str) -> Ledger:
@@ -254,19 +270,33 @@ class Ledger:
         ValueError
             If the file is missing, open to others, damaged, or belongs to other data.
         """
-        content, digest = private_file.read(Path(path))
+        ledger = cls.of_content(Path(path), *private_file.read(Path(path)))
+        if ledger.draw.data != data:
+            raise ValueError(f"{path} belongs to other data: digest {ledger.draw.data[:12]}, not {data[:12]}")
+        return ledger
+
+    @classmethod
+    def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
+        """Make the ledger of the content of its file, whatever its data.
+
+        Raises
+        ------
+        ValueError
+            In one line, if it is none of this version.
+        """
         if content.get("format") == _WITHOUT_KEY:
             raise ValueError(
                 f"{path} is a ledger of an older version, which kept no key for its noise: start another ledger, which "
                 "draws the data anew"
             )
         try:
-            ledger = _decoded(Path(path), content, digest)
+            return _decoded(path, content, digest)
         except ValueError as reason:
             raise ValueError(f"{path} is no ledger of this version: {reason}") from None
-        if ledger.draw.data != data:
-            raise ValueError(f"{path} belongs to other data: digest {ledger.draw.data[:12]}, not {data[:12]}")
-        return ledger
+
+    def entry_digest(self, place: int) -> str:
+        """Compute the name of an entry that a certificate may print: see `digest_of_entry`."""
+        return digest_of_entry(self.key, place, self.releases[place].release)
 
     def declare(self, queries: Sequence[Query]) -> Ledger:
         """Add queries, as long as nothing was released.
@@ -281,7 +311,7 @@ class Ledger:
                 f"{len(self.releases)} of {len(self.queries)} queries of {self.path} were released: a query chosen "
                 "after an output is outside of the joint certificate; draw the data anew"
             )
-        return replace(self, queries=(*self.queries, *queries))._written(self.digest)
+        return replace(self, queries=(*self.queries, *queries))._written()
 
     def append(self, entry: Entry) -> Ledger:
         """Add a release; the file is written before this returns.
@@ -307,7 +337,7 @@ class Ledger:
         released = Released(
             entry.query.digest, shifts.values, entry.noise.scale, shifts.d, entry.subject, entry.release
         )
-        return replace(self, releases=(*self.releases, released))._written(self.digest)
+        return replace(self, releases=(*self.releases, released))._written()
 
     def place_of(self, query: Query) -> int:
         """Find the place that a query has among the releases.
@@ -347,7 +377,7 @@ class Ledger:
             return self
         releases = list(self.releases)
         releases[place] = replace(releases[place], published=True)
-        return replace(self, releases=tuple(releases))._written(self.digest)
+        return replace(self, releases=tuple(releases))._written()
 
     def joint_shifts(self) -> Shifts:
         """Compute the shifts of all releases together, for Gaussian noise of scale 1.
@@ -419,8 +449,87 @@ class Ledger:
                 "jointly; choose it on other pairs"
             )
 
-    def _written(self, replaces: str | None) -> Ledger:
-        return replace(self, digest=private_file.write(self.path, _encoded(self), replaces))
+    def _written(self) -> Ledger:
+        return replace(self, digest=write_ledger(self.path, _encoded(self), self.digest))
+
+
+def write_ledger(path: Path, content: Mapping[str, Any], replaces: str) -> str:
+    """Write a ledger in the place of the one that was read.
+
+    Parameters
+    ----------
+    path : Path
+    content : mapping
+    replaces : str
+        Digest of the content that was read; empty where no file may be there.
+
+    Returns
+    -------
+    str
+        Digest of the new content.
+
+    Raises
+    ------
+    ValueError
+        As ``core.private_file.write``; if somebody else wrote it, that another release was made meanwhile.
+    """
+    try:
+        return private_file.write(path, content, replaces or None)
+    except private_file.ChangedMeanwhile:
+        what = "was changed since it was opened" if replaces else "exists already"
+        raise ValueError(
+            f"{path} {what}: another release was made meanwhile; the same command again counts this one beside it"
+        ) from None
+
+
+def mark_published(open_again: Callable[[], Any], place: int) -> None:
+    """Mark a release of a ledger as published; another process may have written the ledger since.
+
+    Parameters
+    ----------
+    open_again : callable
+        Reads the ledger as it is now.
+    place : int
+
+    Raises
+    ------
+    OSError
+        In one line, if the ledger cannot be written: the release is valid all the same.
+    """
+    # The value is public already: a failure here must not look as if the release had not happened.
+    try:
+        private_file.retried(lambda: open_again().published(place))
+    except (OSError, ValueError) as reason:
+        raise OSError(
+            f"the release is written, but its ledger could not note that: {reason}; the same command gives the same "
+            "release once more"
+        ) from None
+
+
+def digest_of_entry(key: bytes, place: int, release: str) -> str:
+    """Compute what a certificate names of an entry of a ledger: a keyed hash of its number and its release.
+
+    Two copies of a ledger that went on with different releases differ in it.
+
+    Parameters
+    ----------
+    key : bytes
+        Of the ledger.
+    place : int
+    release : str
+        Digest of the release.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
+    return hmac.digest(key, f"entry {place + 1} {release}".encode(), "sha256").hex()
+
+
+def insecure_key(seed: int) -> bytes:
+    """Compute the key of a ledger for tests, which everybody can compute."""
+    return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()
 
 
 def _encoded(ledger: Ledger) -> dict[str, Any]:
@@ -436,6 +545,7 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
         "promise": draw.promise,
         "seed": draw.seed,
         "separating_fraction": float(draw.separating_fraction),
+        "people": ledger.people.encoded(),
         "queries": [query._content for query in ledger.queries],
         "releases": [
             {
@@ -461,9 +571,8 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
     ValueError
         Naming the first value that is wrong.
     """
-    top = plain_json.mapping(
-        "it", content, "format key data n member coupling promise seed separating_fraction queries releases"
-    )
+    keys = "format key data n member coupling promise seed separating_fraction queries releases people"
+    top = plain_json.mapping("it", {"people": None, **content}, keys)
     if top["format"] != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
     key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
@@ -478,7 +587,7 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
         raise ValueError("its releases are not the first of its queries")
     if len({release.lengths.shape for release in releases}) > 1:
         raise ValueError("its releases differ in the number of pairs")
-    return Ledger(path, draw, tuple(queries), tuple(releases), digest, key)
+    return Ledger(path, draw, tuple(queries), tuple(releases), digest, key, People.decoded(content))
 
 
 def _decoded_draw(top: Mapping[str, Any]) -> Draw:

@@ -13,7 +13,6 @@ of everything that its bytes depend on. Two copies of a ledger can still spend t
 
 from __future__ import annotations
 
-import hmac
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,15 +38,16 @@ from leakscope.noise.keyed import (
     new_key,
     text_names,
 )
-from leakscope.noise.ledger import Query
+from leakscope.noise.ledger import FORMATS as OF_HALF_DRAWS
+from leakscope.noise.ledger import Query, digest_of_entry, write_ledger
 from leakscope.noise.left_out import LeftOut
 from leakscope.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
+from leakscope.noise.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
 
 Array = np.ndarray
 DESIGNS = ("leave-one-out", "per-instance", "dp")
 HASH_BYTES = NAME_BYTES  # of a unit
 MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
-OF_HALF_DRAWS = ("leakscope ledger 1", "leakscope ledger 2")  # formats of the ledgers of design half
 _FORMAT = "leakscope ledger 4"
 _DIGEST_BYTES = 32
 # A table is multiplied and divided on its way here: noise that was calibrated for the whole budget must not be refused
@@ -90,7 +90,7 @@ class DeclaredQuery:
 @final
 @dataclass(frozen=True)
 class OtherRelease:
-    """A release of the same data under another design, which is in another ledger.
+    """A release of the same people, or under another design of the same data, which is in another ledger.
 
     Parameters
     ----------
@@ -144,7 +144,9 @@ class Release:
     published : bool
         Whether the value was published. If not, the same query gives the same release once more.
     others : tuple of OtherRelease
-        What other ledgers of the same data held when it was counted, so that its certificate stays the same.
+        What other ledgers of the same people held when it was counted, so that its certificate stays the same.
+    knows_people : bool
+        Whether it was made although another ledger was known to hold its people, because its owner said so.
     content : str
         `content_digest` of units and values in the order of the hashes, where it was computed; it is not written.
     advantage : float, optional
@@ -167,6 +169,7 @@ class Release:
     declared: bool = False
     published: bool = False
     others: tuple[OtherRelease, ...] = ()
+    knows_people: bool = False
     content: str = field(default="", repr=False)
     advantage: float | None = field(default=None, repr=False)
     leaves_reserve: bool = field(default=True, repr=False)
@@ -227,6 +230,9 @@ class ReleaseLedger:
         32 bytes from the operating system's entropy.
     is_insecure : bool
         The key follows from a seed that was given: for tests.
+    people : People
+        Who is in the files of the releases; nobody in a ledger of an older version. Identifiers are there under "dp"
+        alone: other designs have them in their versions.
 
     Examples
     --------
@@ -255,6 +261,7 @@ class ReleaseLedger:
     digest: str
     key: bytes = field(repr=False)
     is_insecure: bool = False
+    people: People = field(default_factory=People, repr=False)
 
     @classmethod
     def create(
@@ -322,13 +329,24 @@ class ReleaseLedger:
         content, digest = private_file.read(Path(path))
         if content.get("format") in OF_HALF_DRAWS:
             raise ValueError(f"{path} is a ledger of design half: {_OTHER_DESIGN}")
-        try:
-            ledger = _decoded(Path(path), content, digest)
-        except ValueError as reason:
-            raise ValueError(f"{path} is no ledger of this version: {reason}") from None
+        ledger = cls.of_content(Path(path), content, digest)
         if ledger.design != design:
             raise ValueError(f"{path} is a ledger of design {ledger.design}: {_OTHER_DESIGN}")
         return ledger
+
+    @classmethod
+    def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
+        """Make the ledger of the content of its file, whatever its design.
+
+        Raises
+        ------
+        ValueError
+            In one line, if it is none of this version.
+        """
+        try:
+            return _decoded(path, content, digest)
+        except ValueError as reason:
+            raise ValueError(f"{path} is no ledger of this version: {reason}") from None
 
     @property
     def promised(self) -> float:
@@ -413,19 +431,42 @@ class ReleaseLedger:
             raise ValueError(f"{len(units):,} units have {n_different:,} identifiers: every unit needs its own")
         return hashes
 
-    def n_known(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> int:
-        """Count the units that are in a version, or in the table of a declared query; 0 under "dp", which keeps none.
+    def with_people(self, names: PeopleNames) -> ReleaseLedger:
+        """Add who is in the file of a release; nothing is written.
 
         Parameters
         ----------
-        units : sequence of str, or uint8 array of shape (n, 16)
-            As in `left_out`.
+        names : PeopleNames
         """
+        if self.design != "dp":  # whose units are in its versions
+            names = PeopleNames(names.contents)
+        return replace(self, people=self.people.joined(self.key, names))
+
+    def overlaps(
+        self, names: PeopleNames, units: UInt8[Array, "n 16"] | None = None, n_drawn: int | None = None
+    ) -> list[Overlap]:
+        """Compare the people of a file with those of this ledger: see `People.overlaps`.
+
+        Parameters
+        ----------
+        names : PeopleNames
+        units : uint8 array of shape (n, 16), optional
+            The names of the units of the file, by which the versions of the ledger know them.
+        n_drawn : int, optional
+            As of `People.overlaps`.
+        """
+        found = self.people.overlaps(self.key, names, n_drawn)
+        by_content = names.identifiers is None  # needed for ledgers of older versions alone
         known = [*self.versions, *(query.hashes for query in self.queries if query.hashes is not None)]
-        if not known:
-            return 0
-        here, _ = _common(self.unit_hashes(units), _units(known)[0])
-        return len(here)
+        if units is None or not known or (by_content and self.people.contents):
+            return found
+        in_versions = _units(known)[0]
+
+        def n_known(names: UInt8[Array, "n 16"]) -> int:
+            return len(_common(self.unit_hashes(names), in_versions)[0])
+
+        what = RECORDS if by_content else IDENTIFIERS
+        return [*found, overlap_of(what, units, len(in_versions), n_known, n_drawn)]
 
     def generator(self, subject: str) -> KeyedGenerator:
         """Return the random numbers of a subject: the same for the same one, independent for others."""
@@ -669,8 +710,7 @@ class ReleaseLedger:
         str
             64 hexadecimal digits.
         """
-        entry = f"entry {place + 1} {self.releases[place].release}"
-        return hmac.digest(self.key, entry.encode(), "sha256").hex()
+        return digest_of_entry(self.key, place, self.releases[place].release)
 
     def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows]) -> ReleaseLedger:
         """Return the ledger with one more release, not yet written."""
@@ -844,7 +884,7 @@ class ReleaseLedger:
 
     def _written(self) -> ReleaseLedger:
         """Write the file in the place of the one that was read; a ledger without a file makes one."""
-        return replace(self, digest=private_file.write(self.path, _encoded(self), self.digest or None))
+        return replace(self, digest=write_ledger(self.path, _encoded(self), self.digest))
 
 
 def _check_values(release: Release, design: str) -> None:
@@ -890,7 +930,7 @@ def _check_table(name: str, table: Table, n: int) -> None:
 
 
 def _check_size(ledger: ReleaseLedger) -> None:
-    numbers = sum(_n_numbers(_values_of(release)) for release in ledger.releases)
+    numbers = ledger.people.n_numbers + sum(_n_numbers(_values_of(release)) for release in ledger.releases)
     numbers += sum(version.size // 8 for version in ledger.versions)  # 8 bytes are a number
     numbers += sum(_n_numbers(query.values) for query in ledger.queries if query.values is not None)
     numbers += sum(query.hashes.size // 8 for query in ledger.queries if query.hashes is not None)
@@ -1054,6 +1094,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
         "design": ledger.design,
         "budget": ledger.budget,
         "reserve": ledger.reserve,
+        "people": ledger.people.encoded(),
         "queries": [
             {
                 "digest": query.digest,
@@ -1086,6 +1127,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "declared": release.declared,
                 "published": release.published,
                 "others": [asdict(other) for other in release.others],
+                "knows_people": release.knows_people,
             }
             for release in ledger.releases
         ],
@@ -1105,7 +1147,8 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedg
     ValueError
         Naming the first value that is wrong.
     """
-    top = plain_json.mapping("it", content, "format key insecure design budget reserve queries versions releases")
+    keys = "format key insecure design budget reserve queries versions releases people"
+    top = plain_json.mapping("it", {"people": None, **content}, keys)
     if top["format"] != _FORMAT:
         raise ValueError(f"its format is not {_FORMAT!r}")
     key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
@@ -1123,7 +1166,10 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedg
     releases = list(_decoded_releases(top["releases"], versions, design))
     reserve = None if top["reserve"] is None else plain_json.non_negative("reserve", top["reserve"])
     insecure = plain_json.truth("insecure", top["insecure"])
-    ledger = ReleaseLedger(path, design, budget, tuple(queries), reserve, tuple(releases), digest, key, insecure)
+    people = People.decoded(content)
+    ledger = ReleaseLedger(
+        path, design, budget, tuple(queries), reserve, tuple(releases), digest, key, insecure, people
+    )
     _check_whole(ledger, versions)
     return ledger
 
@@ -1191,7 +1237,9 @@ def _decoded_releases(value: Any, versions: Sequence[UInt8[Array, "_ 16"]], desi
 
 def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
     keys = "query eta date subject release noise statistic scale version d rows which values declared published others"
-    release = plain_json.mapping(name, value, keys)
+    if isinstance(value, dict):  # ledgers of older versions have no such key
+        value = {"knows_people": False, **value}
+    release = plain_json.mapping(name, value, f"{keys} knows_people")
     hashes = _decoded_units(f"{name}.version", release["version"], versions, design)
     d = plain_json.whole_number(f"{name}.d", release["d"], 1)
     if design != "leave-one-out" and d != 1:
@@ -1225,6 +1273,7 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
             _decoded_other(f"{name}.others[{place}]", other)
             for place, other in enumerate(plain_json.sequence(f"{name}.others", release["others"]))
         ),
+        plain_json.truth(f"{name}.knows_people", release["knows_people"]),
     )
     try:
         _check_values(decoded, design)

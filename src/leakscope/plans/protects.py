@@ -357,6 +357,16 @@ class ProtectionPlan(CalibrationPlan):
         description="release although these data were released under another design, in a ledger of its own; no joint "
         "number is promised over both",
     )
+    allow_known_people: bool = Field(
+        default=False,
+        description="release although another ledger of this design holds these people, or their records; the "
+        "certificate says so, and nothing adds up the two",
+    )
+    known_ledgers: FilePath | None = Field(
+        default=None,
+        description="list of the ledgers begun so far, which are asked whether they hold these people; none: no list; "
+        "that of the user unless given",
+    )
     declare: bool = Field(default=False, description="only announce this query in the ledger, before its first release")
     insecure_seed: int | None = Field(
         default=None, ge=0, description="draw and noise from this seed: for tests, not for publication"

@@ -8,8 +8,8 @@ of `designs`. Each design keeps one promise:
 * `per_instance`: of all records, with noise that was declared beforehand.
 * `half`: k of the n records are drawn.
 
-Several statistics that are released together are `several` parts of one release. `other_designs` knows what was
-released of the same data under other designs, `folder_ledgers` which other ledgers are in the folder of a new one.
+Several statistics that are released together are `several` parts of one release. `other_ledgers` knows what
+was released of the same people in other ledgers, and `known_ledgers` is the list of those that a user has begun.
 
 The first three hand over what they `prepared`, and `released` does the rest: the ledger (who is left out is one of its
 `units`), the value, both halves of the certificate (`release_report`). `design_costs` puts all designs side by side.

@@ -78,6 +78,8 @@ class ProtectionOptions(CalibrationOptions, total=False):
 
     ledger: str | os.PathLike[str] | None
     another_design: bool
+    allow_known_people: bool
+    known_ledgers: str | os.PathLike[str] | None
     declare: bool
     insecure_seed: int | None
     merge: Mapping[str, Sequence[str]]
@@ -305,6 +307,8 @@ def protect(
     fpr: float | Sequence[float] = (0.01, 0.001),
     ledger: str | os.PathLike[str] | None = None,
     another_design: bool = False,
+    allow_known_people: bool = False,
+    known_ledgers: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -407,6 +411,12 @@ def protect(
     another_design : bool
         Release although the ledger is of another design: in one of its own beside it. The certificate names what was
         released under the other design; no joint number is promised over both.
+    allow_known_people : bool
+        Release although another ledger of this design holds these people, or half of these records. The certificate
+        says so, and nothing adds up the releases of the two.
+    known_ledgers : path, optional
+        The list of the ledgers begun so far, which are asked whether they hold these people; "none" for no list. That
+        of the user unless given: ``$XDG_STATE_HOME/leakscope/ledgers``, in ``~/.local/state``.
     seed : int, optional
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
     store : path, optional
@@ -470,6 +480,8 @@ def protect(
         "fpr": fpr,
         "ledger": ledger,
         "another_design": another_design,
+        "allow_known_people": allow_known_people,
+        "known_ledgers": known_ledgers,
         "insecure_seed": seed,
     }
     execution = Execution(store, n_jobs, tmp)
@@ -612,6 +624,8 @@ def declare(
     eta: float,
     ledger: str | os.PathLike[str],
     noise: str | Noise | Callable[[float], Noise] = "gaussian",
+    allow_known_people: bool = False,
+    known_ledgers: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     **options: Unpack[ArraysOptions],
 ) -> str:
@@ -619,7 +633,7 @@ def declare(
 
     Parameters
     ----------
-    statistic, x, y, eta, noise, seed
+    statistic, x, y, eta, noise, allow_known_people, known_ledgers, seed
         As in `protect`: those with which it will be released. The first query begins the ledger, and draws.
     ledger : path
         Private file.
@@ -640,7 +654,8 @@ def declare(
     >>> ls.protect("mean", rows, eta=0.1, promise="drawn", ledger=ledger, games=0).value.shape
     (2,)
     """
-    fields = dict(options, eta=eta, insecure_seed=seed, ledger=os.fspath(ledger), declare=True)
+    of_ledgers = {"allow_known_people": allow_known_people, "known_ledgers": known_ledgers, "insecure_seed": seed}
+    fields = dict(options, eta=eta, ledger=os.fspath(ledger), declare=True, **of_ledgers)
     return run_declaration(arrays_request(ProtectionPlan, statistic, x, y, noise, fields, Execution()))
 
 

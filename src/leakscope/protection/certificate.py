@@ -199,7 +199,7 @@ def _rules(job: Job) -> tuple[OfficeRule, ...]:
 
 def plan_of(job: Job) -> dict[str, Any]:
     """Return the plan without secrets."""
-    return job.plan.model_dump(exclude={"ledger", "insecure_seed"})
+    return job.plan.model_dump(exclude={"ledger", "known_ledgers", "insecure_seed"})
 
 
 def noise_content(job: Job, calibration: NoiseSearchResult) -> NoiseFacts:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 from leakscope.core.types import Signals
-from leakscope.noise.release_ledger import OtherRelease
-from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, Design, ProtectionPlan
+from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, Design
 from leakscope.protection import differential_privacy, leave_one_out, per_instance, released
 from leakscope.protection.jobs import Job
+from leakscope.protection.known_ledgers import note_begun
 from leakscope.protection.ledger_query import LedgerQuery
-from leakscope.protection.other_designs import ledger_of_design, others_of
+from leakscope.protection.other_ledgers import Elsewhere, NamePeople, beside_the_data, of_the_same_people, own_ledger
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import Request
 from leakscope.protection.results import CalibratedNoise, Protected
+from leakscope.protection.units import people_of
 from leakscope.reports import Report
 
 Simulated = Callable[[Signals], Any]
@@ -71,23 +72,47 @@ def _release_half(
     simulated: Simulated | None,
     publish: Callable[[Report, Report], Any],
 ) -> Protected:
-    request, others = _beside_others(request)
-    return import_module(_OF_HALF).release_half(Job.of(request), before, simulated, publish, others)
+    query, elsewhere = _half_in_its_ledger(request)
+    if query is None or query.is_new:
+        elsewhere.refuse()
+    job = replace(Job.of(request), owner_notes=(*request.owner_notes, *elsewhere.notes))
+    note = partial(note_begun, request, query.path) if query is not None else _nothing
+    return import_module(_OF_HALF).release_half(job, before, simulated, publish, query, elsewhere, note)
 
 
-def _beside_others(request: Request) -> tuple[Request, Sequence[OtherRelease]]:
-    """Find what was released under other designs; the ledger of this one, if it has any, is not one of theirs."""
-    if request.ledger_path is None:
-        return request, others_of(request)
-    path, others = ledger_of_design(request)
-    return replace(request, plan=request.plan.model_copy(update={"ledger": str(path)})), others
+def _nothing() -> None:
+    """Note no ledger where there is none."""
+
+
+def _half_in_its_ledger(request: Request) -> tuple[LedgerQuery | None, Elsewhere]:
+    """Find the place of a request in its ledger, if it has one, and its people in other ledgers.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the data were released under another design, and the plan does not say that they may be.
+    """
+    names: NamePeople = cache(partial(people_of, request))
+    path = None if request.ledger_path is None else own_ledger(request)
+    elsewhere = beside_the_data(request, path)
+    elsewhere.refuse()
+    query = None
+    if path is not None:
+        query = LedgerQuery.of(Job.of(request), str(path), names() if request.insecure_seed is None else None)
+    ledger = None if query is None else query.ledger
+    elsewhere = elsewhere.with_(of_the_same_people(request, path, names, ledger, known=elsewhere.paths))
+    for note in elsewhere.notes:
+        request.tell_owner(note)
+    return query, elsewhere
 
 
 def _declare_half(request: Request) -> str:
-    request, _ = _beside_others(request)
-    plan = request.plan
-    path = plan.ledger if isinstance(plan, ProtectionPlan) else None
-    return LedgerQuery.of(Job.of(request), path or "").declare()
+    query, elsewhere = _half_in_its_ledger(request)
+    if query is None:
+        raise ValueError("declare needs a ledger")
+    elsewhere.refuse()
+    note_begun(request, query.path)
+    return query.declare()
 
 
 def _refuse_signals(simulated: Simulated | None) -> None:

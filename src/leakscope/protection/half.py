@@ -7,7 +7,7 @@ ledger already holds the draw, and the ledger is written before the value is pub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from leakscope.core.findings import Finding
 from leakscope.core.reasons import as_reason
 from leakscope.core.seeds import subsets
 from leakscope.core.types import Signals
-from leakscope.noise.release_ledger import OtherRelease
 from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
 from leakscope.protection.attack import attack_release, signals
 from leakscope.protection.attack_games import AttackConfig
@@ -28,7 +27,7 @@ from leakscope.protection.jobs import Job
 from leakscope.protection.ledger_query import LedgerQuery, randomness
 from leakscope.protection.mechanism import Mechanism
 from leakscope.protection.noise_search import NoiseSearchResult, search_noise
-from leakscope.protection.other_designs import with_others
+from leakscope.protection.other_ledgers import NOWHERE, Elsewhere, with_others
 from leakscope.protection.publication import public_report, refuse_exact
 from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.reports import Curve, Report
@@ -66,7 +65,9 @@ def release_half(
     before: Callable[[], Any] = lambda: None,
     simulated: Callable[[Signals], Any] | None = None,
     publish: Callable[[Report, Report], Any] = lambda public, owner: None,
-    others: Sequence[OtherRelease] = (),
+    ledger_query: LedgerQuery | None = None,
+    elsewhere: Elsewhere = NOWHERE,
+    note_begun: Callable[[], Any] = lambda: None,
 ) -> Protected:
     """Find the noise of a job, draw the records in use, and release their statistic.
 
@@ -76,8 +77,12 @@ def release_half(
         Of a ``ProtectionPlan``.
     before, simulated, publish : callables
         As in ``leakscope.protection.protect_file``.
-    others : sequence of OtherRelease
-        Of the same data under other designs.
+    ledger_query : LedgerQuery, optional
+        Its place in a ledger, if it has one.
+    elsewhere : Elsewhere
+        What other ledgers hold of the same people.
+    note_begun : callable
+        Called before the ledger is written.
 
     Returns
     -------
@@ -87,9 +92,7 @@ def release_half(
         _check_audited(job.plan)
     # The ledger, if there is one, says which coupling adds up with its earlier releases.
     plan = job.plan
-    ledger_path = plan.ledger if isinstance(plan, ProtectionPlan) else None
     seed = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
-    ledger_query = LedgerQuery.of(job, ledger_path) if ledger_path else None
     if ledger_query is not None:
         job = ledger_query.job
     # The noise: from all n records, or from pairs of data sets that nobody uses.
@@ -108,6 +111,7 @@ def release_half(
         member = subsets(job.mechanism.n, job.mechanism.k, 1, randomness(seed, "draw"))[0]
         value = _released(job.mechanism, calibration, member, randomness(seed, "noise"))
     else:
+        note_begun()
         ledger_release = ledger_query.release(calibration)
         value = ledger_release.value
         findings = [*findings, *ledger_release.joint]
@@ -116,7 +120,9 @@ def release_half(
     note = "" if ledger_release is None else ledger_release.note
     public = public_report(job, calibration, value, seed is not None, note)
     owner = report_of(job, calibration, value, findings, curves, seed is not None)
-    public, owner = with_others(public, others), with_others(owner, others)
+    public, owner = (
+        with_others(half, elsewhere.releases, knows_people=elsewhere.knows_people) for half in (public, owner)
+    )
     publish(public, owner)
     if ledger_query is not None and ledger_release is not None:
         ledger_query.mark_published(ledger_release)

@@ -9,9 +9,8 @@ the difference of two values.
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,8 @@ from leakscope.core.types import Noise
 from leakscope.noise import GaussianNoise, Shifts, worst_eta
 from leakscope.noise.families import FAMILIES, describe
 from leakscope.noise.keyed import SCHEME, KeyedGenerator, canonical_digest
-from leakscope.noise.ledger import Draw, Entry, Ledger, Query
+from leakscope.noise.ledger import Draw, Entry, Ledger, Query, insecure_key, mark_published
+from leakscope.noise.people import PeopleNames
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakscope.protection.jobs import Job
@@ -38,7 +38,6 @@ from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 
 Array = np.ndarray
 _MOST_EXACT = 2000  # records of which a ledger keeps all lengths of the exact swap, 8 n^2 bytes
-_ATTEMPTS = 10  # to write a ledger that another process writes at the same time
 _OF_SAMPLED_PAIRS = ("confidence", "fits", "seed")  # no pair of an exact coupling is sampled
 ONLY = "the only release of this draw that this ledger knows of"
 _NAMES = {"swap": "swap", "complement": "complement", "disjoint": "complement", "average_swap": "average_swap"}
@@ -143,14 +142,17 @@ class LedgerQuery:
     path : Path
     ledger : Ledger or None
         None where the file is yet to be made.
+    names : PeopleNames or None
+        Who is in the data; None where the ledger is for tests.
     """
 
     job: Job
     path: Path
     ledger: Ledger | None
+    names: PeopleNames | None = None
 
     @classmethod
-    def of(cls, job: Job, path: str) -> LedgerQuery:
+    def of(cls, job: Job, path: str, names: PeopleNames | None = None) -> LedgerQuery:
         """Prepare the query of a job, for the ledger of this file.
 
         Raises
@@ -167,7 +169,8 @@ class LedgerQuery:
         # The first query chooses the coupling; later ones must have shifts on the same pairs, or nothing adds up.
         ledger = _opened(path, job) if Path(path).exists() else None
         if ledger is None:
-            return cls(replace(job, target=replace(target, coupling=_coupling(job))), Path(path), None)
+            job = replace(job, target=replace(target, coupling=_coupling(job)))
+            return cls(job, Path(path), None, names)
         draw = ledger.draw
         coupling = _NAMES[draw.coupling]
         for name, requested, begun_with in (
@@ -182,7 +185,18 @@ class LedgerQuery:
                 f"{path} was begun with the exact swap of a sum or mean, which {mechanism.statistic.name} is not: "
                 "start another ledger with coupling complement"
             )
-        return cls(replace(job, target=replace(target, coupling=coupling)), Path(path), ledger)
+        if names is not None:  # a ledger of an older version has none
+            ledger = replace(ledger, people=ledger.people.joined(ledger.key, names))
+        return cls(replace(job, target=replace(target, coupling=coupling)), Path(path), ledger, names)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the release is none that the ledger holds already; one that it refuses is none, either."""
+        if self.ledger is None:
+            return True
+        with suppress(ValueError):
+            return self.ledger.place_of(self._query) == len(self.ledger.releases)
+        return True
 
     def declare(self) -> str:
         """Announce the query, make the file if there is none, and return what was done, in a line."""
@@ -270,18 +284,7 @@ class LedgerQuery:
         OSError
             In one line, if the ledger cannot be written: the release is valid all the same.
         """
-        # The value is public already: a failure here must not look as if the release had not happened.
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                Ledger.open(self.path, ledger_release.ledger.draw.data).published(ledger_release.place)
-                return
-            except (OSError, ValueError) as reason:
-                if attempt == _ATTEMPTS:
-                    raise OSError(
-                        f"the release is written, but its ledger could not note that: {reason}; the same command gives "
-                        "the same release once more"
-                    ) from None
-            time.sleep(0.05 * attempt)
+        mark_published(lambda: Ledger.open(self.path, ledger_release.ledger.draw.data), ledger_release.place)
 
     @property
     def _exact(self) -> bool:
@@ -308,7 +311,8 @@ class LedgerQuery:
         if not self._exact:
             name, seed, fraction = single.name, single.seed, single.separating_fraction
         draw = Draw(digest, member, name, target.about, seed, fraction)
-        return Ledger.create(self.path, draw, queries, None if insecure is None else _insecure_key(insecure))
+        key = None if insecure is None else insecure_key(insecure)
+        return Ledger.create(self.path, draw, queries, key, self.names)
 
     def _measured(self, ledger: Ledger, calibration: NoiseSearchResult, noise: GaussianNoise) -> Shifts:
         """Measure the shifts on the pairs of the ledger, which chose none of its scales."""
@@ -390,11 +394,6 @@ def _noise_as_it_is(noise: Noise | Callable[[float], Noise]) -> Noise:
     return noise
 
 
-def _insecure_key(seed: int) -> bytes:
-    """Compute the key of a ledger for tests, which everybody can compute."""
-    return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()
-
-
 def _insecure(job: Job) -> int | None:
     """Return the seed of draw and noise, if one was given."""
     return job.plan.insecure_seed if isinstance(job.plan, ProtectionPlan) else None
@@ -411,7 +410,7 @@ def _checked(ledger: Ledger, job: Job) -> Ledger:
     draw, insecure = ledger.draw, _insecure(job)
     if len(draw.member) != job.mechanism.n or draw.coupling not in _NAMES:
         raise ValueError(f"{ledger.path} is no ledger of this version: its draw is not one of these data")
-    if insecure is not None and ledger.key != _insecure_key(insecure):
+    if insecure is not None and ledger.key != insecure_key(insecure):
         raise ValueError(f"{ledger.path} was begun with another insecure seed, got {insecure}: start another ledger")
     return ledger
 

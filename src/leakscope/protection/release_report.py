@@ -249,7 +249,7 @@ def _about(
             designs = cost_of_designs(request).facts
         except ValueError as reason:  # a release that is made must not end with it
             all_notes.append(NO_DESIGNS.format(reason=reason))
-    content = plan.model_dump(exclude={"ledger", "insecure_seed"}) | _several_content(prepared)
+    content = plan.model_dump(exclude={"ledger", "known_ledgers", "insecure_seed"}) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
         common["command"] = request.command

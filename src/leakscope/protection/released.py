@@ -7,11 +7,8 @@ published, and marked after that, so that the same request gives the same bytes 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +21,27 @@ from leakscope.core.repeated_rows import taken
 from leakscope.core.tradeoff import TradeOff
 from leakscope.noise.families import describe
 from leakscope.noise.keyed import SCHEME, canonical_digest
-from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import OtherRelease, Release, ReleaseLedger, content_digest, order_of
-from leakscope.plans.protects import ProtectionPlan, WeightedPlan
+from leakscope.noise.ledger import Query, insecure_key, mark_published
+from leakscope.noise.release_ledger import Release, ReleaseLedger, content_digest, order_of
+from leakscope.plans.protects import WeightedPlan
 from leakscope.protection import leave_one_out
 from leakscope.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
-from leakscope.protection.folder_ledgers import other_ledgers, refuse_known_people
+from leakscope.protection.known_ledgers import note_begun
 from leakscope.protection.ledger_query import describe_statistic
-from leakscope.protection.other_designs import OtherDesignError, ledger_of_design, places_of, with_others
+from leakscope.protection.other_ledgers import (
+    NOWHERE,
+    Elsewhere,
+    beside_the_data,
+    of_the_same_people,
+    own_ledger,
+    with_others,
+)
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.release_report import Joint, owner_half, public_half
 from leakscope.protection.request import Request
 from leakscope.protection.results import CalibratedNoise, Protected
 from leakscope.protection.several import statistics_of
+from leakscope.protection.units import people_of
 from leakscope.reports import Report
 from leakscope.reports.about import LedgerEntryFacts
 from leakscope.reports.numbers import rounded_to_noise
@@ -44,7 +49,6 @@ from leakscope.reports.numbers import rounded_to_noise
 Array = np.ndarray
 Prepare = Callable[[Request], Prepared]
 AFTER_LOOKING = Term("scale_after_looking")  # a scale that follows another one for the same statistic
-_ATTEMPTS = 10  # to mark a release in a ledger that another process writes at the same time
 _CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise", "noise_scale", "ranges")
 
 
@@ -82,13 +86,15 @@ def declare(prepare: Prepare, request: Request) -> str:
         In one line: after the first output, or if the query was declared already.
     """
     place = _Place.of(request)
-    place.refuse_new()
+    place.elsewhere.refuse()
     prepared = prepare(request)
     ledger = place.ledger or place.begun(prepared)
+    ledger, _ = place.asked_elsewhere(ledger, prepared)
     release = _entry(ledger, prepared)
     if place.ledger is None:
         ledger.check(release)  # that it fits
-    ledger = ledger.declare(_query(prepared), _today(request), release.table, release.hashes)
+    note_begun(request, place.path)
+    ledger = ledger.declare(_query(prepared), request.date, release.table, release.hashes)
     return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
 
@@ -123,17 +129,19 @@ def release(
     place = _Place.of(request)
     prepared = prepare(request)
     ledger = place.ledger or place.begun(prepared)
-    entry = replace(_entry(ledger, prepared), others=place.others)
+    entry, elsewhere = _entry(ledger, prepared), NOWHERE
     is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
     if is_new:
-        place.refuse_new()
+        ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
+        entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
     # Only the digest of the released value is not known yet, and it decides nothing here.
     checked = ledger.check(entry) if is_new else ledger
     before()
+    note_begun(request, place.path)
     counted = _counted(ledger, checked, entry, prepared)
-    certified = _certified(place, counted)
+    certified = _certified(counted, elsewhere.notes)
     publish(certified.certificate, certified.owner)
-    _mark_published(counted.ledger, counted.number)
+    mark_published(lambda: ReleaseLedger.open(ledger.path, ledger.design), counted.number)
     return certified
 
 
@@ -190,8 +198,8 @@ def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prep
     return _Counted(ledger, prepared, number, value)
 
 
-def _certified(place: _Place, counted: _Counted) -> Protected:
-    """Write both halves of the certificate of a release."""
+def _certified(counted: _Counted, notes: Sequence[str]) -> Protected:
+    """Write both halves of the certificate of a release; notes are for the owner."""
     ledger, prepared, number = counted.ledger, counted.prepared, counted.number
     entry, joint = None, None
     if prepared.design != "per-instance":  # its promise is to whom a release covers, each release by itself
@@ -203,10 +211,11 @@ def _certified(place: _Place, counted: _Counted) -> Protected:
             declared=max(1, len(ledger.queries)),
         )
         joint = _joint(ledger, prepared, budget, number)
-    others = ledger.releases[number].others
+    own = ledger.releases[number]
     public = public_half(prepared, counted.value, entry, joint)
-    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], place.notes)
-    public, owner = with_others(public, others), with_others(owner, others)
+    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], notes)
+    public = with_others(public, own.others, knows_people=own.knows_people)
+    owner = with_others(owner, own.others, knows_people=own.knows_people)
     return Protected(
         prepared.finished(counted.value).value, prepared.noise, public, owner, statistics_of(prepared, counted.value)
     )
@@ -214,7 +223,7 @@ def _certified(place: _Place, counted: _Counted) -> Protected:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """The ledger of a request: its path, what is there, and what other ledgers of the same data hold.
+    """The ledger of a request: its path, what is there, and what ledgers of other designs beside it hold.
 
     Parameters
     ----------
@@ -222,17 +231,15 @@ class _Place:
     ledger : ReleaseLedger or None
         None where it is not begun.
     request : Request
-    others : tuple of OtherRelease
-        Releases of the same data under other designs.
-    refusal : OtherDesignError or None
-        Of a new release beside those of other designs; one that the ledger holds already is made once more.
+    elsewhere : Elsewhere
+        Of the same data under other designs. It refuses a new release; one that the ledger holds already is made once
+        more.
     """
 
     path: Path
     ledger: ReleaseLedger | None
     request: Request
-    others: tuple[OtherRelease, ...] = ()
-    refusal: OtherDesignError | None = None
+    elsewhere: Elsewhere
 
     @classmethod
     def of(cls, request: Request) -> _Place:
@@ -250,63 +257,47 @@ class _Place:
                 f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
                 "left out and what was released"
             )
-        refusal = None
-        try:
-            path, others = ledger_of_design(request)
-        except OtherDesignError as reason:
-            path, others = ledger_of_design(request, refuse=False)
-            if not path.exists():
-                raise
-            refusal = reason
+        path = own_ledger(request)
+        elsewhere = beside_the_data(request, path)
         if not path.exists():
-            return cls(path, None, request, others)
+            elsewhere.refuse()
+            return cls(path, None, request, elsewhere)
         ledger = ReleaseLedger.open(path, design or "")
-        if refusal is not None and not ledger.releases:
-            raise refusal
+        if not ledger.releases:
+            elsewhere.refuse()
         budget, seed = request.plan.budget, request.insecure_seed
         if budget is not None and budget != ledger.budget:
             raise ValueError(f"{path} has a budget of {ledger.budget:g}, fixed by its first release; got {budget:g}")
-        if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != _insecure_key(seed)):
+        if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != insecure_key(seed)):
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
-        return cls(path, ledger, request, others, refusal)
-
-    def refuse_new(self) -> None:
-        """Refuse a release that is not in the ledger, where another design has releases of the same data."""
-        if self.refusal is not None:
-            raise self.refusal
+        return cls(path, ledger, request, elsewhere)
 
     def begun(self, prepared: Prepared) -> ReleaseLedger:
-        """Begin a ledger, without a file: its budget is fixed here.
+        """Begin a ledger, without a file: its budget is fixed here."""
+        plan, seed = self.request.plan, self.request.insecure_seed
+        budget = plan.eta if plan.budget is None else plan.budget
+        key = None if seed is None else insecure_key(seed)
+        return ReleaseLedger.begun(self.path, prepared.design, budget, key, is_insecure=seed is not None)
+
+    def asked_elsewhere(self, ledger: ReleaseLedger, prepared: Prepared) -> tuple[ReleaseLedger, Elsewhere]:
+        """Look for the people of a new release in other ledgers, and enter them in its own.
 
         Raises
         ------
         ValueError
-            If another ledger of the folder holds the same people, and the new one was not named.
+            In one line, if another ledger holds them, and the plan does not say that it may.
         """
-        if isinstance(self.request.plan, ProtectionPlan):
-            refuse_known_people(self.request.plan, self.path, prepared.units.names)
-        seed = self.request.insecure_seed
-        key = None if seed is None else _insecure_key(seed)
-        return ReleaseLedger.begun(self.path, prepared.design, self._budget, key, is_insecure=seed is not None)
-
-    @property
-    def notes(self) -> list[str]:
-        """What the owner should know of the ledger, where it was begun for this request."""
-        if self.ledger is not None:
-            return []
-        others = [path.name for path in other_ledgers(self.path, places_of(self.request))]
-        if not others:
-            return []
-        return [
-            f"the folder of the ledger has others, {', '.join(others[:3])}: if one of them is of the same people, "
-            "nothing adds up their releases and these; name it by ledger"
-        ]
-
-    @property
-    def _budget(self) -> float:
-        """Of a new ledger."""
-        plan = self.request.plan
-        return plan.eta if plan.budget is None else plan.budget
+        self.elsewhere.refuse()
+        if ledger.is_insecure:  # nothing of it is published
+            return ledger, self.elsewhere
+        names = people_of(self.request, prepared.units)
+        found = of_the_same_people(
+            self.request, self.path, lambda: names, self.ledger, prepared.units, self.elsewhere.paths
+        )
+        found.refuse()
+        for note in found.notes:
+            self.request.tell_owner(note)
+        return ledger.with_people(names), self.elsewhere.with_(found)
 
 
 def _query(prepared: Prepared) -> Query:
@@ -391,7 +382,7 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
     return Release(
         query=_query(prepared).digest,
         eta=prepared.eta,
-        date=_today(prepared.request),
+        date=prepared.request.date,
         subject=subject,
         release=_digest(subject, None),
         noise_digest=canonical_digest(noise),
@@ -510,36 +501,3 @@ def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
     """Report, for the owner, what the releases so far tell: a function of the data, and no promise."""
     common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
     return Finding("eta", ledger.spent(), release="spent", **common)
-
-
-def _mark_published(ledger: ReleaseLedger, number: int) -> None:
-    """Mark a release as published; another process may have written the ledger since.
-
-    Raises
-    ------
-    OSError
-        In one line, if the ledger cannot be written: the release is valid all the same.
-    """
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            ledger.published(number)
-            return
-        except (OSError, ValueError) as reason:
-            if attempt == _ATTEMPTS:
-                raise OSError(
-                    f"the release is written, but its ledger could not note that: {reason}; the same command gives the "
-                    "same release once more"
-                ) from None
-        time.sleep(0.05 * attempt)
-        with suppress(OSError, ValueError):
-            ledger = ReleaseLedger.open(ledger.path, ledger.design)
-
-
-def _today(request: Request) -> str:
-    """Return the date that a ledger notes: that of the plan where one was given."""
-    return request.plan.date or datetime.now(UTC).date().isoformat()
-
-
-def _insecure_key(seed: int) -> bytes:
-    """Compute the key of a ledger for tests, which everybody can compute."""
-    return hashlib.sha256(f"leakscope insecure key {seed}".encode()).digest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,11 @@ class Request:
     def insecure_seed(self) -> int | None:
         """The seed of draw and noise, if one was given: for tests."""
         return self.plan.insecure_seed if isinstance(self.plan, ProtectionPlan) else None
+
+    @property
+    def date(self) -> str:
+        """What a ledger notes: the date of the plan where one was given."""
+        return self.plan.date or datetime.now(UTC).date().isoformat()
 
     @property
     def ledger_path(self) -> Path | None:

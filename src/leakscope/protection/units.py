@@ -12,6 +12,7 @@ from leakscope.core.types import Points
 from leakscope.data.content import row_names, row_names_of_parquet
 from leakscope.data.files import columns_in_parquet
 from leakscope.noise.keyed import text_names
+from leakscope.noise.people import PeopleNames
 from leakscope.plans.protects import NO_GROUP, CalibrationPlan
 from leakscope.protection.request import Request, all_records
 
@@ -98,14 +99,34 @@ def _refuse_repeated(plan: CalibrationPlan, names: Shaped[Array, " n"]) -> None:
     )
 
 
+def people_of(request: Request, units: Units | None = None) -> PeopleNames:
+    """Name the people of a request as ledgers know them again.
+
+    Parameters
+    ----------
+    request : Request
+    units : Units, optional
+        Of the request, where they are known.
+    """
+    if request.plan.id is None and request.plan.group is None:
+        return PeopleNames(_names_by_content(request) if units is None else units.names)
+    contents = _names_by_content(request)
+    if units is not None:
+        return PeopleNames(contents, units.names)
+    identifiers = np.unique(np.asarray(request.data.points.names, dtype=str))
+    return PeopleNames(contents, text_names(identifiers.tolist()))
+
+
 def _names_by_content(request: Request) -> UInt8[Array, "n 16"]:
     """Name the records of a request by all columns of its data; the file is read again if some are not in memory."""
     plan, points = request.plan, request.data.points
+    identifier = plan.group or plan.id
     if not request.of_a_file:
-        return row_names(points, plan.decimal)
+        return row_names(points, plan.decimal, identifier)
     if request.data.kept is not None:  # named among all rows of the file, as in releases without this rule
         return _names_of_file(plan)[request.data.kept]
-    is_frame = points.y is None and not isinstance(points.x, np.ndarray)
+    # an identifier is read as text, and not with the other columns
+    is_frame = points.y is None and not isinstance(points.x, np.ndarray) and identifier is None
     if Path(plan.data).suffix == ".parquet":
         has_all = is_frame and points.x.shape[1] == len(columns_in_parquet(plan.data))
         return row_names(points) if has_all else _names_of_file(plan)

@@ -273,7 +273,7 @@ class LedgerEntryFacts(Facts):
 
 
 class OtherReleaseFacts(Facts):
-    """A release of the same data under another design: no joint number is promised over both."""
+    """A release of the same people in another ledger, as under another design: no number is promised over both."""
 
     design: Literal["dp", "leave-one-out", "per-instance", "half"]
     date: Text = Field(description="Empty where its ledger keeps none.")

@@ -257,8 +257,12 @@ PHRASES = {  # of the terms of findings
         "them, is in no cell or bin; how many these are is not published"
     ),
     "nothing_outside_the_ledger": (
-        "no statistic of the same {units} is published without noise, or from another ledger, but for releases of "
-        "another design that this certificate names: no program can check that"
+        "no statistic of the same {units} is published without noise, or from another ledger, but for releases that "
+        "this certificate names: leakscope asks the ledgers that it knows, and no program can check the rest"
+    ),
+    "known_people": (
+        "another ledger of this kind holds people of these data, and its owner has released all the same: no number of "
+        "this certificate counts the releases of that ledger"
     ),
     "row_is_a_unit": "each row of the file is one {unit}, and no {unit} has two: that is not checked",
     "rows_of_a_unit": (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leakscope.core import temporary
+from leakscope.core import private_file, temporary
 from leakscope.core.checks import UNSEEN, nearest, one_of
 from leakscope.core.claims import Claim
 from leakscope.core.findings import EVERY, Finding, Scope, Term
@@ -810,7 +810,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
 def write(path: str | os.PathLike[str], content: str | bytes, private: bool = False) -> None:
     """Write to a temporary file in the same folder, then rename it.
 
-    A reader sees the old file or the new one, never half of one.
+    A reader sees the old file or the new one, never half of one. Of a link the file behind it is written.
 
     Parameters
     ----------
@@ -829,7 +829,7 @@ def write(path: str | os.PathLike[str], content: str | bytes, private: bool = Fa
     ...     (Path(folder) / "new" / "report.txt").read_text()
     'all of it'
     """
-    target = Path(path)
+    target = private_file.behind_link(Path(path))
     make_folder(target.parent, private)
     temporary.sweep(target.parent, temporary.parts_of(target))
     part = temporary.part_of(target)

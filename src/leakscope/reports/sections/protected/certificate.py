@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from leakscope.core.findings import Finding
 from leakscope.reports import phrases
-from leakscope.reports.about import CertificateFacts, ReleasedValue, TermFacts
+from leakscope.reports.about import CertificateFacts, OtherReleaseFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.findings import ADD_OR_REMOVE
 from leakscope.reports.sections.protected.designs import ONE_DESIGN, fill, named_design, origin_of, words_of
@@ -68,6 +68,10 @@ OTHER_DESIGNS = (
     "The same data were released under another design: {named}. No joint number is promised over releases of two "
     "designs: each certificate speaks of the releases of its own design alone, and somebody who sees both kinds may "
     "tell more than either of them says."
+)
+OTHER_LEDGERS = (
+    "Another ledger holds people of these data: {named}. The owner has released all the same, and nothing adds up its "
+    "releases and these."
 )
 ADDED_OR_REMOVED = (
     "added or removed: of the noisy numbers alone, for the number of records, which is public, changes then"
@@ -208,6 +212,18 @@ def _other_designs(result: ProtectedResult) -> Markup:
     if not others:
         is_said = result.public or result.about.designs is not None  # the table of the designs says it, too
         return Markup("") if is_said else say(ONE_DESIGN)
+    own = [other for other in others if other.design == result.certificate.design]
+    different = [other for other in others if other.design != result.certificate.design]
+    parts = []
+    if different:
+        parts.append(say(OTHER_DESIGNS, named=_named(different)))
+    if own:
+        parts.append(say(OTHER_LEDGERS, named=_named(own)))
+    return Markup(" ").join(parts)
+
+
+def _named(others: Sequence[OtherReleaseFacts]) -> str:
+    """Name releases of other ledgers."""
     named = [
         f"{named_design(other)}, release {count(other.number)}{f' of {other.date}' if other.date else ''}, "
         f"entry {other.digest[:DIGEST]}"
@@ -215,7 +231,7 @@ def _other_designs(result: ProtectedResult) -> Markup:
     ]
     n_more = len(others) - len(named)
     more = f"; and {count(n_more)} more, which the JSON names" if n_more else ""
-    return say(OTHER_DESIGNS, named=f"{'; '.join(named)}{more}")
+    return f"{'; '.join(named)}{more}"
 
 
 def _told(result: ProtectedResult) -> Markup:
@@ -382,7 +398,8 @@ def _limits(result: ProtectedResult) -> list[Row]:
     for limit in words.limits:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
-    rows.append(("Other designs", _other_designs(result)))
+    is_same_design = any(other.design == result.certificate.design for other in result.certificate.others)
+    rows.append(("Other ledgers" if is_same_design else "Other designs", _other_designs(result)))
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]
     rows[0] = (heading, joined([first, particular, _exact(result)]))

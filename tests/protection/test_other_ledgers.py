@@ -15,6 +15,7 @@ from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.protection import Protected, calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
+ASKS_OTHER_LEDGERS = True
 DATA = "people.csv"
 LEDGER = Path("people.csv.ledger")
 WORDS: Mapping[str, dict[str, Any]] = {
@@ -224,7 +225,7 @@ class TestDamage:
 
     def test_a_ledger_of_no_design(self) -> None:
         private_file.write(LEDGER, {"format": "leakscope ledger 9", "design": "best"}, None)
-        with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version: design must be "):
+        with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version: "):
             release("leave-one-out")
 
     @pytest.mark.parametrize("releases", [[{"release": 3}], [3], [{}], 3])
