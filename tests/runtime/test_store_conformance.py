@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import pickle
@@ -21,9 +22,11 @@ import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from leakscope.runtime import checkpoints as checkpoints_module
 from leakscope.runtime import machine, places
 from leakscope.runtime import store as store_module
 from leakscope.runtime.checkpoints import StoredCheckpoints
+from leakscope.runtime.inputs import Inputs
 from leakscope.runtime.machine import Machine, this_machine
 from leakscope.runtime.observe import Execution
 from leakscope.runtime.places import LocalFolder, ObjectStore
@@ -645,12 +648,29 @@ class TestCheckpoints:
         checkpoints.write("aa", b"epoch 2")
         assert StoredCheckpoints(store, KEY).read("aa") == b"epoch 2"
         assert StoredCheckpoints(store, key(row=1)).read("aa") is None
-        assert store.bytes_beside() == 32 + len(b"epoch 2")
+        inputs = b'{"files": {}, "environment": {}}\n'
+        assert store.bytes_beside() == 32 + len(inputs) + len(b"epoch 2")
         assert store.size() == (0, 0)
         assert store.gc() == Collected()
         store.save(KEY, ARRAYS)
         assert store.gc() == Collected(checkpoints=1)
         assert store.bytes_beside() == 0
+
+    def test_come_back_only_while_what_was_read_is_as_it_was(self, store, monkeypatch, tmp_path):
+        settings = tmp_path / "conf.json"
+        settings.write_text("1", encoding="utf-8")
+        digest = hashlib.sha256(b"1").hexdigest()
+        monkeypatch.setattr(checkpoints_module, "inputs_so_far", lambda: Inputs(files={str(settings): digest}))
+        StoredCheckpoints(store, KEY).write("aa", b"epoch 1")
+        assert StoredCheckpoints(store, KEY).read("aa") == b"epoch 1"
+        settings.write_text("2", encoding="utf-8")
+        assert StoredCheckpoints(store, KEY).read("aa") is None
+
+    def test_of_another_version_are_none(self, store):
+        checkpoints = StoredCheckpoints(store, KEY)
+        for state in (b"\x80\x02 no line of inputs", b"{}\n", b"[]\nstate"):
+            store.place.replace(checkpoints._path("aa"), hashlib.sha256(state).digest() + state)
+            assert checkpoints.read("aa") in (None, b"")
 
     def test_go_when_nobody_has_gone_on_for_a_week(self, store, monkeypatch):
         StoredCheckpoints(store, KEY).write("aa", b"epoch 1")

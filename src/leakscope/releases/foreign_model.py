@@ -78,12 +78,17 @@ class ForeignModel:
             raise
         self._estimator_type, self.class_name = facts["kind"], facts["class_name"]
         self._text = facts["text"]
-        for name in facts["methods"]:
-            setattr(self, name, MethodType(_method(name), self))
+        self._methods = frozenset(facts["methods"])
         self._learn_classes(facts["classes"])
 
     def __repr__(self) -> str:
         return self._text
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the model; kept ones would refer to this object, and its process would not end with it."""
+        if name in self.__dict__.get("_methods", ()):
+            return MethodType(_method(name), self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def answers(self, method: str, X: Any) -> Any:
         """Compute what a method of the model answers for records."""

@@ -58,7 +58,11 @@ class StoredCheckpoints:
         if hashlib.sha256(written).digest() != digest:
             return None
         inputs, _, state = written.partition(b"\n")
-        return state if Inputs(**json.loads(inputs)).still_hold() else None
+        try:
+            as_it_was = Inputs(**json.loads(inputs)).still_hold()
+        except (ValueError, TypeError):  # of another version, which kept no inputs
+            return None
+        return state if as_it_was else None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a checkpoint over the one before; without it the training goes on as well."""
