@@ -121,11 +121,11 @@ class ForeignModel:
         request = pickle.dumps((action, arguments), protocol=pickle.HIGHEST_PROTOCOL)
         n_bytes = min(SPARE_MEMORY + TIMES * (self._size + len(request)), free_memory() // 2)
         limits = pickle.dumps((n_bytes, self._seconds))
-        is_over = threading.Event()
+        is_over, process = threading.Event(), self._process
 
-        def end() -> None:
+        def end() -> None:  # without a reference to this object, which the timer's thread would keep for a moment
             is_over.set()
-            self._process.terminate()
+            process.terminate()
 
         timer = threading.Timer(self._seconds, end)
         timer.daemon = True
