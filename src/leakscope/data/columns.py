@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -389,8 +390,8 @@ def alike_levels(points: Points) -> list[str]:
             texts_of.setdefault(_plain(text), []).append(text)
         alike = [texts for texts in texts_of.values() if len(texts) > 1]
         if alike:
-            counts = values.astype(str).value_counts()
-            groups = [" and ".join(_counted(text, int(counts[text])) for text in texts) for texts in alike]
+            counts = Counter(str(value) for value in values.dropna())
+            groups = [" and ".join(_counted(text, counts[text]) for text in texts) for texts in alike]
             notes.append(
                 f"{name} has {some(groups, MOST_ALIKE)}, which are different classes: write them alike in the file if "
                 "they are one"
