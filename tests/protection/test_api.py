@@ -62,10 +62,14 @@ class TestProtect:
         VALID.validate(json.loads(made.to_json()))
         VALID.validate(json.loads(made.owner.to_json()))
 
-    def test_the_value_lies_on_the_grid(self):
+    def test_the_value_is_that_of_the_grid_to_a_hundredth_of_its_noise(self):
         made = protect("mean", ROWS, eta=0.1, **QUICK)
-        steps = made.value / np.array(made.certificate.about.certificate.noise.grid)
-        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
+        noise = made.certificate.about.certificate.noise
+        grid, digits = np.array(noise.grid), 10.0 ** (np.floor(np.log10(noise.rms)) - 2)
+        assert (digits < noise.rms).all()
+        np.testing.assert_allclose(made.value / digits, np.rint(made.value / digits), rtol=1e-9)
+        of_grid = np.rint(made.value / grid) * grid  # the nearest: a step is smaller than the last digit
+        assert (np.abs(made.value - of_grid) <= digits / 2).all()
 
     @pytest.mark.slow
     def test_two_releases_differ_and_two_of_a_seed_do_not(self):
