@@ -241,7 +241,7 @@ class TestDeclaration:
         assert not ledger.append(later).releases[2].declared
 
     def test_tables_that_were_kept_with_the_declaration(self, path, ledger) -> None:
-        """They are counted at the first output as if they were given then, and no longer kept."""
+        """They are counted at the first output as if they were given then, and each is kept until it is released."""
         tables, order = [VALUES / 30, VALUES[:, :1] / 20], np.random.default_rng(1).permutation(12)
         hashes = ledger.unit_hashes(UNITS)
         for name, table in zip(("mean", "sum"), tables, strict=True):
@@ -256,7 +256,13 @@ class TestDeclaration:
         ledger.append(entry)
         ledger = ReleaseLedger.open(path, "leave-one-out")
         assert ledger.reserve == pytest.approx(largest_reserve(np.hstack(tables), 0.1), rel=1e-8)
+        assert [query.values is None and query.hashes is None for query in ledger.queries] == [False, True]
+        in_order = np.argsort([bytes(row) for row in hashes])
+        np.testing.assert_array_equal(np.asarray(ledger.declared_table), np.hstack(tables)[in_order])
+        ledger.append(replace(release(ledger, "mean", table=tables[0]), query=ledger.queries[0].digest))
+        ledger = ReleaseLedger.open(path, "leave-one-out")
         assert [query.values is None and query.hashes is None for query in ledger.queries] == [True, True]
+        np.testing.assert_array_equal(np.asarray(ledger.declared_table), np.hstack(tables)[in_order])
         with refused("a query is declared with a table under the design leave-one-out, and under no other"):
             ReleaseLedger.create(path.with_name("dp"), "dp", 0.1).declare(
                 Query({"statistic": "mean"}, 0.05), "2027-01-03", tables[0], hashes
@@ -727,7 +733,7 @@ def test_units_and_values_that_no_ledger_writes(written) -> None:
         ),
         (("queries", 0, "kept"), [], "queries[0] has values of no kept table"),
         (("queries", 1, "units"), "A" * 256, "queries[1].units must be in order, each of them once"),
-        (("design",), "dp", "queries must keep values before the first output under leave-one-out, and else none"),
+        (("design",), "dp", "queries must keep values under leave-one-out, and else none"),
     ],
 )
 def test_the_line_names_what_is_wrong_with_a_kept_table(written, place, wrong, line) -> None:

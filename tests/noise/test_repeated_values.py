@@ -183,5 +183,6 @@ def test_a_checked_release_is_completed_once(path) -> None:
     with pytest.raises(ValueError, match="holds this release already, as release 1"):
         later.completed(value)
     other = replace(made, digest="0" * 64)
-    with pytest.raises(ValueError, match="was changed since it was opened; open it again"):
+    line = "was changed since it was opened: another release was made meanwhile; the same command again counts"
+    with pytest.raises(ValueError, match=line):
         other.append(entry(made, "third", scaled(counts(1)[0], 1 / 900)))

@@ -20,6 +20,7 @@ from leakscope.protection.noise_search import search_noise
 from leakscope.protection.target import PrivacyTarget
 from leakscope.releases.statistics.statistic import named
 from leakscope.reports import Report
+from leakscope.reports.numbers import rounded_to_noise
 from leakscope.runtime.observe import Execution
 from tests.marks import nightly
 
@@ -62,10 +63,22 @@ class TestProtect:
         VALID.validate(json.loads(made.to_json()))
         VALID.validate(json.loads(made.owner.to_json()))
 
-    def test_the_value_lies_on_the_grid(self):
+    def test_the_value_lies_on_the_grid_before_it_is_rounded(self, monkeypatch):
+        """The last digit is a power of ten of at most a hundredth of the noise, the same for every value."""
+        on_grid = []
+
+        def noted(value, noise_std):
+            on_grid.append(value)
+            return rounded_to_noise(value, noise_std)
+
+        monkeypatch.setattr(steps, "rounded_to_noise", noted)
         made = protect("mean", ROWS, eta=0.1, **QUICK)
-        steps = made.value / np.array(made.certificate.about.certificate.noise.grid)
-        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-9)
+        noise = made.certificate.about.certificate.noise
+        multiples = np.array(on_grid) / np.array(noise.grid)
+        np.testing.assert_allclose(multiples, np.rint(multiples), rtol=1e-9)
+        digits = 10.0 ** (np.floor(np.log10(noise.rms)) - 2)
+        np.testing.assert_allclose(made.value, np.rint(np.array(on_grid) / digits) * digits, rtol=1e-12)
+        assert (digits <= np.array(noise.rms) / 100).all()
 
     @pytest.mark.slow
     def test_two_releases_differ_and_two_of_a_seed_do_not(self):

@@ -49,8 +49,15 @@ def ends(rows: Any) -> np.ndarray:
     return np.array([(x.min() + x.max()) / 2, float(len(np.unique(x)))])
 
 
+def are_independent(design: np.ndarray) -> bool:
+    return int(np.linalg.matrix_rank(design / np.maximum(np.abs(design).max(axis=0), 1e-300))) == design.shape[1]
+
+
 def coefficients(x: np.ndarray) -> np.ndarray:
+    """NaN where the records do not determine them: a file of these records is refused."""
     design = np.column_stack([np.ones(len(x)), x[:, :-1]])
+    if not are_independent(design):
+        return np.full(design.shape[1], np.nan)
     return np.linalg.lstsq(design, x[:, -1], rcond=None)[0]
 
 
@@ -58,7 +65,7 @@ def standard_errors(x: np.ndarray) -> np.ndarray:
     """NaN where the records leave no residual, or do not determine the coefficients."""
     design = np.column_stack([np.ones(len(x)), x[:, :-1]])
     n, p = design.shape
-    if n <= p or np.linalg.matrix_rank(design / np.maximum(np.abs(design).max(axis=0), 1e-300)) < p:
+    if n <= p or not are_independent(design):
         return np.full(p, np.nan)
     residual = x[:, -1] - design @ coefficients(x)
     return np.sqrt(residual @ residual / (n - p)) * np.linalg.norm(np.linalg.pinv(design, rcond=1e-14), axis=1)
@@ -267,8 +274,7 @@ def without_noise(values: np.ndarray) -> float:
 
 def is_determined(data: Data) -> bool:
     """Whether an intercept and the explaining columns are independent in these records."""
-    columns = np.column_stack([np.ones(len(data.x)), data.x[:, :-1]])
-    return int(np.linalg.matrix_rank(columns / np.maximum(np.abs(columns).max(axis=0), 1e-300))) == columns.shape[1]
+    return are_independent(np.column_stack([np.ones(len(data.x)), data.x[:, :-1]]))
 
 
 def check_refusal(line: str, statistic: str, data: Data, eta: float) -> None:
