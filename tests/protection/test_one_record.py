@@ -2,7 +2,8 @@
 
 The true noise depends on the value, so that a test needs a source of its own: `held` releases the same numbers whatever
 the file. What is published may then differ in nothing under promise ``anyone``, and under ``file`` and ``drawn`` in the
-numbers that the certificate names under "Tells of the data": scale and shape of a noise that was not declared.
+numbers that the certificate names under "Tells of the data": scale and shape of a noise that was not declared, and under
+``file`` the certified curve, rounded up to steps of 1, 2 and 5.
 """
 
 from __future__ import annotations
@@ -44,9 +45,14 @@ TELLS_OF_THE_DATA = (
     "about.statistics.*.table.cells.*.high",
     "findings.*.value(noise_rms)",
 )
+TELLS_BY_ITS_CURVE = (  # of a left-out record: the mean over pairs of this file
+    "findings.*.value(tpr)",
+    "curves.*.tradeoff.fpr.*",
+    "curves.*.tradeoff.fnr.*",
+)
 ALLOWED: Mapping[str, tuple[str, ...]] = {
     "anyone": DIGESTS,
-    "file": (*DIGESTS, *TELLS_OF_THE_DATA),
+    "file": (*DIGESTS, *TELLS_OF_THE_DATA, *TELLS_BY_ITS_CURVE),
     "drawn": (*DIGESTS, *TELLS_OF_THE_DATA),
 }
 N = 90
@@ -188,11 +194,10 @@ def differing(one: Any, two: Any, path: str = "", kind: str = "") -> Iterator[tu
 def with_those_of(one: Any, two: Any, path: str, allowed: tuple[str, ...]) -> Any:
     """Return the second with what may differ from the first."""
     if isinstance(one, dict) and isinstance(two, dict):
-        is_noise = path == "findings.*" and two.get("quantity") == "noise_rms"
         content = {}
         for name, value in two.items():
             inner = f"{path}.{name}" if path else name
-            inner += "(noise_rms)" if is_noise and name == "value" else ""
+            inner += f"({two['quantity']})" if inner == "findings.*.value" else ""
             content[name] = with_those_of(one.get(name), value, inner, allowed)
         return content
     if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
