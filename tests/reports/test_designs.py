@@ -105,10 +105,21 @@ def test_reports_follow_the_schema_and_are_read_again(name, tmp_path):
     assert Report.from_json(tmp_path / "report.json").to_html() == report.to_html()
 
 
+# The one sentence of a page that may speak of anonymity: it says that there is none.
+NO_ANONYMISATION = (
+    "unless its scale was declared, the printed noise tells the largest value of a sum or a mean to some ten per cent, "
+    "and the release is no anonymisation in the sense of the law."
+)
+
+
 @every_report
 def test_the_wrong_words_never_appear(name):
     whole = Page(page_of(name)).whole
+    tells = "leave-one-out" in name
     for text in (report_of(name).table(), whole, Page(fragment_of(name)).whole):
+        text = flat(text)
+        assert (NO_ANONYMISATION in text) is tells
+        text = text.replace(NO_ANONYMISATION, "")
         wrong = r"\bDP\b|jackknife|differential identifiability|anonym|\bof the draw\b|\bthe draw\b|candidates who"
         assert not re.search(wrong, text), re.search(wrong, text)
     half = ("are drawn uniformly", "drawn at random", "second release of the same", "Coupling", "of the members")
@@ -187,7 +198,7 @@ def test_the_order_of_half_has_not_changed():
         "guesses who. The certificate can be checked from the table of all people; the released values cannot be "
         "drawn again, by design.",
         "The data are 500 of the 1,000 people, drawn at random: the sampling error is about 1.4 times that of all.",
-        "the sampling error is that of the 500 as a random sample of a large population.",
+        "the sampling error is that of the 500 as a simple random sample of a large population.",
         "it holds exact functions of all 1,000 people, as what is proved beyond the promise, sampling errors, attacks "
         "and a digest.",
         "Coupling A way to pair data with the person and data without; it turns the noise into a promise.",
@@ -254,7 +265,8 @@ def test_leave_one_out_promises_and_names():
     lede = flat(protected_words.lede(protected_result(report)).striptags())
     assert lede == (
         "If both answers are equally likely beforehand, nobody is right in more than 55.0 of 100 cases about whether a "
-        "given person is the one left out. The promise is about that one person, and not about the file."
+        "given person is the one left out. The promise is about that one person, and not about the file: "
+        f"{NO_ANONYMISATION}"
     )
     whole = flat(Page(report.to_html()).whole)
     assert "Protected release · 1,000 people, all but one of them in the data · promise η = 0.05 ·" in whole
@@ -494,7 +506,7 @@ def test_the_noise_is_shown_beside_the_sampling_error(design, size):
     )
     assert f"instead of {size}." in whole
     assert "The noise is what the privacy cost, the sampling error what the sampling cost." in whole
-    assert "the sampling error is that of the 1,000 as a random sample of a large population." in whole
+    assert "the sampling error is that of the 1,000 as a simple random sample of a large population." in whole
     assert "The price is noise of 0.38 to 0.41 times the sampling error." in whole
     used = {"leave-one-out": "All but one of the 1,000 people are used.", "dp": "All 1,000 people are used."}
     assert used.get(design, "") in whole

@@ -11,7 +11,14 @@ from leakscope.reports import phrases
 from leakscope.reports.about import CertificateFacts, OtherReleaseFacts, ReleasedValue, TermFacts
 from leakscope.reports.numbers import THIN, count, digits, parameter, percent, powers, settled, significant
 from leakscope.reports.sections.findings import ADD_OR_REMOVE
-from leakscope.reports.sections.protected.designs import ONE_DESIGN, fill, named_design, origin_of, words_of
+from leakscope.reports.sections.protected.designs import (
+    ONE_DESIGN,
+    fill,
+    named_design,
+    origin_of,
+    shares_its_design,
+    words_of,
+)
 from leakscope.reports.sections.protected.result import ProtectedResult
 from leakscope.reports.sections.protected.words import covered, named
 from leakscope.reports.sections.quantities import shown
@@ -212,8 +219,8 @@ def _other_designs(result: ProtectedResult) -> Markup:
     if not others:
         is_said = result.public or result.about.designs is not None  # the table of the designs says it, too
         return Markup("") if is_said else say(ONE_DESIGN)
-    own = [other for other in others if other.design == result.certificate.design]
-    different = [other for other in others if other.design != result.certificate.design]
+    own = [other for other in others if shares_its_design(result, other)]
+    different = [other for other in others if not shares_its_design(result, other)]
     parts = []
     if different:
         parts.append(say(OTHER_DESIGNS, named=_named(different)))
@@ -398,7 +405,7 @@ def _limits(result: ProtectedResult) -> list[Row]:
     for limit in words.limits:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
-    is_same_design = any(other.design == result.certificate.design for other in result.certificate.others)
+    is_same_design = any(shares_its_design(result, other) for other in result.certificate.others)
     rows.append(("Other ledgers" if is_same_design else "Other designs", _other_designs(result)))
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]

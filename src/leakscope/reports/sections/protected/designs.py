@@ -719,6 +719,11 @@ def question_of(design: str, statistic: str) -> str:
     return WORDS[design].question.format(statistic=ASKED.get(statistic, statistic))
 
 
+def shares_its_design(result: ProtectedResult, other: OtherReleaseFacts) -> bool:
+    """Whether a release that the certificate names is under its own design, as one of another ledger is."""
+    return other.design == result.certificate.design
+
+
 def named_design(other: OtherReleaseFacts) -> str:
     """Name the design of a release that the certificate of another one names."""
     return WORDS[other.design].called
