@@ -44,7 +44,7 @@ CASES = [
     ),
     Bad("audit --data prose.csv --label label", "prose.csv: line 2 has 1 fields where the header has 2"),
     Bad("audit --data no_text.csv --label label", "no_text.csv: cannot be read as csv: 'charmap' codec can't decode"),
-    Bad("audit --data garbage.csv --label label", "garbage.csv: cannot be read as csv: "),
+    Bad("audit --data garbage.csv --label label", "garbage.csv: line 1 holds a zero byte, which is in no text"),
     Bad("audit --data garbage.npz", "garbage.npz: cannot be read as npz without pickle: it is no .npz file"),
     Bad("audit --data cut.parquet --label label", "cut.parquet: cannot be read as parquet: "),
     Bad("audit --data folder.csv --label label", "folder.csv: no such file"),

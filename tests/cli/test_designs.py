@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,11 +116,21 @@ class TestChoice:
         noise = pd.read_csv("there/noise.csv").set_index("name")
         about = json.loads(Path("there/report.json").read_text())["about"]
         assert about["certificate"]["design"] == "dp"
-        assert noise.noise_std.to_list() == pytest.approx(about["certificate"]["noise"]["rms"], rel=1e-5)
+        people = pd.read_csv("data/people.csv")
+        *of_counts, wage, hours = about["certificate"]["noise"]["rms"]  # of the sums: each less the middle of its range
+        assert noise.index.to_list() == ["mean of wage", "mean of hours", "records with wage", "records with hours"]
+        # rounding to whole records adds a variance of 1/12
+        counts_noise = [math.hypot(rms, math.sqrt(1 / 12)) for rms in of_counts]
+        assert noise.noise_std.to_list()[2:] == pytest.approx(counts_noise, rel=1e-3)
+        # the variance of a ratio: that of the sum, and that of the count times the distance of the mean from the middle
+        ratios = [
+            math.hypot(wage, (people.wage.mean() - 40) * of_counts[0]) / 60,
+            math.hypot(hours, (people.hours.mean() - 30) * of_counts[1]) / 60,
+        ]
+        assert noise.noise_std.to_list()[:2] == pytest.approx(ratios, rel=1e-3)
         costs = pd.read_csv("there/designs.csv").set_index("name")
         mean_of_wage = costs.loc["mean of wage"]
         assert mean_of_wage["dp (anyone)"] == pytest.approx(noise.noise_std["mean of wage"], rel=1e-3)
-        people = pd.read_csv("data/people.csv")
         assert mean_of_wage.standard_error == pytest.approx(people.wage.sem(), rel=1e-5)
 
     def test_without_one_the_owner_reads_the_same_lines_as_with_one(self, leakscope) -> None:
@@ -211,7 +222,8 @@ class TestPlanned:
         frame.to_csv("data/people.csv", index=False)
         words = "--by town --levels town=a,b --ranges wage=0:80 --promise anyone --out there"
         left = leakscope(command("calibrate", words))
-        assert "A mean is left out where the noise of its count" in " ".join(left.out.split())
+        # a count has noise of 2 / mu = 8.0, mu = 2 Phi^-1(1/2 + eta): 1.96 times that is more than the 8 records of b
+        assert "A mean is left out where its noisy count is not above 16: " in " ".join(left.out.split())
         assert np.isnan(pd.read_csv("there/noise.csv").set_index("name").noise_std["mean of wage, b"])
 
 
@@ -287,7 +299,10 @@ class TestRelease:
         assert (public["audience"], owner["audience"]) == ("public", "owner")
         assert public["certificate"]["design"] == owner["certificate"]["design"] == design
         assert public["certificate"]["noise"]["declared"] is (design != "leave-one-out")
-        assert len(public["values"]) == 2
+        names = ["mean of wage", "mean of hours"]
+        if design == "dp":  # how many have a value is a secret, and a noisy number of its own
+            names += ["records with wage", "records with hours"]
+        assert [value["name"] for value in public["values"]] == names
         assert ReleaseLedger.open(LEDGER, design).releases[0].published
 
     def test_json(self, leakscope, design) -> None:
@@ -406,7 +421,7 @@ class TestWhatTheOwnerIsTold:
         "leakscope: for you alone: 1 of 60 records have a value that no level was declared for, and are in no cell "
         "(town 1): ",
         "leakscope: for you alone: 3 of 60 values of wage lie outside of 0 to 80, and were moved to the nearer end: ",
-        "leakscope: for you alone: 7 of 60 values of wage are missing or no numbers, and count as 0, the lower end of ",
+        "leakscope: for you alone: 7 of 60 values of wage are missing or no numbers, and are in no count and no sum",
     )
     ASKED = "--promise anyone --by town --levels town=a,b --ranges wage=0:80"
 

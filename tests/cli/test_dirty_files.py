@@ -102,18 +102,26 @@ def test_columns_of_the_same_name(leakscope, command) -> None:
     refused(leakscope(command.format(file=write(content))), "people.csv: the columns 1 and 2 have the same name 'wage'")
 
 
-@every_command
-def test_a_row_without_any_value(leakscope, command) -> None:
+@pytest.mark.parametrize("name", [name for name in (*NUMERIC, *OTHERS) if name != "calibrate dp"])
+def test_a_row_without_any_value(leakscope, name) -> None:
     """Spreadsheets write such rows below a table; each would be a record."""
-    left = leakscope(command.format(file=write([*lines(), ",,"])))
+    left = leakscope((NUMERIC | OTHERS)[name].format(file=write([*lines(), ",,"])))
     refused(left, "people.csv: 1 of 41 rows has no value in any column, the first is record 40: remove it")
+
+
+def test_a_row_without_any_value_is_a_record_under_anyone(leakscope) -> None:
+    """A refusal would tell of one record: its values are missing, and the public number of records counts it."""
+    left = leakscope(OTHERS["calibrate dp"].format(file=write([*lines(), ",,"])))
+    assert (left.code, "The number of records, 41, is public" in " ".join(left.out.split())) == (0, True)
+    assert "for you alone: 1 of 41 values of wage are missing or no numbers" in left.err
 
 
 @every_numeric
 def test_an_empty_line_at_the_end_and_a_byte_order_mark_are_no_defect(leakscope, command) -> None:
     plain = leakscope(command.format(file=write(lines())) + " --out plain")
     other = leakscope(
-        command.format(file=write(lines(), "\n\n\n", "utf-8-sig")) + " --ledger other" * ("protect" in command)
+        command.format(file=write(lines(), "\n\n\n", "utf-8-sig"))
+        + " --ledger other --allow-known-people" * ("protect" in command)
     )
     assert (plain.code, other.code) == (0, 0)
 
@@ -144,7 +152,7 @@ def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakscope) -
     """It has the rule, which follows from the plan: the same words whether a value is missing or not."""
     for number, content in enumerate((lines(), with_wage(""))):
         file = write(content)
-        command = f"protect --data {file} --promise file --eta 0.1 --games 0 --drop-missing"
+        command = f"protect --data {file} --promise file --eta 0.1 --games 0 --drop-missing --allow-known-people"
         assert leakscope(f"{command} --ledger {number} --out out{number}").code == 0
         public = json.loads(Path(f"out{number}/release.json").read_text())["about"]
         owner = json.loads(Path(f"out{number}/owner/private.json").read_text())["about"]

@@ -55,8 +55,29 @@ def test_one_letter_of_another_encoding(tmp_path):
     """Otherwise the whole file would be read as Windows-1252, and Genève as another town."""
     path = tmp_path / "towns.csv"
     path.write_bytes("town,n\nGenève,1\n".encode() + "Zürich,2\n".encode("cp1252"))
-    with pytest.raises(ValueError, match="line 3 has a letter that is not UTF-8, others have letters that are"):
+    with pytest.raises(ValueError, match="line 3 has a letter that is not UTF-8, others have letters") as refusal:
         read_table(path)
+    assert "as --encoding cp1252" in str(refusal.value)
+    frame, _ = read_table(path, encoding="cp1252")
+    assert frame["town"].tolist() == ["GenÃ¨ve", "Zürich"]
+
+
+def test_the_file_of_one_column_is_closed(tmp_path, monkeypatch):
+    """Its texts are read in parts, to see the decimal sign; the first part shows it, and the rest is not read."""
+    readers = []
+    read_csv = pd.read_csv
+
+    def kept(*given, **options):
+        readers.append(read_csv(*given, **options))
+        return readers[-1]
+
+    monkeypatch.setattr(pd, "read_csv", kept)
+    path = tmp_path / "wages.csv"
+    path.write_text("wage\n" + "12.5\n" * 3_000)
+    frame, _ = read_table(path)
+    assert frame["wage"].tolist() == [12.5] * 3_000
+    in_parts = [reader for reader in readers if not isinstance(reader, pd.DataFrame)]
+    assert [reader.handles.handle.closed for reader in in_parts] == [True]
 
 
 def test_rows_are_counted_across_blocks(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ REFUSED = {
     "UTF-16": ("a,b\n1,2\n3,4\n".encode("utf-16"), "row 1 is not written in utf-8"),
     "no header": ("1,2\n3,4\n5,6\n", "the first row 1, 2 holds numbers alone, and no names of columns"),
     "a header alone": ("a,b\n", "the table has no rows"),
-    "a name twice": ("a,b, a\n1,2,3\n4,5,6\n", "2 columns have the same name 'a'"),
+    "a name twice": ("a,b, a\n1,2,3\n4,5,6\n", "the columns 1 and 3 have the same name 'a'"),
     "semicolons": ("a;b\n1;2\n3;4\n", "the header is one column 'a;b': under promise anyone a comma separates"),
 }
 

@@ -336,7 +336,8 @@ def _encoding(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise Refused(
-            f"{path}: line {line} has a letter that is not UTF-8, others have letters that are: save it in one encoding"
+            f"{path}: line {line} has a letter that is not UTF-8, others have letters that are: save it in one "
+            "encoding, or name the one that it is in, as --encoding cp1252"
         ) from None
     return "utf-8"
 

@@ -199,6 +199,11 @@ def _refuse_header(path: Path, header: list[str]) -> None:
         place = names.index("") + 1
         hint = "; if it holds row names, as R and pandas write them, name it for example id" if place == 1 else ""
         raise Refused(f"{path}: column {place:,} has no name in the header: give it one, or remove it{hint}")
+    refuse_repeated_names(path, header)
+
+
+def refuse_repeated_names(path: Path, header: list[str]) -> None:
+    """Refuse a table with two columns of the same name."""
     repeated = next((name for name, n in Counter(header).items() if n > 1), None)
     if repeated is not None:
         places = [str(place) for place, name in enumerate(header, start=1) if name == repeated]

@@ -11,7 +11,6 @@ import codecs
 import csv
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import pandas as pd
 
 from leakscope.core.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
 from leakscope.data.csv_dialect import NAMES
+from leakscope.data.csv_rows import refuse_repeated_names
 from leakscope.data.declared_content import number_of
 from leakscope.data.files import has_column, read
 from leakscope.data.points import Data, from_arrays, some
@@ -192,9 +192,7 @@ def _header(path: Path, names: Sequence[str], separator: str, decimal: str | Non
             f"{path}: the header is one column {names[0][:_MOST_LETTERS]!r}: under promise anyone a comma separates "
             f"columns unless another sign is declared, as --separator {sign}"
         )
-    name, n_columns = Counter(names).most_common(1)[0]
-    if n_columns > 1:
-        raise Refused(f"{path}: {n_columns:,} columns have the same name {name!r}: give each column a name of its own")
+    refuse_repeated_names(path, names)
     if all(np.isfinite(number_of(name, decimal)) for name in names):
         raise Refused(
             f"{path}: the first row {some(names, 6)} holds numbers alone, and no names of columns: write a header"
