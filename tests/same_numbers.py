@@ -4,7 +4,7 @@
 numbers; ``python -m tests.same_numbers compare A B [--relative 0]`` prints each number that differs between two such
 files, and exits with 1 if one differs by more than that. ``make`` at two commits on one machine, then ``compare``.
 
-``tests/same_numbers.json`` was made on 2026-11-26 with numpy 2.4.6, scipy 1.17.1, scikit-learn 1.9.1 and
+``tests/same_numbers.json`` was made on 2026-11-27 with numpy 2.4.6, scipy 1.17.1, scikit-learn 1.9.1 and
 dp-accounting 0.6.0. Other versions may give other numbers, and another processor other last bits: numpy and BLAS
 choose their code by it (without AVX-512 no number was further off than 1e-13).
 
