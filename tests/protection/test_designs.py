@@ -127,7 +127,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "allow_exact": {"allow_exact": True},
     "at_most": {"at_most": ["tpr@0.01=0.1"]},
     "declare": {"declare": True},
-    "others": {"statistic": "table", "by": "sector", "levels": {"sector": ["care", "trade"]}, "others": ["sector"]},
+    "others": {"others": ["sector"]},
 }
 FOREIGN = [(field, design) for field, designs in OF_DESIGN.items() for design in PROMISE_OF if design not in designs]
 

@@ -258,17 +258,6 @@ class CalibrationPlan(StatisticPlan):
         return self
 
     @model_validator(mode="after")
-    def _with_others(self) -> CalibrationPlan:
-        for name in self.others:
-            if name not in self.levels:
-                raise ValueError(
-                    f"others takes the values of {name} beside its declared levels, as --levels {name}=a,b,c"
-                )
-            if "others" in self.levels[name]:
-                raise ValueError(f"the level others of {name} is declared already: leave it out, or leave others out")
-        return self
-
-    @model_validator(mode="after")
     def _designed(self) -> CalibrationPlan:
         design = self.chosen
         if design is None:
@@ -300,6 +289,17 @@ class CalibrationPlan(StatisticPlan):
             if not (is_compared or no_games):
                 instead = f"; {NO_GROUP[design]}" if name == "group" and design in NO_GROUP else ""
                 raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}{instead}")
+
+    @model_validator(mode="after")
+    def _with_others(self) -> CalibrationPlan:
+        for name in self.others:
+            if name not in self.levels:
+                raise ValueError(
+                    f"others takes the values of {name} beside its declared levels, as --levels {name}=a,b,c"
+                )
+            if "others" in self.levels[name]:
+                raise ValueError(f"the level others of {name} is declared already: leave it out, or leave others out")
+        return self
 
     @model_validator(mode="after")
     def _promised(self) -> CalibrationPlan:
