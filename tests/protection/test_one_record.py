@@ -222,6 +222,19 @@ def with_those_of(one: Any, two: Any, path: str, allowed: tuple[str, ...]) -> An
     return one if path in allowed else two
 
 
+def certified_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
+    """False and true positive rate of every published limit."""
+    limits = [each for each in document["findings"] if each["quantity"] == "tpr"]
+    return {(each["operating_point"]["fpr"], round(each["value"], 12)) for each in limits}
+
+
+def allowed_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
+    """The steps 1, 2 and 5 times a power of ten, and what follows from eta alone."""
+    eta = document["about"]["certificate"]["eta"]
+    steps = [round(digit * 10.0**power, 12) for digit in (1, 2, 5) for power in range(-6, 1)]
+    return {(fpr, value) for fpr in (0.01, 0.001) for value in (*steps, round(fpr + 2 * eta, 12))}
+
+
 def compare(promise: str, case: str, folder: Path) -> None:
     """Compare the public files of the data and of those with one record changed."""
     words = OF_FILE[case] if case in OF_FILE else OPTIONS[case]
@@ -229,6 +242,9 @@ def compare(promise: str, case: str, folder: Path) -> None:
     first, second = json.loads(one.to_json()), json.loads(two.to_json())
     allowed = DIGESTS if "noise_scale" in words else ALLOWED[promise]
     assert not [each for each in differing(first, second) if each[0] not in allowed]
+    if promise == "file" and "noise_scale" not in words:
+        assert certified_rates(first) <= allowed_rates(first)
+        assert certified_rates(second) <= allowed_rates(second)
     # with what may differ taken from the first, page and CSV are the same bytes
     second = with_those_of(first, second, "", allowed)
     second["sha256"] = first["sha256"]
