@@ -229,10 +229,13 @@ def certified_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
 
 
 def allowed_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
-    """The steps 1, 2 and 5 times a power of ten, and what follows from eta alone."""
-    eta = document["about"]["certificate"]["eta"]
+    """The steps 1, 2 and 5 times a power of ten, and what follows from eta or from the budget of the ledger alone."""
+    certificate = document["about"]["certificate"]
+    declared = (certificate["eta"], certificate["entry"]["budget"])
     steps = [round(digit * 10.0**power, 12) for digit in (1, 2, 5) for power in range(-6, 1)]
-    return {(fpr, value) for fpr in (0.01, 0.001) for value in (*steps, round(fpr + 2 * eta, 12))}
+    rates = (0.01, 0.001)
+    by_steps = {(fpr, value) for fpr in rates for value in steps}
+    return by_steps | {(fpr, round(fpr + 2 * eta, 12)) for fpr in rates for eta in declared}
 
 
 def compare(promise: str, case: str, folder: Path) -> None:
