@@ -222,6 +222,22 @@ def with_those_of(one: Any, two: Any, path: str, allowed: tuple[str, ...]) -> An
     return one if path in allowed else two
 
 
+def certified_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
+    """False and true positive rate of every published limit."""
+    limits = [each for each in document["findings"] if each["quantity"] == "tpr"]
+    return {(each["operating_point"]["fpr"], round(each["value"], 12)) for each in limits}
+
+
+def allowed_rates(document: Mapping[str, Any]) -> set[tuple[float, float]]:
+    """The steps 1, 2 and 5 times a power of ten, and what follows from eta or from the budget of the ledger alone."""
+    certificate = document["about"]["certificate"]
+    declared = (certificate["eta"], certificate["entry"]["budget"])
+    steps = [round(digit * 10.0**power, 12) for digit in (1, 2, 5) for power in range(-6, 1)]
+    rates = (0.01, 0.001)
+    by_steps = {(fpr, value) for fpr in rates for value in steps}
+    return by_steps | {(fpr, round(fpr + 2 * eta, 12)) for fpr in rates for eta in declared}
+
+
 def compare(promise: str, case: str, folder: Path) -> None:
     """Compare the public files of the data and of those with one record changed."""
     words = OF_FILE[case] if case in OF_FILE else OPTIONS[case]
@@ -229,6 +245,9 @@ def compare(promise: str, case: str, folder: Path) -> None:
     first, second = json.loads(one.to_json()), json.loads(two.to_json())
     allowed = DIGESTS if "noise_scale" in words else ALLOWED[promise]
     assert not [each for each in differing(first, second) if each[0] not in allowed]
+    if promise == "file" and "noise_scale" not in words:
+        assert certified_rates(first) <= allowed_rates(first)
+        assert certified_rates(second) <= allowed_rates(second)
     # with what may differ taken from the first, page and CSV are the same bytes
     second = with_those_of(first, second, "", allowed)
     second["sha256"] = first["sha256"]
