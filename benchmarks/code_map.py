@@ -18,6 +18,7 @@ import statistics
 import sys
 import textwrap
 import tokenize
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -175,6 +176,8 @@ class Style:
         All lines of all files.
     n_code_lines : int
         Without docstrings, comments and blank lines.
+    code_lines_of : dict of str to int
+        The same in each folder of the package, with its subfolders; the largest first.
     n_functions : int
         Functions and methods, also those inside functions. Lambdas are not counted.
     mean_function_length, median_function_length : float
@@ -207,6 +210,7 @@ class Style:
 
     n_lines: int
     n_code_lines: int
+    code_lines_of: dict[str, int]
     n_functions: int
     mean_function_length: float
     median_function_length: float
@@ -500,6 +504,9 @@ def style_of(modules: Mapping[str, Module]) -> Style:
     lines = {name: lines_of(module) for name, module in modules.items()}
     n_lines = sum(len(module.source.splitlines()) for module in modules.values())
     n_code_lines = sum(len(file_lines.code) for file_lines in lines.values())
+    code_lines_of: Counter[str] = Counter()
+    for name, file_lines in lines.items():
+        code_lines_of[name.split(".")[1] if "." in name else name] += len(file_lines.code)
     n_with_comment = sum(len(file_lines.with_comment) for file_lines in lines.values())
     n_comment_lines = sum(len(file_lines.with_comment - file_lines.code) for file_lines in lines.values())
     comments = [comment for file_lines in lines.values() for comment in file_lines.comments]
@@ -517,6 +524,7 @@ def style_of(modules: Mapping[str, Module]) -> Style:
     return Style(
         n_lines=n_lines,
         n_code_lines=n_code_lines,
+        code_lines_of=dict(code_lines_of.most_common()),
         n_functions=len(functions),
         mean_function_length=statistics.mean(lengths or [0]),
         median_function_length=statistics.median(lengths or [0]),
@@ -738,6 +746,7 @@ def table(measured: CodeMap) -> str:
         *list_rows(measured.plan_files),
         row("lines", style.n_lines),
         row("  of code: no docstring, comment, blank line", style.n_code_lines),
+        *(row(f"    {folder}", n_lines) for folder, n_lines in style.code_lines_of.items()),
         row("  of comment alone", style.n_comment_lines),
         row("  of comment alone, of all lines", f"{style.comment_line_fraction:.1%}"),
         row("  of code that end in a comment", style.n_trailing_comments),

@@ -479,6 +479,15 @@ def test_the_table_lists_cycles_and_plan_files(tmp_path, capsys):
     assert lines[plan - 1].split() == ["files", "that", "handle", "an", "AuditPlan", "1"]
 
 
+def test_the_table_has_the_lines_of_each_folder(tmp_path, capsys):
+    """Of a file of three lines of code, one of a docstring and one of a comment; and of one of a single line."""
+    measure(tmp_path, {"a/b/c.py": '"""Doc."""\n# why\nx = 1\n\ny = (\n    2)\n', "d.py": "x = 1\n"})
+    assert main([str(tmp_path)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    first = lines.index(["a", "3"])
+    assert lines[first + 1] == ["d", "1"]
+
+
 def test_json_holds_the_same_numbers(tmp_path, capsys):
     measured = measure(tmp_path, {"a.py": "import leakscope.b", "b.py": "import leakscope.a\n"})
     assert main([str(tmp_path), "--json"]) == 0
