@@ -174,10 +174,13 @@ class Fixed:
         return self.p if epsilon <= 1.0 else 1.0
 
     def curve_p_value(self, claim) -> float:
-        return self.p if claim.epsilon(1e-5) <= 1.0 else 1.0
+        return self.p if claim.delta(1.0) <= 1e-5 else 1.0
 
     def detail(self, claim) -> dict[str, float]:
         return {}
+
+
+BELOW_ONE = AccountantClaim(DpSgd(noise_multiplier=4.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
 
 
 def _fixed(*p_values: float, n_looks: int = 1) -> ClaimTest:
@@ -214,7 +217,7 @@ def test_tests_of_the_steps_take_their_part_of_the_level(monkeypatch, n_looks, n
 
     monkeypatch.setattr(StepLevel, "p_value", lambda self: 1.0)
     monkeypatch.setattr(AccountantClaim, "ruled_out", lambda self, claim_test, level: 0.0)
-    promise = AccountantClaim(DpSgd(noise_multiplier=4.0, sample_rate=0.1, steps=20), "add_remove", 1e-5)
+    promise = BELOW_ONE
     assert promise.epsilon < 1
     noise = StepNoise(1000.0, 1000) if with_noise else None
     noise_tests = [NoiseTest(0.0, Term("noise_repeated"))] * n_tests
