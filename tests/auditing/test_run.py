@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -151,9 +152,16 @@ class TestPlay:
             play(AuditPlan(n_models=4), find("loss"), [TREE], wine, Execution(tmp_path, 1)) for _ in range(2)
         )
         assert first.about.execution == ExecutionFacts(reused=0, made=4)
-        assert again.about.execution == ExecutionFacts(reused=4, made=0)
-        assert "Models: 4 came from the store, 0 were made in this run." in again.table()
-        assert "Models: 4 came from the store, 0 were made in this run." in again.to_html()
+        written, last = again.about.execution.first_written, again.about.execution.last_written
+        assert again.about.execution == ExecutionFacts(reused=4, made=0, first_written=written, last_written=last)
+        day, clock, zone = written.split()
+        seconds = datetime.now(UTC) - datetime.fromisoformat(f"{day}T{clock}+00:00")
+        assert zone == "UTC"
+        assert -timedelta(seconds=1) < seconds < timedelta(minutes=10)
+        when = written if written == last else f"{written} to {last}"  # to the minute
+        line = f"Models: 4 came from the store (written {when}), 0 were made in this run."
+        assert line in " ".join(again.table().split())
+        assert line in again.to_html()
         plain = play(AuditPlan(n_models=4), find("loss"), [TREE], wine, HERE)
         assert plain.about.execution is None
         for each in (first, again):

@@ -31,10 +31,11 @@ _WITHOUT_VALUE = (
     type(threading.Lock()), type(threading.RLock()), threading.local, logging.Logger, logging.Handler,
     weakref.ref, weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet,
 )  # fmt: skip
-# of a class: kept by Python, or a text for readers
+# of a class: kept by Python (that of slots when it is pickled first), or a text for readers
 _NOT_OF_A_CLASS = {
-    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__",
-    "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__", "_abc_impl",
+    "__slotnames__", "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__",
+    "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__", "__static_attributes__",
+    "_abc_impl",
 }  # fmt: skip
 
 

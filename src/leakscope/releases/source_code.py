@@ -52,6 +52,8 @@ READ_UNSEEN = {
     "load_file", "scan_parquet", "scan_csv", "memory_map", "netCDF4", "h5py", "pyarrow", "safetensors", "polars",
     "duckdb",
 }  # fmt: skip
+# of the standard library: Python looks for it on every path, and most installations have none
+_ARCHIVE = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
 _STANDARD = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
 _SITES = tuple(
     {
@@ -413,7 +415,7 @@ def _refuse_elsewhere(function: FunctionType, files: set[str]) -> None:
 
 def is_installed(file: str) -> bool:
     """Tell whether a file, with all links followed, belongs to Python or to an installed package."""
-    return file.startswith(_STANDARD) or _of_a_package(file)
+    return file.startswith(_STANDARD) or os.path.basename(file) == _ARCHIVE or _of_a_package(file)
 
 
 def _of_a_package(file: str) -> bool:
