@@ -7,7 +7,7 @@ import re
 _OF_THE_RUN = (
     r'"sha256": "[0-9a-f]{64}"',
     r',\s*"execution": (null|\{[^}]*\})',
-    r"<p>Models: [0-9,]+ came from the store, [0-9,]+ were made in this run\.[^<]*</p>\n",
+    r"<p>Models: [0-9,]+ came from the store(?: \(written [^)]*\))?, [0-9,]+ were made in this run\.[^<]*</p>\n",
     r"digest <code>[0-9a-f]{16}</code>",
 )
 

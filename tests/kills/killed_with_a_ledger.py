@@ -1,9 +1,9 @@
 """``leakscope protect`` with a ledger, killed before the n-th time that it flushes a file or renames one, for some n.
 
 The command runs once before that, without a ledger, so that everything is imported when processes are forked. Each n
-has a copy of the folder that is named, called by its number. There the command runs twice: killed, with
-``--out first``, and to its end, with ``--out again``. Copy 0 is killed nowhere. Prints the exit codes of both, as
-JSON, for each of the numbers, a list in JSON, up to the first that is never reached.
+has a copy of the folder that is named, called by its number, and a list of ledgers of its own. There the command runs
+twice: killed, with ``--out first``, and to its end, with ``--out again``. Copy 0 is killed nowhere. Prints the exit
+codes of both, as JSON, for each of the numbers, a list in JSON, up to the first that is never reached.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def run(folder: Path, words: list[str], at: int) -> int:
     child = os.fork()
     if child == 0:
         os.chdir(folder)
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")  # or the copies, of the same people, know one another
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         patched(at)

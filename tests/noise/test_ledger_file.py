@@ -1,5 +1,6 @@
 """Ledgers that are damaged or made up: no flipped bit gives another number, and every wrong type is one line."""
 
+import base64
 import copy
 import hashlib
 import json
@@ -40,7 +41,12 @@ def path(tmp_path):
 
 def content(ledger):
     """Everything that a ledger holds, as it is written."""
-    return json.dumps(_encoded(ledger), sort_keys=True, default=np.ndarray.tolist)
+    return json.dumps(_encoded(ledger), sort_keys=True, default=in_base_64)
+
+
+def in_base_64(array):
+    """As a ledger writes an array."""
+    return base64.b64encode(array.tobytes()).decode()
 
 
 def sealed(content):
@@ -123,6 +129,11 @@ def mutated(value, place, wrong):
     return made.get("")
 
 
+def of_this_version(content):
+    """With what a file of an earlier version has not: it knows nobody."""
+    return {"people": {"identifiers": [], "contents": []}, **content}
+
+
 def check_mutations(path, n_mutations, seed):
     """With a digest that fits: a line, or a ledger whose content is the one that was written."""
     kept = json.loads(path.read_text())["content"]
@@ -138,7 +149,7 @@ def check_mutations(path, n_mutations, seed):
             n_refused += 1
             assert line.startswith(str(path))
         else:
-            assert json.loads(content(Ledger.open(path, "data"))) == made
+            assert json.loads(content(Ledger.open(path, "data"))) == of_this_version(made)
     return n_refused
 
 

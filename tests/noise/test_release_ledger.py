@@ -616,6 +616,12 @@ def test_neither_does_a_missing_part(written) -> None:
         assert text == whole or opened_line(written, text, design)
 
 
+def of_this_version(content: dict[str, Any]) -> dict[str, Any]:
+    """With what a file of an earlier version has not: it knows nobody, and no release was made of known people."""
+    releases = [{"knows_people": False, **release} for release in content["releases"]]
+    return {"people": {"identifiers": [], "contents": []}, **content, "releases": releases}
+
+
 def check_mutations(path: Path, n_mutations: int) -> float:
     """With a digest that fits: a line, or a ledger whose content is the one that was written; which part is refused."""
     kept, design = json.loads(path.read_text())["content"], design_of(path)
@@ -630,7 +636,7 @@ def check_mutations(path: Path, n_mutations: int) -> float:
             n_refused += 1
             assert line.startswith(str(path))
         else:
-            assert json.loads(content(ReleaseLedger.open(path, design))) == made, place
+            assert json.loads(content(ReleaseLedger.open(path, design))) == of_this_version(made), place
     return n_refused / len(chosen)
 
 

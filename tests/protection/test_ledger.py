@@ -546,7 +546,7 @@ class TestKills:
     @pytest.mark.parametrize(
         "numbers",
         [
-            pytest.param([0, 4, 9], id="some"),  # the entry, a file, the entry again
+            pytest.param([0, 2, 5, 7, 20], id="some"),  # the list of ledgers, the entry, a file, the entry again
             pytest.param(list(range(99)), id="each", marks=pytest.mark.nightly),
         ],
     )
@@ -565,7 +565,7 @@ class TestKills:
         ended = dict(zip(numbers, json.loads(run.stdout), strict=False))
         killed = [number for number, codes in ended.items() if codes == [-signal.SIGKILL, 0]]
         assert all(codes in ([0, 0], [-signal.SIGKILL, 0]) for codes in ended.values())
-        assert len(killed) >= (2 if len(numbers) == 3 else 10)
+        assert len(killed) >= min(len(numbers) - 1, 10)
         value = values(tmp_path / "0" / "first" / "release.json")
         for number in ended:
             folder = tmp_path / str(number)

@@ -287,7 +287,7 @@ def _is_inexact(text: str) -> bool:
 def _signs(texts: Iterable[str]) -> tuple[frozenset[str], str]:
     """Return the decimal signs with which all texts are numbers, and a text with such a sign; nothing if none has one.
 
-    Where 3,450 stands among 30.1, and nothing like 3,450.5, both signs are possible: the comma may be a slip.
+    Where 3,450 is among 30.1, and nothing like 3,450.5, both signs are possible: the comma may be a slip.
 
     Examples
     --------

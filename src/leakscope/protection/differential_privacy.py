@@ -167,7 +167,7 @@ def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[f
 
 
 def _in_order(terms: Sequence[Term]) -> tuple[Term, ...]:
-    """Sort what is assumed, each once: of several statistics what was declared for each stands together."""
+    """Sort what is assumed, each once: of several statistics what was declared for each comes together."""
     return tuple(sorted(dict.fromkeys(terms), key=lambda term: _ASSUMED.index(term.id)))
 
 

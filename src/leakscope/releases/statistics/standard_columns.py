@@ -1,7 +1,7 @@
 """Explanatory columns of a regression in units of their own, where it is decided whether they are dependent.
 
-Numbers of different units (a share, a time in milliseconds) have no common size below which one of them is rounding: so
-every column is centred and divided by its deviation before anything is solved.
+Numbers of different units (a percentage, a time in milliseconds) have no common size below which one of them is
+rounding: so every column is centred and divided by its deviation before anything is solved.
 """
 
 from __future__ import annotations
