@@ -67,7 +67,7 @@ def started(
     words = [*command, "--n-jobs", str(n_jobs), "--store", str(store or folder / "store")]
     words += [] if "--out" in command else ["--out", str(folder / "out")]
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
-    quick = {"PYTHONPATH": path, "SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
+    quick = {"PYTHONPATH": path, "JOBLIB_SLOW_TREE_SECONDS": str(pause), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *script, *words],
         cwd=folder,
@@ -150,7 +150,7 @@ def ended_often(place: Path, command: Sequence[str], pause: float, ends: Sequenc
     done = subprocess.run(
         [sys.executable, str(HERE / "killed_often.py"), *AUDIT, "--n-jobs", "1"],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": path, "SLOW_TREE_SECONDS": "0"},
+        env=os.environ | {"PYTHONPATH": path, "JOBLIB_SLOW_TREE_SECONDS": "0"},
         input=json.dumps(runs),
         capture_output=True,
         text=True,
@@ -358,7 +358,8 @@ class TestSharedRows:
         run = subprocess.Popen(
             [sys.executable, str(HERE / "shared_rows.py"), json.dumps(places)],
             cwd=folders["store"],
-            env=os.environ | {"PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}", "SLOW_TREE_SECONDS": "5"},
+            env=os.environ
+            | {"PYTHONPATH": f"{HERE}:{os.environ.get('PYTHONPATH', '')}", "JOBLIB_SLOW_TREE_SECONDS": "5"},
             stdout=subprocess.PIPE,
             text=True,
         )

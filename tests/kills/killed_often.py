@@ -48,7 +48,7 @@ def forked(run: dict[str, Any], said: Path) -> int:
     written = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(written, 1)
     os.dup2(written, 2)
-    os.environ["SLOW_TREE_SECONDS"] = str(run["pause"])
+    os.environ["JOBLIB_SLOW_TREE_SECONDS"] = str(run["pause"])
     if "write" in run:
         killed_in_write(run["write"], run["signal"])
     sys.argv = ["leakscope", *run["words"], "--n-jobs", "1", "--store", "store"]

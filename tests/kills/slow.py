@@ -15,11 +15,12 @@ class SlowTree(DecisionTreeClassifier):
 
     def fit(self, X: Any, y: Any, *arguments: Any, **words: Any) -> SlowTree:
         """Rest, then fit."""
-        time.sleep(float(os.environ.get("SLOW_TREE_SECONDS", "0")))
+        # a variable of workers: whatever it is, models from the store are used
+        time.sleep(float(os.environ.get("JOBLIB_SLOW_TREE_SECONDS", "0")))
         return super().fit(X, y, *arguments, **words)
 
 
 def middle(x: Any) -> Any:
     """The median of each column, after as long a rest."""
-    time.sleep(float(os.environ.get("SLOW_TREE_SECONDS", "0")))
+    time.sleep(float(os.environ.get("JOBLIB_SLOW_TREE_SECONDS", "0")))
     return np.median(np.asarray(x), axis=0)
