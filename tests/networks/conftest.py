@@ -60,18 +60,6 @@ def stack(width: int = 8, dropout: float = 0.0) -> nn.Module:
     return nn.Sequential(nn.Flatten(), inner, nn.Linear(width, 5, bias=False), nn.Tanh(), nn.Linear(5, 3))
 
 
-class Branches(nn.Module):
-    """A network that is no sequence."""
-
-    def __init__(self, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.first, self.side, self.last = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
-        self.drop = nn.Dropout(dropout)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(self.drop(torch.relu(self.first(x)) * torch.sigmoid(self.side(x))))
-
-
 class Convolutions(nn.Module):
     """Convolution, batch norm and a linear layer."""
 
