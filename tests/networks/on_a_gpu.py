@@ -28,7 +28,8 @@ from leakscope.runtime.cluster import connected
 from leakscope.runtime.machine import this_machine
 from leakscope.runtime.store import Store, key
 
-from .conftest import Branches, stack
+from .branches import Branches
+from .conftest import stack
 from .training_privately import Training
 
 assert torch.cuda.is_available(), "these tests need a GPU that PyTorch can use"

@@ -31,7 +31,8 @@ from leakscope.runtime.execution import Execution
 from leakscope.runtime.observe import observe
 from leakscope.runtime.store import Store, key
 
-from .conftest import Branches, stack
+from .branches import Branches
+from .conftest import stack
 from .test_ensemble import made
 
 KEY = key(row=0)

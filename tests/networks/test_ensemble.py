@@ -19,7 +19,8 @@ from leakscope.releases.networks.optimisers import Optimiser
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.training import losses, n_batches, train
 
-from .conftest import Branches, Convolutions, stack
+from .branches import Branches
+from .conftest import Convolutions, stack
 
 KINDS = [(BatchedEnsemble, stack), (VmapEnsemble, stack), (VmapEnsemble, Branches)]
 side_by_side = pytest.mark.parametrize(("kind", "make"), KINDS)

@@ -21,7 +21,8 @@ from leakscope.releases.networks import last_layer
 from leakscope.releases.networks.network import Network, Trained
 from leakscope.releases.networks.recipe import Recipe
 
-from .conftest import Branches, Convolutions, stack
+from .branches import Branches
+from .conftest import Convolutions, stack
 
 QUICK = Recipe(epochs=30, batch=16, lr=0.02)
 

@@ -24,7 +24,8 @@ from leakscope.releases.networks.recipe import Recipe
 from leakscope.runtime.observe import Execution, observe
 from leakscope.runtime.store import Store
 
-from .conftest import Branches, Convolutions, stack
+from .branches import Branches
+from .conftest import Convolutions, stack
 
 WANT = ["loss", "log_odds", "correct", "log_prob", "gradient_norm"]
 HERE = "tests.networks.conftest"

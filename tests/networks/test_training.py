@@ -21,7 +21,8 @@ from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.tensors import inputs_of
 from leakscope.releases.networks.training import losses, train, trained
 
-from .conftest import Branches, Convolutions, stack
+from .branches import Branches
+from .conftest import Convolutions, stack
 
 
 def test_losses():
