@@ -236,7 +236,7 @@ def test_objects_and_paths_that_are_networks():
     assert release_of(Branches).name == "Branches"
     made = release_from(f"{HERE}:stack", {"width": 4}, "net", {"lr": 0.1})
     assert (made.name, made.parameters, made.recipe.lr) == ("net", {"width": 4}, 0.1)
-    assert release_from(f"{HERE}:Branches", {}).make is Branches
+    assert release_from("tests.networks.branches:Branches", {}).make is Branches
     with pytest.raises(ValueError, match=r"unknown parameter 'widht' \(did you mean 'width'\?\)"):
         release_from(f"{HERE}:stack", {"widht": 4})
     with pytest.raises(ValueError, match="train says how a network is trained; RandomForestClassifier is none"):
