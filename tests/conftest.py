@@ -89,11 +89,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line("tests/networks is left out: it needs pip install '.[torch,dpsgd,images]'")
 
 
-def pytest_runtest_setup() -> None:
-    """Annotations are executed in the first calls of each test."""
-    tests.typecheck.n_tests_begun += 1
-
-
 @pytest.fixture
 def as_users_run_it() -> Iterator[None]:
     """Without the execution of shape annotations: what a bad shape gets from the code itself."""

@@ -1,4 +1,4 @@
-"""Annotations are executed: the first calls in each test, and the first objects of a dataclass."""
+"""Annotations are executed: the first calls in each process, and the first objects of a dataclass."""
 
 from __future__ import annotations
 
@@ -84,15 +84,13 @@ def test_objects_of_dataclasses_are_checked() -> None:
         made(np.ones(2), np.ones(3))
 
 
-def test_two_calls_are_checked_in_each_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typecheck, "CALLS_PER_TEST", 2)
+def test_the_first_calls_of_a_process_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typecheck, "CALLS", 2)
     checked = from_the_first_call(unknown)
     for _ in range(2):
-        for _ in range(2):
-            with pytest.raises(TypeCheckError):
-                checked(1, 2)
-        assert checked(1, 2) == 2
-        monkeypatch.setattr(typecheck, "n_tests_begun", typecheck.n_tests_begun + 1)
+        with pytest.raises(TypeCheckError):
+            checked(1, 2)
+    assert checked(1, 2) == 2
 
 
 @pytest.mark.usefixtures("as_users_run_it")

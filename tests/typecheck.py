@@ -1,7 +1,7 @@
 """The shapes and types of annotations, executed: an int may stand for a float, as everywhere in Python.
 
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
-function within a function, which is made anew by every call of the outer one. In each test the first calls of a
+function within a function, which is made anew by every call of the outer one. In each process the first calls of a
 public function, and the first objects of a dataclass, are checked. LEAKSCOPE_CHECK_ANNOTATIONS=all checks every call of
 every function, as .ci/nightly does in all tests, and =none checks nothing, as .ci/run does in the slow ones, which call
 what the fast ones call.
@@ -28,8 +28,7 @@ Function = Callable[..., Any]
 executed_late = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=TypeCheckError))
 all_executed = first_executed = executed_late  # by these names jaxtyping tells apart what it has compiled
 WHICH = os.environ.get("LEAKSCOPE_CHECK_ANNOTATIONS", "first")  # or all, or none
-CALLS_PER_TEST = {"all": math.inf, "first": 2, "none": 0}[WHICH]
-n_tests_begun = 0  # counted by a fixture in conftest.py
+CALLS = {"all": math.inf, "first": 10, "none": 0}[WHICH]
 
 
 def has_shapes(hint: Any) -> bool:
@@ -62,18 +61,14 @@ def with_checks(function: Function) -> Function:
 def from_the_first_call(function: Function) -> Function:
     """The function with checks, which are made at its first call."""
     checked: Function | None = None
-    test, n_calls, done_in = -1, 0, -1
+    n_calls = 0
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        nonlocal checked, test, n_calls, done_in
-        if done_in == n_tests_begun or config.jaxtyping_disable:
+        nonlocal checked, n_calls
+        if n_calls >= CALLS or config.jaxtyping_disable:
             return function(*args, **kwargs)
-        if test != n_tests_begun:
-            test, n_calls = n_tests_begun, 0
         n_calls += 1
-        if n_calls >= CALLS_PER_TEST:
-            done_in = test
         if checked is None:
             checked = with_checks(function)
         return checked(*args, **kwargs)
