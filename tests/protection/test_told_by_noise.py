@@ -58,10 +58,39 @@ def test_a_rule_that_was_asked_for_is_a_refusal(tmp_path) -> None:
     protect("mean", people(), ledger=str(ledger), rules={"p": 1e-6}, **MEANS)
 
 
+def by_dominance(report: Any) -> Any:
+    return next(rule for rule in report.about.rules if rule.rule == "dominance_by_noise")
+
+
+def test_dominance_is_judged_with_what_the_noise_tells(tmp_path) -> None:
+    """One income of 40,000 among 19 that add up to 9,500: by a reader's own formula it has four fifths of the total."""
+    incomes = [40_000.0, *np.linspace(100, 900, 19)]
+    frame = pd.DataFrame({"income": incomes})
+    words: dict[str, Any] = {"promise": "file", "eta": 0.03, "games": 0}
+    made = protect("mean", frame, ledger=str(tmp_path / "ledger"), rules={"p": 1e-6}, **words)
+    (value,) = made.certificate.about.values
+    estimate = np.mean(incomes) + 2 * norm.ppf(0.53) * value.noise_std * 20
+    fraction_told = (estimate + 900) / sum(incomes)
+    assert 0.5 < fraction_told < 1.5
+
+    below, above = 0.99 * fraction_told, 1.01 * fraction_told
+    assert by_dominance(calibrate("mean", frame, rules={"dominance_k": below}, **words).certificate).failing == (
+        "mean of income",
+    )
+    assert not by_dominance(calibrate("mean", frame, rules={"dominance_k": above}, **words).certificate).failing
+    first = calibrate("mean", frame, rules={"dominance_k": below}, **words).certificate.table()
+    assert "The printed noise tells that the 2 largest contributions are more than" in " ".join(first.split())
+
+    line = "^the printed noise would tell that the 2 largest contributions are more than dominance_k = .* of the total "
+    with pytest.raises(ValueError, match=line):
+        protect("mean", frame, ledger=str(tmp_path / "other"), rules={"dominance_k": below}, **words)
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_declared_scale_tells_nothing(tmp_path) -> None:
     scales = [20.0] * 3 + [2000.0] * 3
     made = protect("mean", people(), ledger=str(tmp_path / "ledger"), rules={"p": 0.3}, noise_scale=scales, **MEANS)
-    assert "told_by_noise" not in [rule.rule for rule in made.owner.about.rules]
+    assert not {"told_by_noise", "dominance_by_noise"} & {rule.rule for rule in made.owner.about.rules}
 
 
 def test_one_scale_for_all_groups() -> None:

@@ -151,8 +151,10 @@ def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[fl
 def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise) -> Prepared:
     """Collect what a statistic with its noise promises."""
     n, plan = units.n, request.plan
-    if isinstance(plan, ProtectionPlan) and "p" in plan.rules and not found.declared and plan.group is None:
-        refuse_told_by_noise(check_told_by_noise(plan, request.statistic, request.data.points, found.rms))
+    if isinstance(plan, ProtectionPlan) and plan.rules and not found.declared and plan.group is None:
+        refuse_told_by_noise(
+            check_told_by_noise(plan, request.statistic, request.data.points, found.rms), asked=plan.rules
+        )
     return Prepared(
         request,
         "leave-one-out",

@@ -10,6 +10,7 @@ checked in addition to the promise, because offices have to.
   are at least p times the largest.
 * p % by the noise: what the printed noise of leave one out tells of the largest contribution, which is ``mean +- 2
   Phi^-1(1/2 + eta) noise_std count`` for a mean and without the count for a sum, is at least p from it.
+* Dominance by the noise: dominance holds, too, with what the noise tells in place of that contribution.
 * Degrees of freedom: a regression has at least ``minimum`` records more than coefficients.
 
 Hundepool et al. (2012), Statistical Disclosure Control, chapters 4 and 6.
@@ -17,7 +18,8 @@ Hundepool et al. (2012), Statistical Disclosure Control, chapters 4 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +35,8 @@ from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
 from leakscope.reports.about import OfficeRule
 
 Array = np.ndarray
+# The thresholds of the rules that are applied to what the noise tells.
+RULES_BY_NOISE = {"told_by_noise": ("p",), "dominance_by_noise": ("dominance_n", "dominance_k")}
 
 
 def check_office_rules(plan: CalibrationPlan, statistic: Statistic, points: Points) -> tuple[OfficeRule, ...]:
@@ -92,12 +96,12 @@ def _rules_of_groups(groups: GroupMeans, points: Points, thresholds: Mapping[str
 def check_told_by_noise(
     plan: CalibrationPlan, statistic: Statistic, points: Points, noise_std: Float[Array, " d"]
 ) -> tuple[OfficeRule, ...]:
-    """Check whether the printed noise tells the largest contribution to a sum or a mean to within p.
+    """Check what the printed noise tells of the largest contribution to a sum or a mean: p % and dominance.
 
     Parameters
     ----------
     plan : CalibrationPlan
-        With eta, and the threshold p.
+        With eta, and the thresholds.
     statistic : Statistic
     points : Points
         All records, each one a unit.
@@ -123,31 +127,51 @@ def check_told_by_noise(
         factors = [float(len(points)) if statistic.statistic == "mean" else 1.0] * len(names)
     else:
         return ()
-    p, shift = plan.thresholds["p"], 2 * float(ndtri(0.5 + plan.eta))
-    failing = []
+    shift = 2 * float(ndtri(0.5 + plan.eta))
+    told, dominated = [], []
     for values, name, factor, deviation in zip(of_mean, names, factors, noise_std.tolist(), strict=True):
-        distances = np.abs(values - values.mean())
-        largest = abs(float(values[distances.argmax()]))
-        if deviation and abs(shift * deviation * factor - float(distances.max())) < p * largest:
-            failing.append(name)
-    return (OfficeRule(rule="told_by_noise", thresholds={"p": p}, checked=len(names), failing=tuple(failing)),)
+        if not deviation:
+            continue
+        mean = float(values.mean())
+        farthest = int(np.abs(values - mean).argmax())
+        # The record that is farthest from the mean decides the noise, so that the noise tells its distance.
+        distance = abs(float(values[farthest]) - mean)
+        told_distance = shift * deviation * factor
+        if abs(told_distance - distance) < plan.thresholds["p"] * abs(float(values[farthest])):
+            told.append(name)
+        told_values = values.copy()
+        told_values[farthest] = mean + math.copysign(told_distance, values[farthest] - mean)
+        if _is_dominated(np.abs(told_values), float(np.abs(values).sum()), plan.thresholds):
+            dominated.append(name)
+    n, k, p = (plan.thresholds[name] for name in ("dominance_n", "dominance_k", "p"))
+    by_p = OfficeRule(rule="told_by_noise", thresholds={"p": p}, checked=len(names), failing=tuple(told))
+    by_dominance = OfficeRule(
+        rule="dominance_by_noise", thresholds={"n": n, "k": k}, checked=len(names), failing=tuple(dominated)
+    )
+    return (by_p, by_dominance)
 
 
-def refuse_told_by_noise(rules: Sequence[OfficeRule]) -> None:
-    """Refuse a release whose noise tells the largest contribution to within the p that was asked for.
+def refuse_told_by_noise(rules: Sequence[OfficeRule], asked: Iterable[str]) -> None:
+    """Refuse a release whose noise tells what one of the rules that were asked for by name rules out.
 
     Raises
     ------
     ValueError
         In one line, for the owner.
     """
-    failing = [name for rule in rules if rule.rule == "told_by_noise" for name in rule.failing]
-    if failing:
-        more = f" and {len(failing) - 1:,} more" if len(failing) > 1 else ""
+    for rule in rules:
+        if not rule.failing or not set(RULES_BY_NOISE[rule.rule]) & set(asked):
+            continue
+        failing = rule.failing[0]
+        if len(rule.failing) > 1:
+            failing += f" and {len(rule.failing) - 1:,} more"
+        tells = f"the largest contribution to {failing} to within p = {rule.thresholds.get('p', 0):g}"
+        if rule.rule == "dominance_by_noise":
+            n, k = rule.thresholds["n"], rule.thresholds["k"]
+            tells = f"that the {n:g} largest contributions are more than dominance_k = {k:g} of the total of {failing}"
         raise ValueError(
-            f"the printed noise would tell the largest contribution to {failing[0]}{more} to within p = "
-            f"{rules[0].thresholds['p']:g}, which --rules asks to rule out: take promise = anyone, declare a "
-            "noise_scale, or leave p out of the rules"
+            f"the printed noise would tell {tells}, which --rules asks to rule out: take promise = anyone, declare a "
+            f"noise_scale, or leave {' and '.join(RULES_BY_NOISE[rule.rule])} out of the rules"
         )
 
 
@@ -176,9 +200,9 @@ def _shares(
         total = float(sizes.sum())
         if total == 0:
             continue
-        largest = _largest(sizes, max(2, n_largest))
-        if largest[:n_largest].sum() > share * total:
+        if _is_dominated(sizes, total, thresholds):
             dominated.append(name)
+        largest = _largest(sizes, 2)
         if total - largest[:2].sum() < p * largest[0]:
             close.append(name)
     n_checked = len(names)
@@ -191,6 +215,12 @@ def _shares(
         ),
         OfficeRule(rule="p_percent", thresholds={"p": p}, checked=n_checked, failing=tuple(close)),
     )
+
+
+def _is_dominated(sizes: Float[Array, " m"], total: float, thresholds: Mapping[str, float]) -> bool:
+    """Tell whether the n largest contributions are more than the fraction k of a total."""
+    largest = _largest(sizes, int(thresholds["dominance_n"]))
+    return float(largest.sum()) > thresholds["dominance_k"] * total
 
 
 def _largest(sizes: Float[Array, " m"], n: int) -> Float[Array, " k"]:

@@ -408,7 +408,9 @@ class DesignsCompared(Facts):
 class OfficeRule(Facts):
     """A rule of thumb of statistics offices, checked on the exact numbers: for the owner alone."""
 
-    rule: Literal["minimum_frequency", "dominance", "p_percent", "told_by_noise", "degrees_of_freedom"]
+    rule: Literal[
+        "minimum_frequency", "dominance", "p_percent", "told_by_noise", "dominance_by_noise", "degrees_of_freedom"
+    ]
     thresholds: dict[Text, Real]
     checked: Count = Field(description="Cells, groups or numbers that were checked.")
     failing: tuple[Text, ...] = Field(description="Their names.")

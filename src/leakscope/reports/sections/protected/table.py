@@ -22,6 +22,10 @@ RULES = {
         "p % by the noise",
         "the largest contribution not told by the printed noise to within {p}",
     ),
+    "dominance_by_noise": (
+        "Dominance by the noise",
+        "the {n} largest contributions, the largest as the printed noise tells it, at most {k} of a total",
+    ),
     "degrees_of_freedom": ("Degrees of freedom", "at least {minimum} records more than coefficients"),
 }
 RULES_INTRO = (

@@ -75,10 +75,12 @@ def _kind(result: ProtectedResult) -> str:
     return "Protected release" if result.public else "Protected release, for the owner of the data"
 
 
-TOLD = (
-    "<b>The printed noise tells the largest contribution to {name} to within {within}</b>, to everybody: with promise "
-    "anyone, or a scale that was declared beforehand, it does not."
-)
+TOLD_BY_NOISE = {
+    "told_by_noise": "<b>The printed noise tells the largest contribution to {name} to within {p}</b>, to everybody: "
+    "with promise anyone, or a scale that was declared beforehand, it does not.",
+    "dominance_by_noise": "<b>The printed noise tells that the {n} largest contributions are more than {k} of the "
+    "total of {name}</b>, to everybody: with promise anyone, or a scale that was declared beforehand, it does not.",
+}
 
 
 def warning(result: ProtectedResult) -> Markup:
@@ -95,14 +97,19 @@ def warning(result: ProtectedResult) -> Markup:
 
 
 def _told_by_noise(result: ProtectedResult) -> Markup:
-    """Say, for the owner, whose largest contribution the noise tells."""
+    """Say, for the owner, to which numbers the noise tells the largest contribution, and which it shows as dominated."""
     rules = [*result.about.rules, *(rule for each in result.about.statistics for rule in each.rules)]
-    told = [(rule, name) for rule in rules if rule.rule == "told_by_noise" for name in rule.failing]
-    if not told:
-        return Markup("")
-    more = f" and {count(len(told) - 1)} more" if len(told) > 1 else ""
-    within = percent(told[0][0].thresholds["p"])
-    return say(TOLD, name=f"{told[0][1]}{more}", within=within)
+    parts = []
+    for id, words in TOLD_BY_NOISE.items():
+        failing = [(rule, name) for rule in rules if rule.rule == id for name in rule.failing]
+        if not failing:
+            continue
+        more = f" and {count(len(failing) - 1)} more" if len(failing) > 1 else ""
+        rule, name = failing[0]
+        thresholds = {threshold: percent(value) for threshold, value in rule.thresholds.items() if threshold != "n"}
+        n = count(int(rule.thresholds.get("n", 1)))
+        parts.append(say(words, name=f"{name}{more}", n=n, **thresholds))
+    return joined(parts)
 
 
 def lede(result: ProtectedResult) -> Markup:
