@@ -80,7 +80,7 @@ CALLS = {
         AuditPlan,
         OF_FILES | OF_FITS | {"model", "fail_above"},
         # `references` is the recipe here, and `n_models` and `seed` are those of the references
-        {"references", "n_models", "n_queries", "versions", "seed", "train", "layers", "classes"}
+        {"references", "n_models", "n_queries", "versions", "seed", "train", "layers", "classes", "depends_on"}
         | {"name", "weights", "sources"}
         | EXECUTION,
     ),

@@ -295,6 +295,53 @@ class TestByHand:
         with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
             user.audit(tmp_path / "store", depends_on=["no.txt"])
 
+    def test_references_of_a_trained_model(self, user, tmp_path):
+        user.begin(KINDS["a program"])
+        fit = importlib.import_module("training").fit
+        store = tmp_path / "store"
+
+        def n_stored() -> int:
+            model = fit(X[::2], Y[::2], 0)
+            sides = [(X[start::2], Y[start::2]) for start in (0, 1)]
+            ls.audit_model(
+                model, *sides, references=fit, n_models=4, attacks=["rmia"], n_jobs=1, store=store, depends_on="program"
+            )
+            return len(list(store.rglob("*.npz")))
+
+        first = n_stored()
+        assert n_stored() == first > 0
+        user.write(5)
+        assert n_stored() == 2 * first
+
+    def test_without_references_nothing_is_stored(self, user):
+        user.begin("return 1")
+        model = importlib.import_module("training").fit(X, Y, 0)
+        with pytest.raises(ValueError, match=r"^depends_on is of reference models that are stored, and there are none"):
+            ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), depends_on="conf.json")
+
+    @pytest.mark.parametrize("promise", ["drawn", "file"])
+    def test_a_statistic_that_starts_a_program(self, user, tmp_path, promise):
+        user.begin(KINDS["a program"], "def scaled_mean(x):\n    return int(depth()) * np.asarray(x).mean(axis=0)")
+        store, rows = tmp_path / "store", X[:12]
+        fits: Any = {"fits": 40} if promise == "drawn" else {}
+
+        def noise(store: Path | None) -> tuple[list[float], int]:
+            statistic = importlib.import_module("training").scaled_mean
+            made = ls.calibrate(
+                statistic, rows, eta=0.2, promise=promise, games=0, n_jobs=1, store=store, depends_on="program", **fits
+            )
+            stored = 0 if store is None else len(list(store.rglob("*.npz")))
+            return list(made.certificate.about.certificate.noise.rms), stored
+
+        first, n_stored = noise(store)
+        assert noise(store) == (first, n_stored)
+        assert n_stored > 0
+        user.write(5)
+        changed, n_then = noise(store)
+        assert n_then == 2 * n_stored
+        assert changed == noise(None)[0]
+        assert changed[0] == pytest.approx(5 * first[0], rel=0.2)  # the shape is rounded
+
 
 def code_of(*modules: str) -> UserCode:
     return UserCode({name: State(name, "", "") for name in modules})

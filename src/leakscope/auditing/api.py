@@ -112,7 +112,7 @@ def audit(
     policy: Any = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
     until: str | None = None,
-    depends_on: Sequence[str | os.PathLike[str]] = (),
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -211,7 +211,7 @@ def audit(
         ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
         so narrow, or at ``n_models``. ``"refuted"``: stop when every claim is refuted. The level is divided over all
         looks, so that the intervals hold, and that a true claim is not refuted more often. Needs a store.
-    depends_on : sequence of path, optional
+    depends_on : path or sequence of path
         Files that the training reads and that leakscope cannot see, as those of a program that it starts. A model of
         the store is used again only while they have the same content.
     store : path or URL, optional
@@ -283,7 +283,7 @@ def audit(
         policy=policy,
         vary=dict(vary or {}),
         until=until,
-        depends_on=tuple(os.fspath(path) for path in depends_on),
+        depends_on=depends_on,
     )
     if attribute is not None:
         attack_rows = strategies(attacks)
@@ -526,6 +526,7 @@ def audit_model(
     date: str = "",
     author: str = "",
     policy: Any = None,
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -587,6 +588,8 @@ def audit_model(
         On the page, as in ``audit``.
     policy : path, str, mapping or PolicyPlan, optional
         As in ``audit``.
+    depends_on : path or sequence of path
+        Files that the training of the references reads unseen, as in ``audit``.
     store : path or URL, optional
     n_jobs : int, optional
     tmp : path, optional
@@ -611,6 +614,8 @@ def audit_model(
     collate = collate_in(train) or _collate_of(members, others)
     if references is None:
         _refuse_idle_recipe(model, train)
+        if depends_on:
+            raise ValueError("depends_on is of reference models that are stored, and there are none: leave it out")
     audited = trained_release(model, classes, name, layers, collate)
     recipe = None if references is None else release_of(references, train=train, collate=collate)
     attack_rows = find(attacks)
@@ -632,6 +637,7 @@ def audit_model(
         policy=policy,
         id=id if isinstance(id, str) else None,
         slice=_names(slice),
+        depends_on=depends_on,
     )
     inside, outside = (_side(role, part, id) for role, part in (("members", members), ("others", others)))
     refuse_unknown_attacks(plan.policy, attack_rows)
@@ -652,7 +658,7 @@ def audit_model(
         seed=seed,
         population=population_share(attack_rows) if n_references else 0.0,
     )
-    want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp)
+    want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp, depends_on=plan.depends_on)
     # row 0 of the memberships is the audited model; the rows after it are the references
     arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
     if shared == len(outside):

@@ -63,12 +63,11 @@ MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
-    "depends_on",
 }  # fmt: skip
 OF_FILES = {"unpickle_trusted", "trust"}
 NO_MODEL = {
     "model", "layers", "n_models", "n_queries", "versions", "seed", "predict", "weights", "classes", "members",
-    "others", *OF_FILES,
+    "others", "depends_on", *OF_FILES,
 }  # fmt: skip
 FLAGS_WITHOUT_EFFECT = {  # flags that an audit would not look at are refused, not ignored
     "an audit with --signals": (FLAGS_OF_FITS - {"data", "sampling"}) | NO_MODEL | {"scores", "probabilities"},
@@ -645,6 +644,7 @@ def _audit_trained(plan: AuditPlan, options: Mapping[str, Any], store: str) -> R
         words["id"] = [*members.points.names, *others.points.names]
     words["slice"] = {name: [*members.slices[name], *others.slices[name]] for name in plan.slice}
     places = {name: options.get(name) for name in ("n_jobs", "tmp")} | {"store": store}
+    places["depends_on"] = plan.depends_on
     places["weights"] = options.get(flag) if flag != "predict" else None
     places["sources"] = f"{Path(options['members']).name} and {Path(options['others']).name}"
     # the report holds no path of this machine; --predict is an import path

@@ -68,7 +68,7 @@ GROUPS = {  # panels of the help
         "declare",
         "as_json",
     ),
-    "Execution": ("store", "n_jobs", "tmp", "allow_modules"),
+    "Execution": ("store", "depends_on", "n_jobs", "tmp", "allow_modules"),
 }
 
 app = typer.Typer(context_settings=HELP, rich_markup_mode="rich")

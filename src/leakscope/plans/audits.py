@@ -16,6 +16,7 @@ from leakscope.plans.limits import REFUTED, Limit, Width
 from leakscope.plans.plan import (
     ColumnNames,
     Decimal,
+    DependsOn,
     Encoding,
     FilePath,
     FilePlan,
@@ -184,11 +185,7 @@ class AuditPlan(FilePlan):
         description="fit 8, 16, 32, ... models, n_models at most, until the interval of the strongest attack is as "
         "narrow as this: width:tpr@0.01=0.005; or until each claim is refuted: refuted",
     )
-    depends_on: tuple[str, ...] = Field(
-        default=(),
-        description="files that the training reads unseen, as by a program that it starts; a stored model is used "
-        "again while they are the same",
-    )
+    depends_on: DependsOn = ()
     model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
 

@@ -82,6 +82,22 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_one_name_or_many)]  # or a s
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_one_or_many)]  # or a single number
 
 
+def _paths(value: Any) -> Any:
+    """Read paths, or a single one."""
+    given = (value,) if isinstance(value, str | os.PathLike) else value
+    return tuple(_text_of_path(path) for path in given)
+
+
+DependsOn = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_paths),
+    Field(
+        description="files that are read unseen, as by a program that a model or statistic starts; what is stored is "
+        "used again while they are the same"
+    ),
+]
+
+
 def _one_sign(value: str | None) -> str | None:
     """Read the sign between columns; a tab is hard to type."""
     if value in ("tab", "\\t"):

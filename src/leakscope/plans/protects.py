@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from leakscope.core.checks import one_of
 from leakscope.plans.bounds import GROUPED, Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
 from leakscope.plans.limits import Limit
-from leakscope.plans.plan import FilePath, a_fraction, columns
+from leakscope.plans.plan import DependsOn, FilePath, a_fraction, columns
 
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
@@ -73,6 +73,9 @@ NO_DROP_MISSING = (
     "under promise anyone drop_missing is refused: n is public, and n without the incomplete rows would tell whether "
     "somebody's row is complete; a value that is missing is in no count and no sum, which have noise"
 )
+
+# Fields of a plan that no page prints: secrets, and where the work is done.
+NOT_PRINTED = {"ledger", "known_ledgers", "insecure_seed", "depends_on"}
 
 
 class CalibrationPlan(StatisticPlan):
@@ -155,6 +158,7 @@ class CalibrationPlan(StatisticPlan):
         description="thresholds of the rules of statistics offices that are checked for the owner, as minimum=10, "
         "dominance_n=2, dominance_k=0.9 or p=0.1",
     )
+    depends_on: DependsOn = ()
     pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
 
     @field_validator("noise")

@@ -56,6 +56,7 @@ class ArraysOptions(TypedDict, total=False):
     unit: str
     date: str
     fpr: float | Sequence[float]
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class CalibrationOptions(ArraysOptions, total=False):
@@ -122,6 +123,7 @@ def calibrate(
     unit: str = "record",
     date: str = "",
     fpr: float | Sequence[float] = (0.01, 0.001),
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -209,6 +211,9 @@ def calibrate(
         Printed on the page as it is.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
+    depends_on : path or sequence of path
+        Files that the statistic reads unseen, as by a program that it starts. A stored fit is used again only while
+        they are the same.
     store : path, optional
         Folder where finished fits of the calibration stay.
     n_jobs : int, optional
@@ -261,6 +266,7 @@ def calibrate(
         "unit": unit,
         "date": date,
         "fpr": fpr,
+        "depends_on": depends_on,
     }
     execution = Execution(store, n_jobs, tmp)
     fields = asked_of(CalibrationPlan, options)
@@ -310,6 +316,7 @@ def protect(
     allow_known_people: bool = False,
     known_ledgers: str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
@@ -419,6 +426,9 @@ def protect(
         of the user unless given: ``$XDG_STATE_HOME/leakscope/ledgers``, in ``~/.local/state``.
     seed : int, optional
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
+    depends_on : path or sequence of path
+        Files that the statistic reads unseen, as by a program that it starts. A stored fit is used again only while
+        they are the same.
     store : path, optional
         Folder where finished fits of the calibration stay.
     n_jobs : int, optional
@@ -478,6 +488,7 @@ def protect(
         "unit": unit,
         "date": date,
         "fpr": fpr,
+        "depends_on": depends_on,
         "ledger": ledger,
         "another_design": another_design,
         "allow_known_people": allow_known_people,

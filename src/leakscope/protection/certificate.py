@@ -16,7 +16,7 @@ from jaxtyping import Float
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.types import Noise
 from leakscope.noise import BallNoise, GaussianNoise, Mahalanobis
-from leakscope.plans.protects import ProtectionPlan
+from leakscope.plans.protects import NOT_PRINTED, ProtectionPlan
 from leakscope.protection.jobs import Job
 from leakscope.protection.mechanism import game_of
 from leakscope.protection.noise_search import NoiseSearchResult
@@ -199,7 +199,7 @@ def _rules(job: Job) -> tuple[OfficeRule, ...]:
 
 def plan_of(job: Job) -> dict[str, Any]:
     """Return the plan without secrets."""
-    return job.plan.model_dump(exclude={"ledger", "known_ledgers", "insecure_seed"})
+    return job.plan.model_dump(exclude=NOT_PRINTED)
 
 
 def noise_content(job: Job, calibration: NoiseSearchResult) -> NoiseFacts:

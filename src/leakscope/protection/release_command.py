@@ -15,7 +15,7 @@ from leakscope.protection.request import ARRAYS
 _OF_THE_OWNER = ("compare", "clip")  # for the owner's comparison alone
 NO_RELEASE = "leakscope protect would refuse this plan: {reason}"
 _OF_CONSTANTS = ("set", "rules")
-_REPEATED = ("drop", "fpr", "at_most")
+_REPEATED = ("drop", "fpr", "at_most", "depends_on")
 
 
 def release_command(plan: CalibrationPlan) -> tuple[str, str]:
@@ -64,7 +64,11 @@ def command_of_plan(plan: ProtectionPlan) -> str:
             continue
         if name == "promise" and plan.design is not None:  # which it follows from
             continue
-        words += _flags(name, Path(value).name if name == "data" else value)
+        if name == "data":  # a page holds no folder
+            value = Path(value).name
+        elif name == "depends_on":
+            value = tuple(Path(path).name for path in value)
+        words += _flags(name, value)
     return shlex.join(words)
 
 

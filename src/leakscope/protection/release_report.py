@@ -18,7 +18,7 @@ from leakscope.core.findings import Finding
 from leakscope.core.lengths import p_norm
 from leakscope.core.tradeoff import TradeOff
 from leakscope.noise.norms import Mahalanobis
-from leakscope.plans.protects import WeightedPlan
+from leakscope.plans.protects import NOT_PRINTED, WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
 from leakscope.protection.certified_curve import for_publication, gaussian_curve
 from leakscope.protection.counted_twice import counted_twice
@@ -249,7 +249,7 @@ def _about(
             designs = cost_of_designs(request).facts
         except ValueError as reason:  # a release that is made must not end with it
             all_notes.append(NO_DESIGNS.format(reason=reason))
-    content = plan.model_dump(exclude={"ledger", "known_ledgers", "insecure_seed"}) | _several_content(prepared)
+    content = plan.model_dump(exclude=NOT_PRINTED) | _several_content(prepared)
     common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
     if not is_public:
         common["command"] = request.command

@@ -162,6 +162,7 @@ def arrays_request(
     noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
     content = dict(fields, data=ARRAYS, statistic=_name(statistic), noise=noise_name)
     plan = read(kind, content, "protect")
+    execution = replace(execution, depends_on=plan.depends_on)
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
     data = Data(_points_of(x, y, names), ARRAYS)
@@ -237,6 +238,7 @@ def several_of_arrays(
     tables = [{**table, "statistic": _name(table.get("statistic", "mean"))} for table in given]
     plan = read_several({**fields, "data": ARRAYS, "noise": noise, "statistic": tables}, "protect")
     shared = plan.shared
+    execution = replace(execution, depends_on=shared.depends_on)
     columns, names = _without_names(x, shared.group or shared.id)
     whole = Data(_points_of(columns, y, names), ARRAYS)
     parts = []
@@ -371,6 +373,8 @@ def request_of_file(
         In one line: what was given, what is allowed.
     """
     plan = read_plan(kind, content, where)
+    of_all = plan.shared if isinstance(plan, SeveralPlan) else plan
+    execution = replace(execution, depends_on=of_all.depends_on)
     if isinstance(plan, SeveralPlan):
         return several_of_file(plan, execution, command)
     return file_request(plan, execution, command)

@@ -97,7 +97,7 @@ def warning(result: ProtectedResult) -> Markup:
 
 
 def _told_by_noise(result: ProtectedResult) -> Markup:
-    """Say, for the owner, to which numbers the noise tells the largest contribution, and which it shows as dominated."""
+    """Say, for the owner, of which numbers the noise tells the largest contribution, or that it dominates."""
     rules = [*result.about.rules, *(rule for each in result.about.statistics for rule in each.rules)]
     parts = []
     for id, words in TOLD_BY_NOISE.items():
