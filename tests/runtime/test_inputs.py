@@ -191,6 +191,7 @@ KINDS = {
     "a default": "return settings.default()",
     "a closure": "return settings.closure()",
     "the environment": "return os.getenv('DEPTH', '1')",
+    "the environment in bytes": "return os.environb[b'DEPTH']",
     "a copy of the environment": "return dict(os.environ)['DEPTH']",
     "a program": "return subprocess.run(['./program'], capture_output=True, check=True).stdout",
 }
@@ -218,6 +219,33 @@ def test_findings_with_a_store_are_those_without(kind, user, tmp_path):
 def only_reason(report: ls.Report) -> str:
     (note,) = (note for note in report.about.notes if "is not stored" in note)  # pyright: ignore
     return note
+
+
+def test_a_function_whose_cache_holds_values(user, tmp_path):
+    """Nobody can see these values, nor what they were computed from."""
+    user.begin(
+        "return cached()",
+        "import functools\n@functools.cache\ndef cached():\n    return pathlib.Path('depth.txt').read_text()\n",
+    )
+    store = tmp_path / "store"
+    first = user.audit(store)
+    reason = "training.cached keeps values (functools.cache), and what they were computed from is not known"
+    assert reason in only_reason(first)
+    user.forget()  # as if Python had been started again
+    user.write(5)
+    changed = user.audit(store)
+    assert findings(changed) == findings(user.audit(None)) != findings(first)
+
+
+def test_arguments_of_the_command_line(user, tmp_path, monkeypatch):
+    user.begin("import sys; return sys.argv[1]")
+    reports = {}
+    for depth in ("1", "5", "1"):
+        monkeypatch.setattr(sys, "argv", ["training.py", depth])
+        report = user.audit(tmp_path / "store")
+        assert findings(report) == findings(user.audit(None))
+        assert reused(report) == ((4, 0) if depth in reports else (0, 4))
+        reports[depth] = report
 
 
 class TestNotStored:

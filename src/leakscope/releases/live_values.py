@@ -7,6 +7,7 @@ the environment) counts by its type.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import logging
@@ -26,6 +27,7 @@ import numpy as np
 Leads = Callable[[Any], bool]
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict)
 _DEFINITIONS = (types.FunctionType, type, staticmethod, classmethod, property)
+_CACHED: Any = type(functools.lru_cache(len))
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 _WITHOUT_VALUE = (
     type(threading.Lock()), type(threading.RLock()), threading.local, logging.Logger, logging.Handler,
@@ -138,7 +140,7 @@ class _Pickler(_PythonPickler):
 
 def _has_no_value(obj: Any) -> bool:
     """Tell whether two runs have nothing to compare: what a model reads of these is seen elsewhere, or is chance."""
-    if obj is os.environ or isinstance(obj, _WITHOUT_VALUE):
+    if obj is os.environ or obj is getattr(os, "environb", None) or isinstance(obj, _WITHOUT_VALUE):
         return True
     return obj is getattr(random, "_inst", None) or obj is getattr(np.random.mtrand, "_rand", None)
 
@@ -157,8 +159,14 @@ def _parts(obj: Any) -> tuple[Any, ...] | None:
         return (obj.__name__,)
     if callable(obj) and not isinstance(obj, types.BuiltinFunctionType):
         inner = getattr(obj, "py_func", None) or getattr(obj, "__wrapped__", None)  # a compiled or cached function
-        return None if inner is None else (inner,)
+        # Nothing shows the values in a cache, only how many they are.
+        return None if inner is None else (inner, n_cached(obj))
     return None
+
+
+def n_cached(function: Any) -> int:
+    """Count the values that ``functools.cache`` keeps of a function; 0 for any other function."""
+    return function.cache_info().currsize if isinstance(function, _CACHED) else 0
 
 
 def _of_code(code: types.CodeType) -> tuple[Any, ...]:

@@ -32,7 +32,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
 from leakscope.core.temporary import process_name
-from leakscope.releases.live_values import digest_of_definition, digest_of_value
+from leakscope.releases.live_values import digest_of_definition, digest_of_value, n_cached
 from leakscope.releases.user_modules import spec_in_folder
 
 OWN = "leakscope"  # its version is a part of every key
@@ -168,6 +168,7 @@ class _Reached:
     roots: list[str] = field(default_factory=list)  # digests of what was asked about
     names: set[str] = field(default_factory=set)  # that functions of these modules use
     live: dict[str, dict[str, str]] = field(default_factory=dict)  # of each module: digest of each value that they name
+    cached: dict[str, str] = field(default_factory=dict)  # of a module: a function whose cache holds values
 
     def visit(self, name: str, optional: bool = False) -> None:
         """Follow an import: the packages around the module, then the module."""
@@ -265,6 +266,8 @@ class _Reached:
                 continue
             if not is_named and (not everything or isinstance(value, ModuleType)):
                 continue  # a package has the modules as attributes that anybody has imported
+            if n_cached(value) and getattr(value, "__module__", "") == name:
+                self.cached[name] = variable
             is_definition = isinstance(value, (type, FunctionType)) and value.__module__ == name
             is_definition = is_definition and value.__qualname__ == variable
             try:
@@ -296,6 +299,9 @@ class _Reached:
             root = _digest(sorted(self.roots))
             collected.states.update({f"{root} {state.module}": state for state in states})
             collected.unseen.update(self.names & READ_UNSEEN)
+        self._refuse_cached_values()
+        if "argv" in self.names:
+            self.roots.append(_digest(sys.argv))
         facts = {
             "modules": {state.module: [state.source, state.live] for state in states},
             "roots": sorted(self.roots),
@@ -303,6 +309,14 @@ class _Reached:
             "missing": sorted(self.missing),
         }
         return _digest(facts)
+
+    def _refuse_cached_values(self) -> None:
+        """Refuse values that were cached before what is read was watched."""
+        for name, function in self.cached.items():
+            if (name, _digest(self.live[name])) not in _STATES_BEFORE:
+                raise NoCanonicalForm(
+                    f"{name}.{function} keeps values (functools.cache), and what they were computed from is not known"
+                )
 
 
 def digest_of(value: Any, main: bool = False) -> str | None:

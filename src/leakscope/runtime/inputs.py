@@ -1,8 +1,9 @@
 """What the making of a model reads besides its arguments: files, variables of the environment, programs that it starts.
 
 While a model is made, an audit hook of Python sees every file that is opened, and every process and connection that is
-begun; reads of ``os.environ`` are seen by a subclass of it. A stored model is used again only while all of this is as
-it was. What cannot be seen (another process, another machine, the keyboard) is a reason not to store the model at all.
+begun; reads of ``os.environ`` and ``os.environb`` are seen by a subclass of theirs. A stored model is used again only
+while all of this is as it was. What cannot be seen (another process, another machine, the keyboard) is a reason not to
+store the model at all.
 """
 
 from __future__ import annotations
@@ -121,14 +122,16 @@ def watched(code: UserCode, describe: Callable[[], object], programs: bool = Fal
             _install_hook()  # it cannot be removed
             _HOOKED.append(True)
         _WATCHES.append(watch)
-        os.environ.__class__ = _ENVIRONMENT
+        for environment in _ENVIRONMENTS:
+            environment.__class__ = _ENVIRONMENT
     try:
         yield watch
     finally:
         with _LOCK:
             _WATCHES.remove(watch)
             if not _WATCHES:
-                os.environ.__class__ = os._Environ
+                for environment in _ENVIRONMENTS:
+                    environment.__class__ = os._Environ
         watch.end()
         for module in [sys.modules[name] for name in modules if name in sys.modules]:
             _KNOWN[module] = watch.inputs.with_those_of(_KNOWN.get(module, NOTHING_READ))
@@ -269,6 +272,9 @@ class Watch:
 
 
 _LOCK = Lock()
+_ENVIRONMENTS: list[Any] = [os.environ]
+if hasattr(os, "environb"):  # not on Windows
+    _ENVIRONMENTS.append(os.environb)
 _HOOKED: list[bool] = []
 _WATCHES: list[Watch] = []
 _STARTED: weakref.WeakSet[Thread] = weakref.WeakSet()  # threads that models have started
@@ -294,14 +300,14 @@ def _watching_environment() -> type[Any]:
 
         def __getitem__(self, key: Any) -> Any:
             with _busy() as is_first:
-                for watch in _watches_here() if is_first and isinstance(key, str) else ():
-                    watch.variable(key)
+                for watch in _watches_here() if is_first and isinstance(key, str | bytes) else ():
+                    watch.variable(os.fsdecode(key))
             return super().__getitem__(key)
 
         def __setitem__(self, key: Any, value: Any) -> None:
             with _busy() as is_first:
                 if is_first and _watches_here():
-                    _SET.add(key)
+                    _SET.add(os.fsdecode(key))
             super().__setitem__(key, value)
 
         def __iter__(self) -> Iterator[Any]:
