@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -304,6 +305,44 @@ def run(*words: str) -> int:
     with pytest.raises(SystemExit) as left:
         cli.main()
     return int(left.value.code or 0)
+
+
+class TestLargeFiles:
+    """Of files of more than 2,000 people, 2,000 are looked up first in the ledger of another folder."""
+
+    N_PEOPLE = 3000
+
+    def people(self, first: int) -> pd.DataFrame:
+        rng = np.random.default_rng(first)
+        persons = np.arange(first, first + self.N_PEOPLE)
+        return pd.DataFrame({"wage": rng.normal(40, 9, self.N_PEOPLE).round(2), "person": persons})
+
+    @pytest.mark.parametrize("n_common", [1000, 600])
+    def test_a_part_in_common_is_found(self, n_common: int) -> None:
+        """A third, and a fifth, of which about as many are named.
+
+        None of them is among the 2,000 with probability less than 1e-600. The number that is estimated from the 2,000
+        has a standard deviation of 18 at most, so that it is more than 120 away less often than once in 10^10.
+        """
+        Path("../there").mkdir()
+        self.people(0).to_csv("../there/first.csv", index=False)
+        self.people(self.N_PEOPLE - n_common).to_csv("second.csv", index=False)
+        words = {"drop": [], "id": "person", "budget": 0.2}
+        release("file", "../there/first.csv", ledger="../there/first.csv.ledger", **words)
+        with pytest.raises(ValueError, match=r"identifiers are in .*first\.csv\.ledger too") as caught:
+            release("file", "second.csv", ledger="second.csv.ledger", **words)
+        said = re.match(r"(about )?([\d,]+) of the 3,000 identifiers", str(caught.value))
+        assert said is not None
+        assert abs(int(said[2].replace(",", "")) - n_common) <= 120
+        assert not Path("second.csv.ledger").exists()
+
+    def test_other_people_are_not_found(self) -> None:
+        Path("../there").mkdir()
+        self.people(0).to_csv("../there/first.csv", index=False)
+        self.people(self.N_PEOPLE).to_csv("second.csv", index=False)
+        words = {"drop": [], "id": "person", "budget": 0.2}
+        release("file", "../there/first.csv", ledger="../there/first.csv.ledger", **words)
+        assert release("file", "second.csv", ledger="second.csv.ledger", **words) is not None
 
 
 class TestList:
