@@ -49,6 +49,33 @@ def test_a_file_where_a_folder_should_be(tmp_path):
         assert str(refused.value) == f"--out {out}: {file} is a file; give a folder"
 
 
+@pytest.mark.parametrize("name", ["report.json", "report.html", "run.json", "noise.csv"])
+def test_the_file_behind_a_link_is_written_and_the_link_stays(tmp_path, name):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "there").write_text("old")
+    os.symlink("../there", tmp_path / "out" / name)
+    report = bound("dp", epsilon=1.0)
+    refuse_file(tmp_path / "out")
+    write(report, tmp_path / "out", True, time.time(), others={"noise.csv": "a,b\n"})
+    assert os.readlink(tmp_path / "out" / name) == "../there"
+    assert (tmp_path / "there").read_bytes() != b"old"
+    assert Report.from_json(tmp_path / "out" / "report.json").digest() == report.digest()
+    assert (tmp_path / "out" / "noise.csv").read_text() == "a,b\n"
+    assert not [path for path in tmp_path.rglob("*") if path.name not in
+                {"out", "there", "report.json", "report.html", "run.json", "noise.csv"}]  # fmt: skip
+
+
+def test_a_link_to_nothing_is_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "out").mkdir()
+    os.symlink("../gone", tmp_path / "out" / "run.json")
+    line = r"^.*out/run\.json is a link to a file that is not there: \.\./gone$"
+    with pytest.raises(ValueError, match=line):
+        refuse_file(tmp_path / "out")
+    with pytest.raises(ValueError, match=line):
+        write(bound("dp", epsilon=1.0), tmp_path / "out", True, time.time())
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "run.json"]
+
+
 def test_report_page_and_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["leakscope", "bound", "dp"])
     report = bound("dp", epsilon=1.0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
-from leakscope.core import temporary
+from leakscope.core import private_file, temporary
 from leakscope.core.checks import printable
 from leakscope.core.system import OWNERS_FOLDER
 from leakscope.version import __version__
@@ -28,6 +28,7 @@ OUT = "leakscope-report"
 WIDTH = 100  # longest line that reads well, and that of files
 NARROWEST = 60  # in narrower terminals lines wrap
 TABLE_NAMES = ("report-records.parquet", "report-records.csv")  # of the games against all records, for the owner
+_FILES = ("report.json", "report.html", "run.json")
 TOGETHER = "leakscope"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
     "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
@@ -50,10 +51,12 @@ def width() -> int:
 
 
 def refuse_file(out: Path) -> None:
-    """Refuse a file where the folder of the report should be, before hours are spent."""
+    """Refuse a file where the folder of the report should be, and links to nothing in it, before hours are spent."""
     existing = next(path for path in (out, *out.parents) if path.exists())
     if not existing.is_dir():
         raise ValueError(f"--out {out}: {existing} is a file; give a folder")
+    for name in _FILES:
+        private_file.behind_link(out / name)
 
 
 @contextmanager
@@ -105,6 +108,7 @@ def write(
 ) -> None:
     """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
 
+    Where a link is in the place of a file, the file behind it is written and the link stays; one to nothing is refused.
     The page is drawn from the JSON alone; clock and machine are in run.json, which is never for publication.
 
     Parameters
@@ -135,6 +139,8 @@ def write(
     room = import_module("leakscope.reports")
     new = None
     try:
+        for name in (*_FILES, *others):
+            private_file.behind_link(out / name)  # refuses one to nothing
         room.make_folder(out, private)
         temporary.sweep(out, temporary.parts_of(out / TOGETHER))  # what a killed run has left
         new = temporary.part_of(out / TOGETHER)  # no name that anybody has chosen
@@ -149,8 +155,13 @@ def write(
         for name in TABLE_NAMES:
             if out / name != table:
                 (out / name).unlink(missing_ok=True)
-        for file in sorted(new.iterdir()):
-            file.replace(out / file.name)
+        # a file behind a link may be on another disk: it is written first, since that can fail
+        for file in sorted(new.iterdir(), key=lambda file: not (out / file.name).is_symlink()):
+            if (out / file.name).is_symlink():
+                is_private = file.stat().st_mode & 0o077 == 0
+                room.write(out / file.name, file.read_bytes(), private=is_private)
+            else:
+                file.replace(out / file.name)
     except OSError as error:
         raise OSError(f"the folder {out} cannot be written: {error.strerror or error}") from error
     finally:
