@@ -106,8 +106,8 @@ class CalibrationPlan(StatisticPlan):
     )
     at_most: tuple[str, ...] = Field(
         default=(),
-        description="leave-one-out: limits that are declared beforehand on how often the one left out is recognised, "
-        "as tpr@0.001=0.003: at most 0.3 % of cases at 0.1 % false positives; the noise keeps them as well",
+        description="leave-one-out: limits that are declared beforehand on how often the record left out is "
+        "recognised, as tpr@0.001=0.003: at most 0.3 % of cases at 0.1 % false positives; the noise keeps them as well",
     )
     id: Id = None
     group: Group = None

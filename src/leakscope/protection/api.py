@@ -165,7 +165,7 @@ def calibrate(
         Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
         the promise needs no noise; what they tell of the file is outside of the promise.
     at_most : str or sequence of str
-        Of "leave-one-out": limits that are declared beforehand on how often the one left out is recognised, as
+        Of "leave-one-out": limits that are declared beforehand on how often the record left out is recognised, as
         ``"tpr@0.001=0.003"``: in at most 0.3 % of cases at 0.1 % false positives. The noise keeps them as well.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or
@@ -361,7 +361,7 @@ def protect(
         Of "leave-one-out": release numbers exactly that are the same whoever is left out, or for so many of them that
         the promise needs no noise; what they tell of the file is outside of the promise.
     at_most : str or sequence of str
-        Of "leave-one-out": limits that are declared beforehand on how often the one left out is recognised, as
+        Of "leave-one-out": limits that are declared beforehand on how often the record left out is recognised, as
         ``"tpr@0.001=0.003"``: in at most 0.3 % of cases at 0.1 % false positives. The noise keeps them as well.
     noise : str, Noise, or callable
         A row of ``leakscope.noise.families.FAMILIES``; a noise as it is, which is refused unless it keeps eta; or

@@ -188,7 +188,7 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
 
 
 def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
-    """Add how well the one left out can be named, the whole curve, and an attack on the unit that is told best."""
+    """Add how well the record left out can be named, the whole curve, and an attack on the unit that is told best."""
     named = named_right(prepared, prepared.eta)
     with progress("trade-off curve"):
         curve = curve_of_left_out(prepared.per_unit, min(prepared.eta, worst.advantage / 2), prepared.request.plan)
@@ -212,7 +212,7 @@ def _check_failures(statistic: Statistic, values: Table, units: Units) -> None:
 
 
 def named_right(prepared: Prepared, eta: float, release: str = "") -> Finding:
-    """Bound the probability that somebody names the one left out: ``1/n + (1 - 1/n) 2 eta``, which is proved.
+    """Bound the probability that somebody names the record left out: ``1/n + (1 - 1/n) 2 eta``, which is proved.
 
     A guess without the release is right with probability 1/n, and each record adds the total variation by which it is
     told, at most 2 eta, over n.

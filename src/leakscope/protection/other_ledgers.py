@@ -1,8 +1,8 @@
 """Other ledgers of the same people: under another design, or of a copy, a second name or a later version of their file.
 
-A ledger has one design, because a release on all records has no effect in the game of the one left out, and the other
-way round: no sum over both would mean anything. So a release under a second design is refused unless the plan says
-``another_design``; it is then counted in a ledger of its own. A ledger beside the data is of the same data.
+A ledger has one design, because a release on all records has no effect in the game of the record left out, and the
+other way round: no sum over both would mean anything. So a release under a second design is refused unless the plan
+says ``another_design``; it is then counted in a ledger of its own. A ledger beside the data is of the same data.
 
 All other ledgers of the folder, and those of the user's list, are asked whether they hold the people of the file. If
 one of the same design does, a release is refused unless the plan says ``allow_known_people``. A certificate names what

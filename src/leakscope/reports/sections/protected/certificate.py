@@ -405,8 +405,11 @@ def _limits(result: ProtectedResult) -> list[Row]:
     for limit in words.limits:
         of_ledger = limit.with_ledger if result.certificate.ledger else limit.without_ledger
         rows.append((limit.heading, joined([fill(result, limit.words), fill(result, of_ledger)])))
-    is_same_design = any(shares_its_design(result, other) for other in result.certificate.others)
-    rows.append(("Other ledgers" if is_same_design else "Other designs", _other_designs(result)))
+    kinds = {shares_its_design(result, other) for other in result.certificate.others}
+    heading = "Other designs"
+    if True in kinds:
+        heading = "Other ledgers" if len(kinds) == 1 else "Other ledgers and designs"
+    rows.append((heading, _other_designs(result)))
     particular = fill(result, PARTICULAR) if result.on_average else Markup("")
     heading, first = rows[0]
     rows[0] = (heading, joined([first, particular, _exact(result)]))

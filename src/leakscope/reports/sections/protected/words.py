@@ -43,6 +43,10 @@ OWNERS = "This is for the owner of the data alone: it holds exact functions of a
 INSTEAD = " What may be published is release.json, release.html and release.csv."
 DRAWN_AGAIN = "Whoever knows the seed can draw the noise again."
 NONE_ADDED = "These numbers are final; no noise was added to them."
+LIMIT_WITHOUT_NOISE = (
+    "The promise is about that one {unit}, and not about the file: the release is no anonymisation in the sense of the "
+    "law."
+)
 EXACT = "Numbers without noise are exact, and outside of the promise."
 
 
@@ -120,7 +124,10 @@ def lede(result: ProtectedResult) -> Markup:
     nobody = f"{capital(words.odds)}, nobody" if words.odds else "Nobody"
     odds = f", {words.odds}" if words.odds else ""
     first = say(pattern, nobody=nobody, whether=fill(result, words.whether), right=right(result), odds=odds)
-    return joined([first, fill(result, words.lede_limit), price(result)])
+    limit = words.lede_limit
+    if limit and result.certificate.no_noise:
+        limit = LIMIT_WITHOUT_NOISE
+    return joined([first, fill(result, limit), price(result)])
 
 
 def price(result: ProtectedResult) -> Markup:
