@@ -200,13 +200,13 @@ class Watch:
         if not is_of_threads and name not in _VARIABLES_OF_THE_MACHINE | _SET:
             self._environment.setdefault(name, _digest_of_variable(name))
 
-    def event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note an event of Python's audit hooks."""
+    def event(self, event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
+        """Note an event of Python's audit hooks, and the frame that has led to it."""
         if event in ("open", "sqlite3.connect"):
             mode, flags = arguments[1:] if event == "open" else ("r", 0)
-            self._opened(arguments[0], mode, flags)
+            self._opened(arguments[0], mode, flags, frame)
         elif event in ("os.listdir", "os.scandir"):
-            self._listed(arguments[0])
+            self._listed(arguments[0], frame)
         elif event == "os.mkdir":
             _MADE.add(os.path.abspath(os.fsdecode(arguments[0])))
         elif event == "os.rename":  # and of os.replace
@@ -215,10 +215,10 @@ class Watch:
             self._has_moved = True
         elif event in ("subprocess.Popen", "os.posix_spawn"):
             self._started(arguments[0], arguments[1])
-        elif event != "ctypes.dlopen" or _is_of_user(sys._getframe(2)):
+        elif event != "ctypes.dlopen" or _is_of_user(frame):
             self.cannot_see(_UNSEEN[event])
 
-    def _opened(self, opened: Any, mode: str | None, flags: int) -> None:
+    def _opened(self, opened: Any, mode: str | None, flags: int, frame: FrameType) -> None:
         if isinstance(opened, int) or opened is None:
             return
         path = os.fsdecode(opened)
@@ -229,17 +229,17 @@ class Watch:
             return
         reads, makes = _purpose(mode, flags)
         makes = makes or ((flags & os.O_CREAT) > 0 and not os.path.exists(full))
-        if reads and not makes and not self._is_product(full) and _is_of_model(sys._getframe(3)):
+        if reads and not makes and not self._is_product(full) and _is_of_model(frame):
             self._add(path, full)
         if makes or (reads and flags & os.O_RDWR):  # what is read later was written here
             _MADE.add(full)
 
-    def _listed(self, opened: Any) -> None:
+    def _listed(self, opened: Any, frame: FrameType) -> None:
         if isinstance(opened, int):
             return
         path = "." if opened is None else os.fsdecode(opened)
         full = os.path.abspath(path)
-        if not _is_left_out(full + os.sep) and not self._is_product(full) and _is_of_user(sys._getframe(3), True):
+        if not _is_left_out(full + os.sep) and not self._is_product(full) and _is_of_user(frame, True):
             self._add(path, full)
 
     def _add(self, path: str, full: str) -> None:
@@ -346,7 +346,7 @@ def _install_hook() -> None:
             if not is_first:
                 return
             try:
-                _tell(event, arguments)
+                _tell(event, arguments, sys._getframe(1))
             except Exception as error:  # it would stop what the model does
                 for watch in _WATCHES:
                     watch.cannot_see(f"does what could not be noted ({event}: {type(error).__name__})")
@@ -354,10 +354,10 @@ def _install_hook() -> None:
     sys.addaudithook(hook)
 
 
-def _tell(event: str, arguments: tuple[Any, ...]) -> None:
+def _tell(event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
     for watch in _watches_here():
         if event not in _THREADS:
-            watch.event(event, arguments)
+            watch.event(event, arguments, frame)
         elif isinstance(started := getattr(arguments[0], "__self__", None), Thread):
             _STARTED.add(started)
 
