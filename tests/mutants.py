@@ -269,7 +269,7 @@ def coverage_of_tests(copy: Path, workers: int) -> Covered:
     for file in data.measured_files():
         of_file: dict[int, set[str]] = {}
         for line, contexts in data.contexts_by_lineno(file).items():
-            of_file[line] = {context.partition("|")[0] for context in contexts if context}
+            of_file[line] = {context.rpartition("|")[0] for context in contexts if context}  # less "|run"
         by_line[str(Path(file).relative_to(copy))] = of_file
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ET.parse(times).getroot().iter("testcase"):
