@@ -269,7 +269,7 @@ def coverage_of_tests(copy: Path, workers: int) -> Covered:
     for file in data.measured_files():
         of_file: dict[int, set[str]] = {}
         for line, contexts in data.contexts_by_lineno(file).items():
-            of_file[line] = {context.partition("|")[0] for context in contexts if context}
+            of_file[line] = {context.rpartition("|")[0] for context in contexts if context}  # less "|run"
         by_line[str(Path(file).relative_to(copy))] = of_file
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ET.parse(times).getroot().iter("testcase"):
@@ -282,18 +282,33 @@ def fate(mutant: Mutant, copy: Path, covered: Covered, seconds: float) -> str:
     tests = tests_of(mutant, covered)
     if not tests:
         return "unseen"
+    of_its_file = [test for test in tests if is_of_file(test, mutant)]
+    others = [test for test in tests if not is_of_file(test, mutant)]
     place = copy / mutant.file
     unchanged = place.read_text(encoding="utf-8")
-    listed = copy / "tests-of-a-mutant.txt"  # longer than a command line may be
-    listed.write_text("\n".join(tests), encoding="utf-8")
     try:
         place.write_text(mutant.source, encoding="utf-8")
-        status = pytest_of(copy, ["-x", "-m", "not nightly", f"@{listed}"], seconds)
+        for part in filter(None, (of_its_file, others)):  # to collect one file of tests is quick, and mostly enough
+            status = pytest_of(copy, ["-x", *listed_in(copy, part)], seconds)
+            if status is None:
+                return "undecided"
+            if status != 0:
+                return "killed"
     finally:
         place.write_text(unchanged, encoding="utf-8")
-    if status is None:
-        return "undecided"
-    return "lives" if status == 0 else "killed"
+    return "lives"
+
+
+def listed_in(copy: Path, tests: Sequence[str]) -> list[str]:
+    """Write names of tests to a file: they are longer than a command line may be."""
+    listed = copy / "tests-of-a-mutant.txt"
+    listed.write_text("\n".join(tests), encoding="utf-8")
+    return ["-m", "not nightly", f"@{listed}"]
+
+
+def is_of_file(test: str, mutant: Mutant) -> bool:
+    """Whether a test is in the file of tests that is named as the changed file is."""
+    return Path(test.partition("::")[0]).stem == f"test_{mutant.file.stem}"
 
 
 def tests_of(mutant: Mutant, covered: Covered) -> list[str]:
@@ -306,10 +321,9 @@ def tests_of(mutant: Mutant, covered: Covered) -> list[str]:
         tests = set().union(*by_line.values())
     room = mutant.file.relative_to(PACKAGE).parts[0]
 
-    def order(test: str) -> tuple[bool, bool, float, str]:
-        in_own_file = Path(test.partition("::")[0]).stem == f"test_{mutant.file.stem}"
+    def order(test: str) -> tuple[bool, float, str]:
         case = test.replace(".py::", "::").replace("/", ".")
-        return not in_own_file, not test.startswith(f"tests/{room}/"), covered.seconds.get(case, 0.0), test
+        return not test.startswith(f"tests/{room}/"), covered.seconds.get(case, 0.0), test
 
     return sorted(tests, key=order)
 

@@ -232,6 +232,16 @@ def test_tests_of_the_steps_take_their_part_of_the_level(monkeypatch, n_looks, n
     assert words == ["refuted", "not_refuted"]
 
 
+def test_what_steps_refute_is_said_at_their_own_confidence(monkeypatch) -> None:
+    """Their part of the level of all is a tenth."""
+    for name, value in (("p_value", 0.0), ("most_noise", 0.01), ("least_rate", 1.0)):
+        monkeypatch.setattr(StepLevel, name, lambda self, level=0.0, value=value: value)
+    steps = object.__new__(StepLevel)
+    object.__setattr__(steps, "dpsgd", BELOW_ONE.dpsgd)
+    made = accountant_verdict(BELOW_ONE, _fixed(1.0), [], None, [], steps)
+    assert made.reason.values["level"] == pytest.approx(100 * (1 - LEVEL / 10))
+
+
 def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
     """Three target points are too few for pairs; the games of one of them are enough for eta."""
     game = games.half_split(400, 64)

@@ -155,6 +155,13 @@ def test_many_records_in_blocks(monkeypatch):
     assert (pmp_gaussian(features, 0.05, 0.01), scale_for_accuracy(features)) == pytest.approx(whole, rel=1e-11)
 
 
+def test_the_nominal_epsilon_is_in_proportion_to_the_sensitivity():
+    """Twice the sensitivity of these data is promised, so half of the promised epsilon is nominal."""
+    features = np.arange(8.0)[:, None]
+    found = epsilons_gaussian(features, 1.0, 0.01, 2 * swaps(features).max())
+    assert found.eps_subset_nominal == pytest.approx(found.eps_global / 2, rel=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.statistics
 def test_figure_4_is_not_what_is_printed():

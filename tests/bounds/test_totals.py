@@ -271,6 +271,7 @@ def test_a_fixed_size_hides_the_common_part_of_the_hours(hours):
         (lambda: on_grid([1.0], -1), "grid must be > 0, got -1"),
         (lambda: on_grid([1e300], 1e-300), "values reach inf steps of the grid; the limit is 4,503,599,627,370,496"),
         (lambda: WholeNoise([0.5, 0.5]), "probability must have shape (2 r + 1,), for -r ... r; got (2,)"),
+        (lambda: WholeNoise([[0.5, 0.5]]), "probability must have shape (2 r + 1,), for -r ... r; got (1, 2)"),
         (lambda: WholeNoise([0.5, 0.5, 0.5]), "probability must be >= 0 with sum 1, got the sum 1.5"),
         (lambda: WholeNoise([0.5, 0.25, 0.25]), "probability must be symmetric"),
     ],

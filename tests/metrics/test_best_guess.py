@@ -43,6 +43,13 @@ def test_halves_split_each_label_in_two():
     assert (half == halves(member)).all()
 
 
+def test_the_lower_end_of_a_perfect_score_of_one_model():
+    """Of 20 + 20 points none is wrong: each rate is above (tail/2)^(1/20), and both errors are joined."""
+    member = np.arange(40)[None] % 2 == 0
+    interval = accuracy(Scores("perfect", member * 1.0, member), confidence=0.9)
+    assert interval.low == pytest.approx(1 - np.sqrt(2) / 2 * (1 - 0.05 ** (1 / 20)), rel=1e-9)
+
+
 def test_thresholds_come_from_the_other_half_of_the_models():
     # within each half the classes are apart, but the halves lie on different levels
     member = np.tile(np.arange(10) % 2 == 0, (4, 1))

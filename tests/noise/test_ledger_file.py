@@ -177,6 +177,11 @@ def test_all_wrong_types_at_all_places(path):
         (("queries",), {}, "is no ledger of this version: queries must be a list, got a mapping"),
         (("queries", 0, "eta"), None, "is no ledger of this version: queries[0].eta must be a number, got nothing"),
         (("releases", 1, "pairs"), [6, 10**12], "is no ledger of this version: releases[1].lengths are not those of"),
+        (
+            ("releases", 1, "lengths"),
+            in_base_64(np.full((6, 5), -0.5)),
+            "is no ledger of this version: releases[1].lengths must be >= 0",
+        ),
         (("releases", 1, "scale"), True, "is no ledger of this version: releases[1].scale must be a number, got a tru"),
         (("releases", 0, "query"), "x", "is no ledger of this version: its releases are not the first of its queries"),
         (

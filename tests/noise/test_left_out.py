@@ -100,6 +100,30 @@ def test_the_bound_without_pairs_is_above_the_one_with_all_pairs(d) -> None:
             assert (told <= 1.02 * least).all()
 
 
+def test_the_bound_without_pairs_is_exact_where_all_distances_are_equal() -> None:
+    """A triangle of side 1: each of the two others is told by 2 Phi(1/(2 scale)) - 1."""
+    corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
+    measured = LeftOut(corners).whitened
+    ceiling = measured.ceiling(GaussianNoise(0.2), measured.radius)
+    assert ceiling == pytest.approx(2 * stats.norm.cdf(2.5) - 1, rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [3, 40])
+def test_fourth_moments_over_all_pairs(d) -> None:
+    """Of few coordinates exactly; of many no more than the second times the largest, and no less than the fourth."""
+    values = 3 * rng.normal(size=(30, d))
+    linear = rng.normal(size=(d, d)) / math.sqrt(d)
+    rows = (values - values.mean(axis=0)) @ linear
+    products, largest = rows @ rows.T, float(np.square(rows).sum(axis=1).max())
+    mean_square, mean_fourth = LeftOut(values).moments.through(linear, largest)
+    exact = np.mean(products**4)
+    assert mean_square == pytest.approx(np.mean(products**2), rel=1e-9)
+    if d == 3:
+        assert mean_fourth == pytest.approx(exact, rel=1e-9)
+    else:
+        assert exact <= mean_fourth <= largest**2 * mean_square * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(
     "noise", [LaplaceNoise(0.7), GaussianNoise(0.6), GaussianNoise(1.0, np.array([0.3]))], ids=lambda each: repr(each)
 )

@@ -117,6 +117,14 @@ def test_calibrated_noise_keeps_the_promise_and_never_exceeds_the_swap(promise, 
     assert noise.scale == mixture.calibrate(0.08, family).scale  # the same draws
 
 
+def test_on_average_hidden_records_save_noise():
+    """A step below the noise of the swap is certified: without one its scale would be returned."""
+    features = np.arange(10.0)[:, None]
+    swap = calibrate(swap_linear(features, 5).average(), 0.1).scale
+    mixture = MixtureSwap(features, 5, promise="average", n_draws=4_000)
+    assert mixture.calibrate(0.1).scale < 0.95 * swap
+
+
 def test_sums_are_means_times_k():
     features = stream(2, "features").normal(size=(12, 1))
     mean, total = (MixtureSwap(features, 6, statistic, n_draws=1_000) for statistic in ("mean", "sum"))

@@ -431,6 +431,11 @@ class TestLikelihoodRatio:
         real = truth.ratio(None).norm
         assert abs(law.ratio(None).norm.mean() - real.mean()) < abs(raw.mean() - real.mean())
 
+    def test_the_ridge_of_few_sets(self) -> None:
+        """d/(d + sets) below four sets a coordinate: 3/(3 + 6)."""
+        drawn = SimulatedSets.of(mechanism("mean", np.eye(3).repeat(4, axis=0)), AttackConfig(6))
+        assert Moments.learned(drawn, 0.5).ridge == pytest.approx(1 / 3)
+
     def test_members_are_counted_in_blocks(self, monkeypatch) -> None:
         """Whatever the size of the blocks, sums and memberships are those of the draws."""
         monkeypatch.setattr(attack_games, "_MEMBERS", 500)

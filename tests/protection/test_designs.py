@@ -821,6 +821,7 @@ class TestExactNumbers:
         """Nothing of the budget is spent."""
         made = release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True)
         assert (made.value.tolist(), made.noise) == ([0.1], None)
+        assert made.certificate.about.certificate.noise.scale == 0
         assert made.certificate.about.certificate.no_noise is True
         assert "outside of the promise" in made.certificate.table()
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == 0
@@ -1171,6 +1172,10 @@ class TestPublication:
         assert (public.data.digest, len(owner.data.digest)) == ("", 16)
         assert owner.data.digest not in text
         assert all(row.sampling_std is None and row.sample_cost is None for row in public.values)
+        for row in owner.values:
+            if row.sample_cost is not None:  # sampling alone of so many records fewer has the variance of both
+                of_noise = row.noise_std**2 / (row.noise_std**2 + row.sampling_std**2)
+                assert row.sample_cost == pytest.approx(owner.certificate.k * of_noise)
         errors = [row.sampling_std for row in owner.values]
         assert any(error is not None and error > 0 for error in errors)
         assert (public.command, public.audience, owner.audience) == ("", "public", "owner")

@@ -19,12 +19,14 @@ from leakscope.plans.plan import read
 from leakscope.plans.protects import ProtectionPlan
 from leakscope.protection.published_table import (
     Counts,
+    _table_of_means,
     nearest_non_negative,
     published_table,
     rounded_to_total,
     table_for_publication,
 )
 from leakscope.releases.statistics.features import Cells
+from leakscope.releases.statistics.group_means import GroupMeans
 from leakscope.releases.statistics.statistic import Linear
 from leakscope.reports.about import PublishedTable
 from tests.marks import nightly
@@ -251,6 +253,14 @@ def test_nearest_non_negative_numbers(values: list[float], variances: list[float
     multiplier = ((v - u) / variance)[u > 0]
     assert np.ptp(multiplier) < 1e-6
     assert ((v / variance)[u == 0] <= multiplier.max() + 1e-6).all()
+
+
+def test_a_count_beside_a_mean_has_the_error_of_its_rounding() -> None:
+    """A whole number: noise of deviation 2 and a rounding of variance 1/12."""
+    groups = GroupMeans(("sex",), (("f", "m"),), ("wage",))
+    table = _table_of_means(groups, np.array([5.0, 6.0, 1.0, 2.0]), np.full(4, 2.0), True, False)
+    stated = [cell.noise_std for cell in table.cells if cell.quantity == "count"]
+    assert stated == pytest.approx([np.sqrt(4 + 1 / 12)] * 2)
 
 
 def test_non_negative_counts_without_a_total() -> None:

@@ -194,7 +194,7 @@ def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) 
     """
     threshold, n_earlier = np.full(len(value), np.inf), 1
     while n_earlier < len(value):
-        threshold[n_earlier : 2 * n_earlier] = best_threshold(value[:n_earlier].ravel(), weight[:n_earlier].ravel())
+        threshold[n_earlier:] = best_threshold(value[:n_earlier].ravel(), weight[:n_earlier].ravel())
         n_earlier *= 2
     return threshold
 

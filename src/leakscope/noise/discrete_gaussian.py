@@ -88,7 +88,7 @@ def total_variation(s: float, n_moved: int = 1) -> float:
     of_sum = np.fft.irfft(np.fft.rfft(one, size) ** n_moved, size) if n_moved > 1 else one
     centre = size // 2
     below, above = centre - n_moved // 2, centre + (n_moved + 1) // 2
-    return min(1.0, float(of_sum[max(below, 0) : above].sum()))
+    return min(1.0, float(of_sum[below:above].sum()))
 
 
 def discrete_std(s: float) -> float:

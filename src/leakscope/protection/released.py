@@ -451,7 +451,7 @@ def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) ->
     chosen from no output, is told by at most ``max(1, (1 - 1/n)/(1 - 1/m))`` times as much, at every ratio.
     """
     versions = _until(ledger, number).versions
-    if prepared.design != "leave-one-out" or len(versions) < 2:
+    if prepared.design != "leave-one-out":
         return 1.0
     n_first, n_here = len(versions[0]), prepared.units.n
     return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
