@@ -156,7 +156,7 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         for finding in report.findings
         if finding.release == release
         and finding.bound_type != "upper"  # a ceiling is not what was found
-        and finding.scope.kind != "slice"  # limits are for all records
+        and not finding.scope.is_part  # limits are for all records
         and finding.quantity == gate.quantity
         and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]

@@ -106,7 +106,7 @@ def judge_blocks(
     epsilon_spec = FindingSpec("epsilon", "lower", scope=Scope("every"))
     findings += [exposure, observed.finding(epsilon_spec, NotApplicable("claims_in_files"))]
     findings += [*_of_answers(observed, prior, confidence, baseline_finding(observed, prior))]
-    facts = facts_of(observed, "" if best_scores is None else best_scores.attack, games, None)
+    facts = facts_of(observed, "" if best_scores is None else best_scores.attack, games)
     return Judgement(findings, curves, records, facts)
 
 

@@ -180,7 +180,7 @@ def _largest_tpr(result: Result) -> Finding | None:
         if finding.quantity == "tpr"
         and finding.attack
         and finding.value is not None
-        and finding.scope.kind != "slice"
+        and not finding.scope.is_part
         and finding.operating_point.get("fpr") == result.about.fpr[0]
     ]
     return max(rates, key=lambda finding: (finding.value or 0.0, finding.low or 0.0), default=None)
