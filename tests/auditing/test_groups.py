@@ -13,10 +13,13 @@ import leakscope as ls
 from leakscope import metrics
 from leakscope.attacks import find
 from leakscope.auditing.evaluate import judge
+from leakscope.auditing.gates import failures
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import Levels, decision
+from leakscope.auditing.report import assemble
 from leakscope.core import games
 from leakscope.core.types import Points, Scores, Signals
+from leakscope.plans import AuditPlan
 from leakscope.plans.policies import policy_of
 
 ATTACKS = find(["loss", "mast"])
@@ -170,3 +173,90 @@ def test_no_groups_in_games_of_single_records(game) -> None:
     report = ls.audit(LogisticRegression(), X, y, game=game, target=target, n_models=8, n_jobs=1)
     assert report.about.releases[0].groups is None
     assert not [each for each in report.findings if each.scope.kind == "group"]
+
+
+def gates(release, *limits):
+    report = assemble(AuditPlan(fail_above=limits), ATTACKS, [release])
+    return failures(report, limits)
+
+
+def test_fail_above_looks_at_every_group() -> None:
+    limit = "worst_group_accuracy=0.6"
+    assert gates(observed((2000, 60, 30, 20)), limit, "accuracy=0.6", "exposed=0") == []
+    (line,) = gates(observed((2000, 60), leak=(0, 2.5)), limit, "accuracy=0.6")
+    assert line.startswith("model: worst_group_accuracy=0.6 is exceeded: ")
+    assert line.endswith("is reached in class 1")
+    (line,) = gates(observed((2000, 8)), limit)
+    assert "too few records or models to judge class 1" in line
+    (line,) = gates(observed((2000, 60), n_models=8), "exposed=0")
+    assert "too few models to test single records" in line
+    no_labels = replace(observed((200, 60)), signals=replace(observed((200, 60)).signals, points=None))
+    (line,) = gates(no_labels, limit)
+    assert "no classes are known" in line
+
+
+def test_the_headline_names_the_rare_class_and_who_is_exposed() -> None:
+    report = rare()
+    finding = max((each for each in report.findings if each.scope.kind == "group" and each.low), key=lambda f: f.low)
+    facts = report.about.releases[0]
+    sizes = {group.name: group.records for group in facts.groups.groups}
+    assert finding.scope.name == "class 1"
+    text = " ".join(report.table(width=1000).split())
+    assert "Whether a record of class 1 is in is guessed right in" in text
+    assert f"{facts.games.exposed} exposed records are of class 1, which has {sizes['class 1']}." in text
+    page = report.to_html()
+    for words in ("Group by group", "Whether a record of class 1 is in", "All 6 intervals hold at once"):
+        assert words in page
+    assert "Whether a record of class 1 is in" in report._repr_html_()
+
+
+def test_what_is_published_has_no_counts_of_exposed_records_of_a_group() -> None:
+    report = rare()
+    free = report.without_records()
+    assert {group.exposed for group in free.about.releases[0].groups.groups} == {None}
+    page = report.to_html(publish=True)
+    assert "Whether a record of class 1 is in" in page
+    assert "exposed records are of class" not in page
+
+
+def test_small_classes_are_not_named_where_published() -> None:
+    found = judge(observed((2000, 100, 12, 9, 7)), ATTACKS, (0.01,), 0.95)
+    facts = {group.name: group.joined for group in found.facts.groups.groups}
+    assert facts["joined group 1"] == ("class 4", "class 3", "class 2")
+    report = assemble(
+        AuditPlan(policy={"limits": ["worst_group_accuracy=0.6"]}), ATTACKS, [observed((2000, 100, 12, 9, 7))]
+    )
+    free = report.without_records().about.releases[0].groups
+    assert {group.name: group.joined for group in free.groups}["joined group 1"] == ("class 2",)
+    assert free.left_out == 2
+    for text in (report.to_html(publish=True), report.without_records().to_json()):
+        assert "class 4" not in text
+        assert "class 3" not in text
+    assert "class 4" in report.to_html()
+
+
+def test_a_policy_without_a_group_limit_says_so() -> None:
+    words = "No limit of this policy looks at groups of records"
+    for limit, is_said in (("accuracy=0.6", True), ("worst_group_accuracy=0.6", False)):
+        plan = AuditPlan(policy={"limits": [limit]})
+        report = assemble(plan, ATTACKS, [observed((200, 60))])
+        assert (words in " ".join(report.table(width=1000).split())) == is_said
+
+
+def test_several_models_have_a_column_of_their_worst_groups() -> None:
+    releases = [observed((400, 60), leak=(0, 2.5)), replace(observed((400, 60)), name="other")]
+    report = assemble(AuditPlan(), ATTACKS, releases)
+    page = report.to_html()
+    assert "Worst group" in page
+    assert ", class 1" in page
+
+
+def test_the_20_worst_of_many_groups_are_shown() -> None:
+    release = observed([40] * 25, leak=[0] * 24 + [3.0])
+    report = assemble(AuditPlan(), ATTACKS, [release])
+    page = report.to_html()
+    assert "These are the 20 of 25 groups of which most is revealed." in page
+    assert len([each for each in report.findings if each.scope.kind == "group"]) == 25
+    lines = report.table().splitlines()
+    start = lines.index("Worst groups:")
+    assert lines[start + 2].startswith("class 24")
