@@ -76,7 +76,7 @@ def _what_decides(limit: Limit, attacked: AttackedGroups, on: OnGroups, idx: int
         return Term("interval_of_one_model_includes_limit")
     if n_records < least_size(n_models):
         needed = models_for(n_records)
-        return Term("group_never_judged") if needed is None else Term("group_includes_limit", needed=needed)
+        return Term("group_too_small") if needed is None else Term("group_includes_limit", needed=needed)
     number = on.release[idx]
     width = max(number.high - number.value, number.value - number.low)
     distance = abs(number.value - limit.limit)

@@ -204,6 +204,12 @@ class Grouped:
         )
 
 
+def groups_of_unknown(n_models: int) -> GroupsFacts:
+    """Say of records whose labels are not known that there are no groups."""
+    reason = term_facts([Term("no_classes_known")])[0]
+    return GroupsFacts(groups=(), least=least_size(n_models), intervals=0, left_out=0, reason=reason)
+
+
 @dataclass(frozen=True, eq=False)
 class AttackedGroups:
     """The groups of a release with all attacks on them: what a policy judges."""

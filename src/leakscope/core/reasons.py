@@ -162,7 +162,7 @@ REASONS: Mapping[str, str] = {
     "reference models would not",
     "too_few_models": "too few models for an interval; train more",
     "group_includes_limit": "the interval includes the limit: {needed:,} models can judge a group of this size",
-    "group_never_judged": "this group has too few records to be judged: give more data, or join it with another",
+    "group_too_small": "this group has too few records to be judged: give more data, or join it with another",
     "records_untested": "{models:,} models cannot test single records; {needed:,} would",
     "small_group_exposed": "this group is judged by its single records, and some of them are exposed",
     "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",

@@ -44,6 +44,12 @@ def worst(result: Result) -> Finding | None:
     return known[0] if known and len(result.groups) > 1 else None
 
 
+def are_slices(result: Result) -> bool:
+    """Whether the groups are slices that the user named, and that are shown as such."""
+    names = {finding.scope.name for finding in result.slices}
+    return bool(result.groups) and all(finding.scope.name in names for finding in result.groups)
+
+
 def headline(result: Result) -> Markup:
     """Name the worst group where its average is above that of all, or records are exposed."""
     finding = worst(result)

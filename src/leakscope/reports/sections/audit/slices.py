@@ -98,6 +98,7 @@ class SliceColumn:
     rows: Sequence[SliceRow]
     prior_accuracy: float
     units: str
+    parts: str = "slices"
 
 
 def columns_of(result: Result) -> list[SliceColumn]:
@@ -117,6 +118,7 @@ def columns_of(result: Result) -> list[SliceColumn]:
 def group_section(results: Sequence[Result]) -> Section | None:
     """Show the groups that are looked at by default, the worst first; None where the game is not about many records."""
     grouped = [result for result in results if result.facts.groups is not None and not result.too_few]
+    grouped = [result for result in grouped if not groups.are_slices(result)]
     if not grouped:
         return None
     parts: list[dict[str, Any]] = []
@@ -127,7 +129,7 @@ def group_section(results: Sequence[Result]) -> Section | None:
         units = plural(result.about.unit)
         panels = []
         if len(rows) > 1:
-            column = SliceColumn("Groups", rows, 0.5, units)
+            column = SliceColumn("Groups", rows, 0.5, units, "groups")
             panels.append(Panel("", Figure("slices", column, f"c{place}")))
         sentences = list(groups.sentences(result))
         parts.append({"title": result.title, "intro": groups.intro(result), "panels": panels, "sentences": sentences})
