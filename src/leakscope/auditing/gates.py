@@ -144,21 +144,22 @@ def _of_groups(report: Report, release: str, limit: Limit, text: str) -> list[st
     if limit.quantity == "exposed":
         return list(_exposed(facts, limit, text))
     findings = [finding for finding in report.findings if finding.release == release and finding.scope.kind == "group"]
-    if not findings or facts.groups is None:
-        reason = facts.groups.reason if facts.groups is not None else None
+    groups = facts.groups
+    if not findings or groups is None:
+        reason = None if groups is None else groups.reason
         why = "this game is about single records" if reason is None else words(Term(reason.id, **reason.values))
         return [f"{release}: {text} could not be measured: {why}"]
-    worst = max(findings, key=lambda finding: _reached(finding, facts.groups))
-    if _reached(worst, facts.groups) > limit.limit:
-        reached = _reached(worst, facts.groups)
+    worst = max(findings, key=lambda finding: _reached(finding, groups))
+    reached = _reached(worst, groups)
+    if reached > limit.limit:
         return [f"{release}: {text} is exceeded: {reached:.4g} is reached in {worst.scope.name}"]
-    undecided = [finding for finding in findings if _is_too_small(finding, facts.groups, limit)]
+    undecided = [finding for finding in findings if _is_too_small(finding, groups, limit)]
     if not undecided:
         return []
     names = listed([finding.scope.name for finding in undecided[:MOST_NAMED]])
     return [
         f"{release}: {text} could not be measured: there are too few records or models to judge {names}; a group of "
-        f"{facts.groups.least:,} records is judged with these models"
+        f"{groups.least:,} records is judged with these models"
     ]
 
 

@@ -149,7 +149,8 @@ class Grouped:
         exposed = None
         if self.n_models > 1:
             exposed = games_won(scores, levels.refusal, baseline_accuracy=self.baseline_accuracy).exposed
-        return OnGroups(attack, source, *intervals, exposed)
+        of_report, of_release, of_refusal = intervals
+        return OnGroups(attack, source, of_report, of_release, of_refusal, exposed)
 
     def models_needed(self, level: float) -> int:
         """Return with how many models a record that is always guessed right is shown to be exposed."""
