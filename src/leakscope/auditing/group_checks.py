@@ -121,7 +121,11 @@ def _untested(attacked: AttackedGroups) -> Term | None:
     """Return why single records cannot be tested, if they cannot."""
     n_models = attacked.grouped.n_models
     needed = attacked.grouped.models_needed(attacked.levels.refusal)
-    return Term("records_untested", models=n_models, needed=needed) if n_models < needed else None
+    if n_models >= needed:
+        return None
+    if n_models == 1:
+        return Term("records_of_one_model", needed=needed)
+    return Term("records_untested", models=n_models, needed=needed)
 
 
 def _exposed(on: OnGroups) -> np.ndarray:

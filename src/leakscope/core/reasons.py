@@ -164,6 +164,7 @@ REASONS: Mapping[str, str] = {
     "group_includes_limit": "the interval includes the limit: {needed:,} models can judge a group of this size",
     "group_too_small": "this group has too few records to be judged: give more data, or join it with another",
     "records_untested": "{models:,} models cannot test single records; {needed:,} would",
+    "records_of_one_model": "one model cannot test single records; an audit of its recipe with {needed:,} models can",
     "small_group_exposed": "this group is judged by its single records, and some of them are exposed",
     "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",
     "attack_was_not_run": "the policy asks for this attack, and it was not run",

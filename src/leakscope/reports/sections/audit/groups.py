@@ -18,6 +18,7 @@ from leakscope.reports.sections.words import listed, say, several
 MOST_SHOWN = 20  # groups of a page
 MOST_JOINED = 8  # names of a joined group
 WORST = "Whether a {unit} of {group} is in is guessed right in {value}{interval} of 100 cases."
+ONE_EXPOSED = "The exposed {unit} is of {group}, which has {records}."
 EXPOSED = "{n} of the {all} exposed {units} {are} of {group}, which has {records}."
 INTRO = (
     "Every attack is measured on every group, with a threshold of its own{at_prior}; shown is the attack with the "
@@ -81,6 +82,9 @@ def exposed(result: Result) -> Markup:
     if not groups or len(facts.groups) < 2:
         return Markup("")
     most = max(groups, key=lambda group: (group.exposed or 0, -group.records))
+    records = count(most.records)
+    if result.n_exposed == 1:
+        return say(ONE_EXPOSED, unit=result.about.unit, group=most.name, records=records)
     return say(
         EXPOSED,
         n=count(most.exposed or 0),
@@ -88,7 +92,7 @@ def exposed(result: Result) -> Markup:
         units=plural(result.about.unit),
         are="is" if most.exposed == 1 else "are",
         group=most.name,
-        records=count(most.records),
+        records=records,
     )
 
 
