@@ -248,7 +248,7 @@ def test_several_models_have_a_column_of_their_worst_groups() -> None:
     report = assemble(AuditPlan(), ATTACKS, releases)
     page = report.to_html()
     assert "Worst group" in page
-    assert ", class 1" in page
+    assert '<span class="q">class 1</span>' in page
 
 
 def test_the_20_worst_of_many_groups_are_shown() -> None:

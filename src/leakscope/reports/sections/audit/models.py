@@ -150,7 +150,9 @@ def _have_groups(results: Sequence[Result]) -> bool:
 def _worst_group(result: Result) -> Markup:
     """Write the accuracy on the worst group, and which one it is."""
     finding = groups.worst(result)
-    return Markup("—") if finding is None else _with_interval(finding, f", {finding.scope.name}")
+    if finding is None:
+        return Markup("—")
+    return say('{number} <span class="q">{group}</span>', number=_with_interval(finding, ""), group=finding.scope.name)
 
 
 def _cells(result: Result, grouped: bool) -> list[Cell]:
