@@ -230,8 +230,10 @@ def noise_numbers(noise: Any) -> list[Any]:
 def report_numbers(report: ls.Report) -> dict[str, Any]:
     """The numbers of a report."""
     about = {name: value for name, value in report.about.model_dump().items() if name not in NO_RESULT}
+    for release in about.get("releases", ()):  # groups came after the file was made: they add to the other numbers
+        release.pop("groups", None)
     return {
-        "findings": [finding_numbers(finding) for finding in report.findings],
+        "findings": [finding_numbers(finding) for finding in report.findings if finding.scope.kind != "group"],
         "curves": [curve_numbers(curve) for curve in report.curves],
         "records": [column_numbers(column) for column in report.record_table.values()],
         "about": about_numbers(about),

@@ -81,7 +81,7 @@ def test_every_kind_of_audit_takes_the_prior(kind):
 
         tree = DecisionTreeClassifier(max_depth=2)
         report = ls.audit(tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], prior=0.3, n_jobs=1)
-    assert {each.operating_point["prior"] for each in of(report, "accuracy")} == {0.3}
+    assert {each.operating_point["prior"] for each in of(report, "accuracy") if not each.scope.is_part} == {0.3}
     assert of(report, "baseline_accuracy")[0].value == 0.7
 
 

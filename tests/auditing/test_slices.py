@@ -40,7 +40,8 @@ def of(findings, name, quantity="accuracy", **at):
     (found,) = (
         each
         for each in findings
-        if each.scope.name == name and each.quantity == quantity and at.items() <= dict(each.operating_point).items()
+        if (each.scope.kind, each.scope.name, each.quantity) == ("slice", name, quantity)
+        and at.items() <= dict(each.operating_point).items()
     )
     return found
 

@@ -63,7 +63,7 @@ def test_sixty_is_refused_with_the_fraction_that_was_meant(kind, name):
     assert f"{name} is a fraction: 60 is out of range; did you mean 0.6?" in complaints[(name,)]
 
 
-@pytest.mark.parametrize("quantity", sorted({*limits.MEASURED, *limits.PROVED} - {"epsilon"}))
+@pytest.mark.parametrize("quantity", sorted({*limits.MEASURED, *limits.PROVED} - {"epsilon", "exposed"}))
 def test_every_gate_on_a_fraction(quantity):
     at = "@0.01" if quantity in limits.AT_A_RATE else ""
     with pytest.raises(ValueError, match=r"60 is out of range; did you mean 0\.6\?"):

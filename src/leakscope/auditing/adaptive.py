@@ -117,7 +117,7 @@ def _is(finding: Finding, wanted: Width) -> bool:
     """Tell whether a finding is the one whose interval is to be narrow."""
     return (
         finding.quantity == wanted.quantity
-        and finding.scope.kind != "slice"
+        and not finding.scope.is_part
         and (wanted.fpr is None or finding.operating_point.get("fpr") == wanted.fpr)
     )
 

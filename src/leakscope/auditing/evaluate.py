@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from leakscope import metrics
 from leakscope.auditing.claim_tests import ClaimTest, verdict
+from leakscope.auditing.groups import AttackedGroups, Grouped, OnGroups
 from leakscope.auditing.observed import FindingSpec, Observed, ObservedRelease
 from leakscope.auditing.policy import Ends, Levels, ends_of, structure_findings
 from leakscope.auditing.quality import quality
@@ -25,10 +27,11 @@ from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Attack, NotApplicable, Scores
 from leakscope.metrics import epsilon, stored
+from leakscope.metrics.best_guess import advantage_of
 from leakscope.metrics.stored import StoredScores
-from leakscope.plans.limits import Limit
+from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.reports import Curve, Verdict
-from leakscope.reports.about import DataFacts, GamesFacts, ReleaseFacts, SliceFacts
+from leakscope.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
 from leakscope.reports.below_chance import below_chance
 
 Array = np.ndarray
@@ -46,6 +49,7 @@ class Judgement:
     records: Mapping[str, Sequence[Any]]
     facts: ReleaseFacts
     ends: Sequence[Ends] = ()
+    groups: AttackedGroups | None = None
 
 
 def judge(
@@ -84,6 +88,12 @@ def judge(
     findings: list[Finding] = []
     curves: list[Curve] = []
     ends: list[Ends] = []
+    grouped = Grouped.of(observed)
+    at_once = 1 - (1 - confidence) / max(len(attacks) * len(grouped.measured), 1)
+    group_levels = None
+    if levels is not None and any(limit.quantity in OF_GROUPS for limit in limits):
+        group_levels = grouped.levels(levels.release, levels.refusal)
+    on_groups: list[OnGroups] = []
     for attack in attacks:
         try:
             scores = observed.by_unit(attack(observed.signals))
@@ -94,6 +104,7 @@ def judge(
         findings += measured
         if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
+        on_groups.append(grouped.attacked(attack.name, attack.source, scores, at_once, group_levels))
         if levels is not None:
             ends.append(ends_of(attack.name, scores, limits, levels))
     best = strongest(findings)
@@ -107,7 +118,13 @@ def judge(
     curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
     # slices are judged by no claim: the tests of claims are over all records
     findings += sliced.findings
-    return Judgement(findings, curves, exposure.records, facts_of(observed, best, exposure.games, sliced.facts), ends)
+    findings += grouped.findings(observed, on_groups, confidence)
+    exposed = None  # unless single records could be tested
+    if exposure.games is not None and exposure.games.first_exposed is not None:
+        exposed = np.array(exposure.records["exposed"], dtype=bool)
+    facts = facts_of(observed, best, exposure.games, sliced.facts, grouped.facts(exposed, len(on_groups)))
+    of_groups = None if group_levels is None else AttackedGroups(grouped, on_groups, group_levels)
+    return Judgement(findings, curves, exposure.records, facts, ends, of_groups)
 
 
 def measure(
@@ -148,8 +165,9 @@ def measure(
 
     room: Any = metrics if isinstance(scores, Scores) else stored
     n_targets, n_points = scores.value.shape if isinstance(scores, Scores) else (scores.n_targets, scores.n_records)
-    yield finding("accuracy", "lower", {"prior": prior}, room.accuracy, prior, confidence)
-    yield finding("advantage", "lower", {}, room.advantage, confidence)
+    accuracy = cache(lambda at_prior: room.accuracy(scores, at_prior, confidence))
+    yield finding("accuracy", "lower", {"prior": prior}, lambda _: accuracy(prior))
+    yield finding("advantage", "lower", {}, lambda _: advantage_of(accuracy(0.5)))
     yield finding("auc", "point", {}, room.auc, confidence)
     for rate in fpr:
         yield finding("tpr", "lower", {"fpr": rate}, room.tpr_at_fpr, rate, confidence)
@@ -288,7 +306,13 @@ def _n_units(observed: Observed) -> int | None:
     return n_units if n_units < len(points) else None
 
 
-def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: SliceFacts | None) -> ReleaseFacts:
+def facts_of(
+    observed: Observed,
+    best: str,
+    games: GamesFacts | None,
+    slices: SliceFacts | None = None,
+    groups: GroupsFacts | None = None,
+) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
     game, data = observed.game, observed.data
     if isinstance(game, BlockGame):
@@ -317,6 +341,7 @@ def facts_of(observed: Observed, best: str, games: GamesFacts | None, slices: Sl
         "knowledge": None,
         "files": {},
         "slices": slices,
+        "groups": groups,
         "sampled_from": sampled_from,
         "shared": observed.n_shared if isinstance(observed, ObservedRelease) else 0,
         "units": _n_units(observed),

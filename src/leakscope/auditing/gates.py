@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words
 from leakscope.metrics.rates import FEWEST_IN_TAIL
-from leakscope.plans.limits import Limit
+from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.reports import Report, phrases
-from leakscope.reports.about import AuditAbout, ReleaseFacts, decisions_of, releases_of
+from leakscope.reports.about import AuditAbout, GroupsFacts, ReleaseFacts, decisions_of, releases_of
 from leakscope.reports.below_chance import below_chance
 from leakscope.reports.sections.findings import without_references
 from leakscope.reports.sections.words import listed
 
+MOST_NAMED = 8  # groups
 _FALSE = {  # claims that an accountant denies: nothing is measured, so they are not refuted
     "cannot_hold": "cannot hold: the training as declared gives more",
     "not_supported": "is not supported: the accountant shows more for the training as declared",
@@ -58,6 +60,8 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
         for release in names:
             if release in shifted:
                 lines.append(f"{release}: {text} could not be tested: {shifted[release]}")
+            elif limit.quantity in OF_GROUPS:
+                lines += _of_groups(report, release, limit, text)
             else:
                 exceeded = list(_exceeded(report, release, limit, text))
                 lines += exceeded or _on_both_sides(report, release, text)
@@ -132,6 +136,56 @@ def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
     return 3 if failures(report, limits) else 0
 
 
+def _of_groups(report: Report, release: str, limit: Limit, text: str) -> list[str]:
+    """Whether a group or the number of exposed records passes a limit, or is too small to tell, in words."""
+    facts = next((facts for facts in releases_of(report.about) if facts.name == release), None)
+    if not isinstance(facts, ReleaseFacts):
+        return [f"{release}: {text} could not be measured: there is no such finding"]
+    if limit.quantity == "exposed":
+        return list(_exposed(facts, limit, text))
+    findings = [finding for finding in report.findings if finding.release == release and finding.scope.kind == "group"]
+    groups = facts.groups
+    if not findings or groups is None:
+        reason = None if groups is None else groups.reason
+        why = "this game is about single records" if reason is None else words(Term(reason.id, **reason.values))
+        return [f"{release}: {text} could not be measured: {why}"]
+    worst = max(findings, key=lambda finding: _reached(finding, groups))
+    reached = _reached(worst, groups)
+    if reached > limit.limit:
+        return [f"{release}: {text} is exceeded: {reached:.4g} is reached in {worst.scope.name}"]
+    undecided = [finding for finding in findings if _is_too_small(finding, groups, limit)]
+    if not undecided:
+        return []
+    names = listed([finding.scope.name for finding in undecided[:MOST_NAMED]])
+    return [
+        f"{release}: {text} could not be measured: there are too few records or models to judge {names}; a group of "
+        f"{groups.least:,} records is judged with these models"
+    ]
+
+
+def _reached(finding: Finding, groups: GroupsFacts) -> float:
+    """Return what attacks reach in a group: the largest value of those; in a small group what is sure of it."""
+    if finding.value is None:
+        return 0.0
+    is_large = finding.detail["records"] >= groups.least
+    return finding.detail["largest"] if is_large else finding.low or 0.0
+
+
+def _is_too_small(finding: Finding, groups: GroupsFacts, limit: Limit) -> bool:
+    """Whether a judged group may be above a limit, for all that its few records show."""
+    if not finding.detail["judged"] or finding.detail["records"] >= groups.least:
+        return False
+    return finding.high is None or finding.high > limit.limit
+
+
+def _exposed(facts: ReleaseFacts, limit: Limit, text: str) -> Iterator[str]:
+    """Whether more records are exposed than a limit allows, in words."""
+    if facts.games is None or facts.games.first_exposed is None:
+        yield f"{facts.name}: {text} could not be measured: there are too few models to test single records"
+    elif facts.games.exposed > limit.limit:
+        yield f"{facts.name}: {text} is exceeded: {facts.games.exposed:,} records are exposed"
+
+
 def _on_both_sides(report: Report, release: str, text: str) -> Iterator[str]:
     """Say that a limit is not tested where others are members too: an attack on them is right by being wrong."""
     for facts in releases_of(report.about):
@@ -156,7 +210,7 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
         for finding in report.findings
         if finding.release == release
         and finding.bound_type != "upper"  # a ceiling is not what was found
-        and finding.scope.kind != "slice"  # limits are for all records
+        and not finding.scope.is_part  # limits are for all records
         and finding.quantity == gate.quantity
         and (gate.fpr is None or finding.operating_point.get("fpr") == gate.fpr)
     ]

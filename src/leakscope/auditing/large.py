@@ -24,6 +24,7 @@ from leakscope.attacks import Attack
 from leakscope.attacks.by_block import score
 from leakscope.auditing.evaluate import Judgement, baseline_finding, facts_of, measure, measured_curve, strongest
 from leakscope.auditing.evaluate import finding_without_model as without_model
+from leakscope.auditing.groups import groups_of_unknown
 from leakscope.auditing.observed import FindingSpec, ObservedFiles
 from leakscope.auditing.records import baseline_accuracy_of, games_facts, most_exposed_finding, short
 from leakscope.bounds import BOUNDS
@@ -106,7 +107,8 @@ def judge_blocks(
     epsilon_spec = FindingSpec("epsilon", "lower", scope=Scope("every"))
     findings += [exposure, observed.finding(epsilon_spec, NotApplicable("claims_in_files"))]
     findings += [*_of_answers(observed, prior, confidence, baseline_finding(observed, prior))]
-    facts = facts_of(observed, "" if best_scores is None else best_scores.attack, games, None)
+    best = "" if best_scores is None else best_scores.attack
+    facts = facts_of(observed, best, games, groups=groups_of_unknown(signals.game.n_targets))
     return Judgement(findings, curves, records, facts)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
 from leakscope.auditing.baseline import SourceTest
 from leakscope.core.block_signals import BlockGame, BlockSignals
@@ -156,6 +156,8 @@ class ObservedRelease(Observed):
         What the owner calls the records; those of the points of the signals unless given.
     slices : mapping of str to array of shape (N,)
         Columns by whose values the records are grouped.
+    labels : array of shape (N,) or (N, L), optional
+        Labels of the records; those of the points of the signals unless given.
     other_recipe : Term or None
         Why the references are not of the model's recipe, if they are not.
     n_looks : int
@@ -172,6 +174,7 @@ class ObservedRelease(Observed):
     structure: Structure | None = None
     names: Shaped[Array, " N"] | None = None
     slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+    labels: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
     other_recipe: Term | None = None
     n_looks: int = 1
 
@@ -195,12 +198,23 @@ class ObservedRelease(Observed):
         return names[self.signals.game.target_points].tolist()
 
     @property
+    def label(self) -> Shaped[Array, " N"] | Shaped[Array, "N L"] | None:
+        """Label or response of each record; None where none is known."""
+        points = self.signals.points
+        return points.y if self.labels is None and points is not None else self.labels
+
+    @property
     def group(self) -> Shaped[Array, " J"] | None:
         """Unit of each target point, where a unit has several rows."""
         points = self.signals.points
         if points is None or points.group is None:
             return None
         return points.group[self.signals.game.target_points]
+
+    @property
+    def unit(self) -> Int[Array, " J"] | None:
+        """Index of the unit of each target point, in the order of their names; None where each is one by itself."""
+        return None if self.group is None else np.unique(self.group, return_inverse=True)[1]
 
     def by_unit(self, scores: Scores) -> Scores:
         """Scores of units with several rows: the mean over the rows of each, in the order of their names."""

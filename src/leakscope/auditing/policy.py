@@ -12,7 +12,7 @@ audit is wrong, with the confidence of the policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,11 +20,13 @@ import numpy as np
 
 from leakscope import metrics
 from leakscope.attacks import ATTACKS, find
+from leakscope.auditing.group_checks import group_checks
+from leakscope.auditing.groups import AttackedGroups
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable, Scores
-from leakscope.plans.limits import Limit
+from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.plans.policies import PolicyPlan, StructurePlan
 from leakscope.releases.kept_records import WORST_FIRST
 from leakscope.releases.structure import Structure
@@ -110,6 +112,8 @@ def ends_of(attack: str, scores: Scores, limits: Sequence[Limit], levels: Levels
     """
     ends = {}
     for limit in limits:
+        if limit.quantity in OF_GROUPS:  # `group_checks` looks at them
+            continue
         try:
             above = _measured(scores, limit, levels.release)
             below = _measured(scores, limit, levels.refusal)
@@ -212,7 +216,11 @@ def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
 
 
 def decision(
-    policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends], below: Term | None = None
+    policy: PolicyPlan,
+    observed: ObservedRelease,
+    ends: Sequence[Ends],
+    below: Term | None = None,
+    groups: AttackedGroups | None = None,
 ) -> DecisionFacts:
     """Compare a model with a policy.
 
@@ -224,20 +232,26 @@ def decision(
         Of `ends_of`, one for each attack that was run.
     below : Term, optional
         Why attacks that are wrong more often than a guess leave no verdict.
+    groups : AttackedGroups, optional
+        Where the policy limits what is reached in groups, or how many records are exposed.
 
     Returns
     -------
     DecisionFacts
     """
-    run = {_base_name(next(iter(of_attack.values())).attack) for of_attack in ends}
+    run = {_base_name(end.attack) for of_attack in ends for end in of_attack.values()}
+    if groups is not None:
+        run |= {_base_name(on.attack) for on in groups.attacks}
     checks = [_required(name, run, observed.other_recipe) for name in policy.attacks]
     # the intervals of one model are over its records
     is_one_model = observed.game.n_targets == 1
     includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
-    by_limit = [
-        _attack_checks(limit, [of_attack[limit] for of_attack in ends], includes_limit)
-        for limit in policy.parsed_limits
-    ]
+    by_limit = []
+    for limit in policy.parsed_limits:
+        if limit.quantity not in OF_GROUPS:
+            by_limit.append(_attack_checks(limit, [of_attack[limit] for of_attack in ends], includes_limit))
+        elif groups is not None:
+            by_limit.append(group_checks(limit, groups))
     doubt = _doubt(observed)
     if doubt is not None:
         checks.append(_open("one_source", doubt))
@@ -248,7 +262,7 @@ def decision(
     if below is not None:
         by_limit = [_unless_kept(of_limit, below) for of_limit in by_limit]
     checks += [check for of_limit in by_limit for check in of_limit]
-    verdict = _verdict(checks)
+    verdict = _verdict(checks, asked_if_broken={"exposed"} if _asks_about_exposed(policy) else set())
     if policy.structure is not None:
         of_structure = list(_structure_checks(policy.structure, observed.structure))
         failed = [check for check in of_structure if check.outcome == "not_kept"]
@@ -342,12 +356,16 @@ def _asked(given: DecisionFacts, reason: Term | None) -> DecisionFacts:
     return DecisionFacts(release=given.release, verdict=verdict, checks=checks)
 
 
-def _verdict(checks: Sequence[CheckFacts]) -> Verdict:
-    """Combine the checks of the attacks."""
-    outcomes = {check.outcome for check in checks}
-    if "not_kept" in outcomes:
+def _asks_about_exposed(policy: PolicyPlan) -> bool:
+    """Whether a person is asked where more records are exposed than the policy allows."""
+    return policy.exposed is not None and policy.exposed.then == "ask"
+
+
+def _verdict(checks: Sequence[CheckFacts], asked_if_broken: Set[str]) -> Verdict:
+    """Combine the checks of the attacks; some of them ask a person where they are not kept."""
+    if any(check.outcome == "not_kept" and check.check not in asked_if_broken for check in checks):
         return "do_not_release"
-    return "release" if outcomes == {"kept"} else "ask"
+    return "release" if all(check.outcome == "kept" for check in checks) else "ask"
 
 
 def _attack_checks(limit: Limit, ends: Sequence[AttackEnds], includes_limit: Term) -> list[CheckFacts]:

@@ -63,7 +63,7 @@ def assemble(
     decisions: list[DecisionFacts] = []
     if policy is not None:
         decisions = [
-            decision(policy, observed, judgement.ends, below_chance(judgement.findings))
+            decision(policy, observed, judgement.ends, below_chance(judgement.findings), judgement.groups)
             for observed, judgement in zip(releases, judgements, strict=True)
         ]
     report = Report(

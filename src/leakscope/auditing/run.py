@@ -428,7 +428,7 @@ def with_accountant(
         source=source,
     )  # fmt: skip
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
-    of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
+    of_all = [finding for finding in report.findings if not finding.scope.is_part]
     own_findings = [finding for finding in of_all if finding.release == observed.name]
     limits = [OWN_LAYERS_UNSEEN] if own_layers_unseen else []
     findings = [certified]

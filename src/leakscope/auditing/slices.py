@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from leakscope import metrics
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable, Scores
-from leakscope.data.slices import SEVERAL, Levels, cut
+from leakscope.data.groups import level_of_units
+from leakscope.data.slices import SEVERAL, cut
 from leakscope.reports.about import FEWEST_OF_SLICE, SliceFacts
 
 Array = np.ndarray
@@ -114,7 +115,9 @@ def _slices(observed: ObservedRelease, column_idx: int) -> Iterator[_Slice]:
     """Yield the slices of a column that have target units."""
     column = list(observed.slices)[column_idx]
     levels = cut(observed.slices[column])
-    level = _level_of_units(observed, levels)
+    level = levels.of_record
+    if observed.signals.game.target_points.ndim == 1:  # otherwise each model has its own targets: slices are only named
+        level = level_of_units(level[observed.signals.game.target_points], observed.unit, len(levels.names))
     for place, name in enumerate((*levels.names, SEVERAL)):
         units = level == place
         if units.any():
@@ -122,21 +125,6 @@ def _slices(observed: ObservedRelease, column_idx: int) -> Iterator[_Slice]:
             if place < len(levels.ends):
                 ends["from"], ends["to"] = levels.ends[place]
             yield _Slice(Scope.of_slice(column, name), units, column_idx, ends)
-
-
-def _level_of_units(observed: ObservedRelease, levels: Levels) -> Int[Array, " U"]:
-    """Return the level of each target unit; one more than the last level where the records of a unit differ."""
-    target_points, group = observed.signals.game.target_points, observed.group
-    if target_points.ndim == 2:  # each model has targets of its own; the slices are then only named
-        return levels.of_record
-    level = levels.of_record[target_points]
-    if group is None:
-        return level
-    unit = np.unique(group, return_inverse=True)[1]
-    lowest, highest = np.full(unit.max() + 1, len(levels.names)), np.full(unit.max() + 1, -1)
-    np.minimum.at(lowest, unit, level)
-    np.maximum.at(highest, unit, level)
-    return np.where(lowest == highest, lowest, len(levels.names))
 
 
 def _of(scores: Scores, units: Bool[Array, " U"]) -> Scores:

@@ -11,7 +11,7 @@ BoundType = Literal["lower", "upper", "point"]
 Status = Literal["certified", "measured", "estimated", "asymptotic"]
 IntervalOver = Literal["models", "points", "none"]
 Refused = Literal["", "too_few_models"]  # why a value has no interval
-Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal", "slice"]
+Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal", "slice", "group"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,13 @@ class Scope:
         * "one": one fixed record.
         * "any_data": each record of any data set, not only of this one.
         * "halves": each record of the halves of this data set; "nominal": the same by the nominal sensitivity.
-        * "slice": a record drawn at random from those with one value of a column.
+        * "slice": a record drawn at random from those with one value of a column that the user names.
+        * "group": a record drawn at random from a class, or from a part of the response.
     index : int or None
         Index of the record, where it is one record and known.
     name : str
-        Name of the cell of a table or of the slice, taken from the data, or what the owner calls the record.
+        Name of the cell of a table, of the slice or of the group, taken from the data, or what the owner calls the
+        record.
 
     Examples
     --------
@@ -51,6 +53,11 @@ class Scope:
     def of_slice(cls, column: str, level: str) -> Scope:
         """Name the records with one value of a column: ``town = Zug``; see `slice_column`."""
         return cls("slice", name=f"{slice_column(column)} = {level}")
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the number is about some of the records, grouped by what they have in common."""
+        return self.kind in ("slice", "group")
 
     @property
     def unnamed(self) -> Scope:

@@ -32,6 +32,8 @@ REASONS: Mapping[str, str] = {
     "few_guesses": "needs at least {fewest} {unit}, got {n}",
     "no_attacked_record": "no attacked record is asked for in any model",
     "no_attack": "no attack applies",
+    "no_classes_known": "no classes are known: name columns to group by (slice)",
+    "no_groups_in_game": "this game is about single records",
     # signals in files
     "needs_all_points": "{attack} learns from all points at once, and signals in files are read some points at a time",
     "own_attack_in_files": "attacks of your own are played on signals in memory, and these lie in files",
@@ -159,6 +161,11 @@ REASONS: Mapping[str, str] = {
     "interval_of_one_model_includes_limit": "the interval includes the limit: more records would narrow it; more "
     "reference models would not",
     "too_few_models": "too few models for an interval; train more",
+    "group_includes_limit": "the interval includes the limit: {needed:,} models can judge a group of this size",
+    "group_too_small": "this group has too few records to be judged: give more data, or join it with another",
+    "records_untested": "{models:,} models cannot test single records; {needed:,} would",
+    "records_of_one_model": "one model cannot test single records; an audit of its recipe with {needed:,} models can",
+    "small_group_exposed": "this group is judged by its single records, and some of them are exposed",
     "shared_records": "{n:,} of the others are among the members too, so that the attacks look weaker than they are",
     "attack_was_not_run": "the policy asks for this attack, and it was not run",
     "structure_not_readable": "this model does not tell, or no fitted model was given",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -63,10 +64,15 @@ def accuracy(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> In
     >>> round(accuracy(Scores("example", noise + 2 * member, member)).value, 3)
     0.826
     """
+    return accuracies(scores, prior, (confidence,))[0]
+
+
+def accuracies(scores: Scores, prior: float, confidences: Sequence[float]) -> list[Interval]:
+    """Compute `accuracy` at several confidences; the thresholds are the same at all of them."""
     prior = probability("prior", prior, open_ends=True)
     scored = rows(scores)
     over = _over_points if scored.single else _over_models
-    return over(scored, prior, confidence)
+    return over(scored, prior, confidences)
 
 
 def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
@@ -103,7 +109,7 @@ def advantage_of(half: Interval) -> Interval:
     return replace(half, value=2 * half.value - 1, low=2 * half.low - 1, high=2 * half.high - 1)
 
 
-def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
+def _over_models(scored: Rows, prior: float, confidences: Sequence[float]) -> list[Interval]:
     """Try the best threshold of each half of the models on the other half; one value a model."""
     value, weight = scored.value, accuracy_weights(scored.member, prior)
     half = halves(np.zeros(len(value), dtype=bool))
@@ -119,15 +125,15 @@ def _over_models(scored: Rows, prior: float, confidence: float) -> Interval:
         n_called = np.stack([(called & ~scored.member).sum(axis=1), (called & scored.member).sum(axis=1)], axis=1)
         return weighted_accuracy(n_called, n_of_class, prior)
 
-    return over_models(
-        accuracy_at(np.where(half, second, first)),
-        accuracy_at(np.full(len(value), threshold)),
-        threshold,
-        _if_models_differed_more(scored, weight, prior, confidence),
-        effective_trials(n_members, value.shape[1] - n_members, prior),
-        scored.variance_inflation,
-        confidence,
-    )
+    tried = accuracy_at(np.where(half, second, first))
+    hindsight = accuracy_at(np.full(len(value), threshold))
+    n_trials = effective_trials(n_members, value.shape[1] - n_members, prior)
+    shifts, intervals = Shifts(scored), []
+    for confidence in confidences:
+        differed = _if_models_differed_more(shifts, weight, prior, confidence)
+        inflation = scored.variance_inflation
+        intervals.append(over_models(tried, hindsight, threshold, differed, n_trials, inflation, confidence))
+    return intervals
 
 
 def weighted_accuracy(n_called: Int[Array, "R 2"], n_of_class: Int[Array, "R 2"], prior: float) -> Float[Array, " R"]:
@@ -194,7 +200,7 @@ def effective_trials(n_in: Int[Array, " R"], n_out: Int[Array, " R"], prior: flo
     return max(2, math.floor(len(n_in) / float(variance.mean()) + 1e-9))
 
 
-def _if_models_differed_more(scored: Rows, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
+def _if_models_differed_more(shifts: Shifts, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
     """Accuracy of the best threshold if models differed as much as their true spread may exceed the measured one.
 
     One threshold serves models worse, the further they shift their scores. Where few models were drawn, their spread
@@ -203,14 +209,13 @@ def _if_models_differed_more(scored: Rows, weight: Float[Array, "R J"], prior: f
     audits instead of .95. So the measured shifts are made larger by the factor that gives the upper limit of their
     standard deviation; what accuracy falls by is a second, independent error, which the caller joins by square and add.
     """
-    shifts = Shifts(scored)
     score = shifts.dilated(shifts.dilation(1 - confidence))
     threshold = best_threshold(score.ravel(), weight.ravel())
     gained = np.where(score >= threshold, weight, 0).sum() / len(score)
     return 1 - prior + float(gained)
 
 
-def _over_points(scored: Rows, prior: float, confidence: float) -> Interval:
+def _over_points(scored: Rows, prior: float, confidences: Sequence[float]) -> list[Interval]:
     """Try the best threshold of each half of the points on the other half."""
     value, member = scored.value[0], scored.member[0]
     n = np.array([scored.n_members, scored.n_others])
@@ -223,20 +228,18 @@ def _over_points(scored: Rows, prior: float, confidence: float) -> Interval:
     right = _right(value, member, np.where(half, second, first))
     threshold = best_threshold(value, weight)
     hindsight = _right(value, member, np.full(len(value), threshold))
-    tail = (1 - confidence) / 2
-    # Limits of both rates at half of the tail each, weighted by prior and 1 - prior, joined by square and add.
-    down = part * (right / n - clopper_pearson_lower(right, n, tail))
-    up = part * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
     middle, top = float(part @ (right / n)), float(part @ (hindsight / n))
-    return Interval(
-        middle,
-        max(middle - math.hypot(*down), 0.0),
-        max(min(top + math.hypot(*up), 1.0), middle),
-        confidence,
-        scored.interval_over,
-        (Term("threshold_of_other_half"), Term("clopper_pearson_joined")),
-        {"threshold": threshold, "in_hindsight": top},
-    )
+    method = (Term("threshold_of_other_half"), Term("clopper_pearson_joined"))
+    detail = {"threshold": threshold, "in_hindsight": top}
+    intervals = []
+    for confidence in confidences:
+        tail = (1 - confidence) / 2
+        # Limits of both rates at half of the tail each, weighted by prior and 1 - prior, joined by square and add.
+        down = part * (right / n - clopper_pearson_lower(right, n, tail))
+        up = part * (clopper_pearson_upper(hindsight, n, tail) - hindsight / n)
+        low, high = max(middle - math.hypot(*down), 0.0), max(min(top + math.hypot(*up), 1.0), middle)
+        intervals.append(Interval(middle, low, high, confidence, scored.interval_over, method, detail))
+    return intervals
 
 
 def halves(label: Bool[Array, " n"]) -> Bool[Array, " n"]:

@@ -19,12 +19,26 @@ MEASURED = (  # of the best attack
     "ppv",
     "epsilon",
     "most_exposed",
+    "worst_group_accuracy",
+    "exposed",
     "attribute_gain",
 )
+OF_GROUPS = ("worst_group_accuracy", "exposed")  # of groups of records, and of single ones
 PROVED = ("accuracy", "eta", "advantage", "tpr")  # of any attacker
 AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
 NARROWED = ("auc", "advantage", "accuracy", "tpr", "ppv")  # with intervals that more models make narrower
-FRACTIONS = ("auc", "advantage", "accuracy", "eta", "tpr", "tpr_these_models", "ppv", "most_exposed", "attribute_gain")
+FRACTIONS = (
+    "auc",
+    "advantage",
+    "accuracy",
+    "eta",
+    "tpr",
+    "tpr_these_models",
+    "ppv",
+    "most_exposed",
+    "worst_group_accuracy",
+    "attribute_gain",
+)
 
 
 class Limit(Plan):
@@ -59,6 +73,8 @@ class Limit(Plan):
                     f"a limit of {self.limit:g} can never be exceeded, for {self.quantity} is at most {largest:g}; "
                     "give a smaller one"
                 )
+        if self.quantity == "exposed" and (self.limit < 0 or self.limit != int(self.limit)):
+            raise ValueError(f"a limit on exposed is a number of records, as exposed=0; got {self.limit:g}")
         return self
 
     @classmethod

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakscope.core.untrusted import in_one_line, toml_table
-from leakscope.plans.limits import Limit
+from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.plans.plan import Plan, a_fraction, read
 
 READY = {"research": "research.toml"}  # policies that come with leakscope, by name
-LIMITED = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models")  # an audit gives both ends of their intervals
+# an audit gives both ends of their intervals
+LIMITED = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models", *OF_GROUPS)
 
 
 class StructurePlan(Plan):
@@ -43,6 +44,15 @@ class StructurePlan(Plan):
     )
 
 
+class ExposedPlan(Plan):
+    """A limit on how many records are shown to be exposed, whoever they are."""
+
+    most: int = Field(default=0, ge=0, description="records that may be shown to be exposed")
+    then: Literal["ask", "do_not_release"] = Field(
+        default="do_not_release", description="the verdict where more are exposed"
+    )
+
+
 class ActionPlan(Plan):
     """What is done with each verdict, in the words of the policy's author."""
 
@@ -63,6 +73,7 @@ class PolicyPlan(Plan):
     confidence: Annotated[float, a_fraction(least=0.5, below=True)] = Field(
         default=0.95, description="that none of the verdicts is wrong, over all models of an audit"
     )
+    exposed: ExposedPlan | None = Field(default=None, description="a limit on the number of exposed records")
     structure: StructurePlan | None = Field(default=None, description="limits on the fitted model itself")
     signs: tuple[str, ...] = Field(default=(), description="who signs")
     then: ActionPlan = Field(default=ActionPlan(), description="what is done with each verdict")
@@ -88,12 +99,22 @@ class PolicyPlan(Plan):
     def _limits_anything(self) -> PolicyPlan:
         if not self.limits:
             raise ValueError('a policy needs limits on the attacks, as limits = ["accuracy=0.6", "tpr@0.01=0.05"]')
+        if self.exposed is not None and any(text.startswith("exposed") for text in self.limits):
+            raise ValueError("exposed is limited twice: leave it out of limits, or leave out the table [exposed]")
         return self
 
     @property
     def parsed_limits(self) -> tuple[Limit, ...]:
         """The limits on the attacks."""
-        return tuple(Limit.parse(text, "limits", LIMITED) for text in self.limits)
+        limits = tuple(Limit.parse(text, "limits", LIMITED) for text in self.limits)
+        if self.exposed is not None:
+            limits += (Limit(quantity="exposed", limit=self.exposed.most),)
+        return limits
+
+    @property
+    def looks_at_groups(self) -> bool:
+        """Whether a limit is about groups of records, rather than about all of them."""
+        return any(limit.quantity == "worst_group_accuracy" for limit in self.parsed_limits)
 
 
 @in_one_line

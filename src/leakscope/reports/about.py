@@ -57,6 +57,27 @@ class Facts(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _number_or_name(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"must be a number or a name, got {one_line(repr(value), 40)}")
+    return value
+
+
+class TermFacts(Facts):
+    """A fact as data: an id, and the numbers and names that belong to it."""
+
+    id: Annotated[Text, Field(min_length=1)]
+    values: dict[
+        Text,
+        Annotated[
+            Any,
+            infinity,
+            AfterValidator(_number_or_name),
+            WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+        ],
+    ]
+
+
 class DataFacts(Facts):
     """The data that a report is made from."""
 
@@ -122,6 +143,35 @@ class SliceFacts(Facts):
     )
 
 
+class GroupFacts(Facts):
+    """Some of the records: a class, a part of the response, or several small ones together."""
+
+    name: Text
+    records: Count
+    judged: Flag = Field(description="False for a small group that a joined one contains.")
+    joined: tuple[Text, ...] = Field(description="What a joined group is made of, the smallest first.")
+    models_needed: Count | None = Field(
+        description="Of a joined group: with so many models each of its parts would be judged by itself; null where "
+        "one of them is too small with any number of models."
+    )
+    exposed: Count | None = Field(
+        description="How many of its records the strongest attack on all records exposes; null where records were "
+        "not tested, and where published."
+    )
+
+
+class GroupsFacts(Facts):
+    """The groups that are looked at by default."""
+
+    groups: tuple[GroupFacts, ...]
+    least: Positive = Field(description="Groups of fewer records are joined with each other.")
+    intervals: Count = Field(description="How many intervals hold at once.")
+    left_out: Count = Field(
+        description=f"Groups of fewer than {FEWEST_OF_SLICE} records, which are not in a published report."
+    )
+    reason: TermFacts | None = Field(description="Why there are no groups.")
+
+
 class ReleaseFacts(Facts):
     """A release that was attacked, and the game that was played with it."""
 
@@ -147,6 +197,7 @@ class ReleaseFacts(Facts):
         description="Files that the model was read from, with the SHA-256 of each."
     )
     slices: SliceFacts | None = Field(None, description="Null where no slices were asked for.")
+    groups: GroupsFacts | None = Field(None, description="Null where the game is not about many records.")
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
     )
@@ -204,27 +255,6 @@ class NoiseFacts(Facts):
     )
 
 
-def _number_or_name(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a number or a name, got {one_line(repr(value), 40)}")
-    return value
-
-
-class TermFacts(Facts):
-    """A fact as data: an id, and the numbers and names that belong to it."""
-
-    id: Annotated[Text, Field(min_length=1)]
-    values: dict[
-        Text,
-        Annotated[
-            Any,
-            infinity,
-            AfterValidator(_number_or_name),
-            WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
-        ],
-    ]
-
-
 def term_facts(terms: Sequence[Term]) -> tuple[TermFacts, ...]:
     """Return terms as a report holds them."""
     return tuple(TermFacts(id=term.id, values=dict(term.values)) for term in terms)
@@ -248,6 +278,7 @@ class CheckFacts(Facts):
         default=None, description="The upper end of the attack that decides, at the confidence of kept."
     )
     attack: Text = Field(default="", description="The attack that the value is of, or that must have been run.")
+    group: Text = Field(default="", description="The group of records that the value is of.")
     reason: TermFacts | None = Field(default=None, description="Why it is open.")
 
 

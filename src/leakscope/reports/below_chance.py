@@ -41,7 +41,7 @@ def below_chance(findings: Iterable[Finding]) -> Term | None:
     areas = [
         finding
         for finding in findings
-        if finding.quantity == "auc" and finding.attack and finding.scope.kind != "slice" and not finding.refused
+        if finding.quantity == "auc" and finding.attack and not finding.scope.is_part and not finding.refused
     ]
     areas = [finding for finding in areas if finding.low is not None and finding.high is not None]
     below = [finding for finding in areas if _is_below(finding)]

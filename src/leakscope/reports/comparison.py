@@ -367,7 +367,7 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
     by_key: dict[Key, Finding] = {}
     alone = len(_releases(report)) == 1
     for finding in report.findings:
-        slice_name = finding.scope.name if finding.scope.kind == "slice" else ""
+        slice_name = finding.scope.name if finding.scope.is_part else ""
         # a slice is listed under the strongest attack of its report, which may be another one in the other report
         of_any_attack = finding.quantity in OF_ALL_ATTACKS or bool(slice_name)
         attack = "" if of_any_attack else finding.attack
@@ -387,7 +387,7 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
 def _is_bound(finding: Finding) -> bool:
     """Tell a theorem about any attacker from the number of an attack."""
     return (
-        finding.scope.kind != "slice"
+        not finding.scope.is_part
         and not finding.attack
         and not (finding.quantity in OF_ALL_ATTACKS and finding.bound_type == "lower")
     )

@@ -23,6 +23,7 @@ SCOPES = {
     "halves": "halves of these {rows}, exact",
     "nominal": "these {rows}, nominal",
     "slice": "{rows} of the slice",
+    "group": "{rows} of the group",
 }
 WITHOUT = "without_noise"  # the release of findings and curves that say what the noise is good for
 RELEASES = {  # of reports that name no release of the user's
@@ -71,6 +72,7 @@ PHRASES = {  # of the terms of findings
     # what they are of
     "all_records_at_once": "all records at once",
     "all_slices_at_once": "all slices at once, {intervals:,} intervals",
+    "all_groups_at_once": "all groups and attacks at once, {intervals:,} intervals",
     "boosted_folds": "gradient boosting on the records alone, {folds} folds",
     "coins": "coins",
     "coins_of_records": "coins of records",

@@ -6,7 +6,7 @@ fields of `OF_RECORDS`. What is left are averages, limits that hold for all reco
 them; a curve is left out if all numbers beside it tell of one record. They are still functions of the data: nothing
 here is differential privacy.
 
-A slice keeps its name, which is a column that the plan names and a value of it, if it has at least
+A slice or a group keeps its name, which is a column that the plan names and a value of it, if it has at least
 `FEWEST_OF_SLICE` records; smaller ones are left out and counted. Of a slice only what `OF_SLICE` names is kept. The
 numbers of its members and others are not: where all of few records are members, they tell so of each, and those of
 the other slices, subtracted from all, tell the same. For this reason no reason with such counts is kept either. The
@@ -25,7 +25,8 @@ from leakscope.reports.about import FEWEST_OF_SLICE
 
 LEAST_FOR_HISTOGRAM = 100  # records; of fewer, the histogram of correct guesses tells of single ones
 COUNTS = ("degrees_of_freedom", "smallest_leaf", "smallest_group", "one_label_groups", "stores_records")
-OF_SLICE = ("column", "records", "rest", "rest_low", "rest_high", "between_model_spread")  # kept of `Finding.detail`
+# kept of `Finding.detail`
+OF_SLICE = ("column", "records", "rest", "rest_low", "rest_high", "between_model_spread", "judged", "largest")
 OF_SINGLE_RECORDS = ("threshold",)  # of `Finding.detail`: the score of a record
 RATE_REASONS = ("fpr_not_resolvable", "tpr_not_resolvable", "one_threshold", "strictest_threshold")
 LEFT_OUT = Term("single_record")
@@ -34,6 +35,27 @@ LEFT_OUT = Term("single_record")
 def _nothing(value: Any) -> Any:
     """Return an empty value of the same kind."""
     return type(value)()
+
+
+def _few(group: Mapping[str, Any]) -> bool:
+    """Whether a group has so few records that its name stays with the owner."""
+    return group["records"] < FEWEST_OF_SLICE
+
+
+def _without_small_groups(release: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out small groups and their names, and how many records of a group are exposed."""
+    facts = release.get("groups")
+    if not facts:
+        return release
+    hidden = {group["name"] for group in facts["groups"] if _few(group)}
+    kept = []
+    for group in facts["groups"]:
+        if not _few(group):
+            names = [name for name in group["joined"] if name not in hidden]
+            # with how many models its smallest part could be judged tells how many records that has
+            needed = group["models_needed"] if len(names) == len(group["joined"]) else None
+            kept.append({**group, "joined": names, "models_needed": needed, "exposed": None})
+    return {**release, "groups": {**facts, "groups": kept, "left_out": facts["left_out"] + len(hidden)}}
 
 
 def _coarse(games: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -60,6 +82,7 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("data", "digest"): _nothing,  # who knows all records but one finds that one by trying
     ("releases", "*", "data", "digest"): _nothing,
     ("releases", "*", "games"): _coarse,
+    ("releases", "*"): _without_small_groups,
     ("plan", "target"): _nothing,  # indices of the attacked records
     ("decisions", "*", "checks", "*"): _without_counts,
     ("owner_notes",): _nothing,  # an estimator's error may quote a value
@@ -115,12 +138,22 @@ def without_records(report: Report) -> Report:
     ({}, None, None)
     """
     content = report.about.model_dump()
+    small_groups = {
+        (release["name"], group["name"])
+        for release in content.get("releases", ())
+        for group in (release.get("groups") or {}).get("groups", ())
+        if _few(group)
+    }
     for path, less in OF_RECORDS.items():
         content = _changed(content, path, less)
+    for decision in content.get("decisions", ()):
+        for check in decision["checks"]:
+            if (decision["release"], check["group"]) in small_groups:
+                check["group"] = ""
     small = {(finding.release, finding.scope) for finding in report.findings if _is_small(finding)}
     for release in content.get("releases", ()):
         if release.get("slices"):
-            n_small = sum(name == release["name"] for name, _ in small)
+            n_small = sum(name == release["name"] for name, scope in small if scope.kind == "slice")
             release["slices"] = {**release["slices"], "left_out": release["slices"]["left_out"] + n_small}
     about = type(report.about).model_validate(content)
     kept = (finding for finding in report.findings if (finding.release, finding.scope) not in small)
@@ -134,12 +167,12 @@ def without_records(report: Report) -> Report:
 
 def _is_small(finding: Finding) -> bool:
     """Whether a finding is about a slice of few records."""
-    return finding.scope.kind == "slice" and finding.detail.get("records", 0) < FEWEST_OF_SLICE
+    return finding.scope.is_part and finding.detail.get("records", 0) < FEWEST_OF_SLICE
 
 
 def _without_record(finding: Finding) -> Finding:
     """Keep a number for all records; replace one about a single record by the reason why it is not here."""
-    if finding.scope.kind == "slice":  # of so many records that it keeps its name
+    if finding.scope.is_part:  # of so many records that it keeps its name
         detail = {name: value for name, value in finding.detail.items() if name in OF_SLICE}
         return replace(finding, detail=detail, reason=_without_counts_of_slice(finding.reason))
     if not finding.per_record or finding.value is None:

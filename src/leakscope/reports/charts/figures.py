@@ -164,11 +164,12 @@ def _attack_dots(result: Result, attacks: Sequence[str], prefix: str) -> Markup:
 
 
 def slices_figure(column: SliceColumn, prefix: str) -> Markup:
-    """Draw the accuracy of the strongest attack on each slice of a column, with its interval."""
+    """Draw the accuracy on each slice of a column, or on each group, with its interval."""
     bars = [_bar(row) for row in column.rows]
     size = slices_size(len(bars))
     axes = slices(bars, size.axes(), 100 * column.prior_accuracy, column.units)
-    title = f"{column.name}: cases of 100 in which the attack is right, with intervals that hold for all slices at once"
+    held = f"with intervals that hold for all {column.parts} at once"
+    title = f"{column.name}: cases of 100 in which an attack is right, {held}"
     listed = "; ".join(f"{bar.name}, {bar.records}: {bar.text}" for bar in bars)
     return inline(axes, prefix, title, listed)
 

@@ -118,7 +118,7 @@ def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> 
 
 
 def slice_groups(results: Sequence[Result]) -> list[Group]:
-    """Make a group of the slices of each release: accuracies, then rates, which are folded where there are many."""
+    """List the slices of each release: accuracies, then rates, which are folded where there are many; then groups."""
     tables = []
     for result in results:
         accuracies = _rows(result, (finding for finding in result.slices if finding.quantity == "accuracy"))
@@ -128,6 +128,7 @@ def slice_groups(results: Sequence[Result]) -> list[Group]:
             tables.append(Group(title, [*accuracies, *rates], []))
         else:
             tables.append(Group(title, accuracies, rates, "true positive rates"))
+        tables.append(Group(f"{result.title}, by group", _rows(result, result.groups), []))
     return [table for table in tables if table.rows]
 
 
@@ -219,7 +220,7 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
     if ADD_OR_REMOVE in finding.method:
         name += say(", one {unit} added or removed", unit=unit)
-    if finding.scope.kind == "slice":
+    if finding.scope.is_part:
         name += say(": {slice}", slice=slice_words(finding, unit))
     return name
 
@@ -284,6 +285,8 @@ def _status(result: Shown, finding: Finding) -> Iterator[str]:
         yield f"all {plural(result.about.unit)} at once"
     if finding.scope.kind == "slice":
         yield "all slices at once"
+    if finding.scope.kind == "group":
+        yield "all groups at once"
     nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
     if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
         yield f"realised FPR {percent(realised)}"

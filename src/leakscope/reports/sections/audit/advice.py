@@ -57,6 +57,11 @@ OPEN = (
 NEEDED = {  # what would decide a limit, by the reason why it is open
     "interval_includes_limit": "More models or records would narrow the intervals.",
     "interval_of_one_model_includes_limit": "More records would narrow the intervals; more reference models would not.",
+    "group_includes_limit": "More models would narrow the intervals of the groups.",
+    "group_too_small": "More records of the small groups would.",
+    "records_of_one_model": "Single records are tested by an audit of the recipe, with many models.",
+    "records_untested": "More models would test single records.",
+    "no_classes_known": "Name columns to group the records by (slice).",
     "too_few_models": "More models would give every attack an interval.",
     "attack_was_not_run": "Run the attacks that the policy asks for.",
     "structure_not_readable": "The structure of the fitted model cannot be read: somebody who knows it must check it.",

@@ -12,7 +12,7 @@ from leakscope.core.findings import Finding, Term
 from leakscope.core.reasons import words as reason_words
 from leakscope.reports.about import AuditAbout, CheckFacts, DecisionFacts
 from leakscope.reports.numbers import THIN, count, percent
-from leakscope.reports.phrases import DECISIONS
+from leakscope.reports.phrases import DECISIONS, plural
 from leakscope.reports.sections.audit import models
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.quantities import shown
@@ -24,6 +24,8 @@ TITLES: Mapping[str, str] = {
     "auc": "Area under the curve",
     "tpr": "TPR at FPR {fpr}",
     "tpr_these_models": "TPR at FPR {fpr}, these models",
+    "worst_group_accuracy": "Accuracy, worst group",
+    "exposed": "Exposed {units}",
     "claim": "Claims",
     "one_source": "Members and others",
     "attack": "Attack {attack}",
@@ -38,6 +40,10 @@ SEVERITY = ("not_kept", "open", "kept")  # the reasons for the verdict come firs
 AT_LEAST = ("degrees_of_freedom", "smallest_leaf", "smallest_group")
 NONE_ALLOWED = ("one_label_groups", "stores_records")
 STRUCTURE_ASKS = "Where the fitted model itself does not keep a limit, this policy asks a person."
+EXPOSED_ASK = "Where more {units} are exposed than it allows, this policy asks a person."
+NO_GROUP_LIMIT = (
+    "No limit of this policy looks at groups of {units}, such as the classes: an average may hide one of them."
+)
 REFUTED = "a claim is refuted"
 LEVEL = (
     "All verdicts of this page are right at the same time with confidence {level}: a limit is kept if the upper end of "
@@ -105,8 +111,19 @@ def facts(results: Sequence[Result]) -> dict[str, Any]:
         "policy": policy.get("title") or "",
         "made": ", ".join(part for part in made if part),
         "signs": list(policy.get("signs", ())),
-        "level": joined([say(LEVEL, level=percent(float(policy.get("confidence", 0.95)))), _of_search(about)]),
+        "level": joined(
+            [
+                say(LEVEL, level=percent(float(policy.get("confidence", 0.95)))),
+                Markup("") if _looks_at_groups(policy) else say(NO_GROUP_LIMIT, units=plural(about.unit)),
+                _of_search(about),
+            ]
+        ),
     }
+
+
+def _looks_at_groups(policy: Mapping[str, Any]) -> bool:
+    """Whether a limit of a policy is about groups of records."""
+    return any(str(limit).startswith("worst_group_accuracy") for limit in policy.get("limits", ()))
 
 
 def _of_search(about: AuditAbout) -> Markup:
@@ -128,7 +145,7 @@ def _decision(result: Result, given: DecisionFacts, policy: Mapping[str, Any]) -
         verdict=capital(DECISIONS[given.verdict]),
         name=given.verdict,
         action=str(actions.get(given.verdict) or ""),
-        summary=_summary(given, structure_asks=(policy.get("structure") or {}).get("then") == "ask"),
+        summary=_summary(given, policy, plural(result.about.unit)),
         checks=[_check(check, result) for check in checks],
         not_run=_not_run(result),
     )
@@ -144,7 +161,7 @@ def _not_run(result: Result) -> str:
     return f"{listed(titles)} {were} not run; the findings say why. The verdict is about the other attacks."
 
 
-def _summary(given: DecisionFacts, structure_asks: bool) -> Markup:
+def _summary(given: DecisionFacts, policy: Mapping[str, Any], units: str) -> Markup:
     """Count the limits that are not kept, or open, and say why a person is asked although one is not kept."""
     # a limit has a line for each attack that leaves it open
     outcomes: dict[tuple[Any, ...], str] = {}
@@ -161,7 +178,10 @@ def _summary(given: DecisionFacts, structure_asks: bool) -> Markup:
         else Markup(""),
         say("{open} of {n} could not be decided.", open=count(n_open), n=count(n)) if n_open else Markup(""),
     ]
-    if given.verdict == "ask" and n_broken and structure_asks:
+    broken = {check.check for check in given.checks if check.outcome == "not_kept"}
+    if given.verdict == "ask" and "exposed" in broken:
+        parts.append(say(EXPOSED_ASK, units=units))
+    if given.verdict == "ask" and broken - {"exposed"} and (policy.get("structure") or {}).get("then") == "ask":
         parts.append(say(STRUCTURE_ASKS))
     return joined(parts)
 
@@ -178,7 +198,7 @@ def _are(n: int) -> str:
 def _check(check: CheckFacts, result: Result) -> Check:
     fpr = "" if check.fpr is None else percent(check.fpr)
     return Check(
-        title=TITLES[check.check].format(fpr=fpr, attack=check.attack),
+        title=TITLES[check.check].format(fpr=fpr, attack=check.attack, units=plural(result.about.unit)),
         limit=_limit(check),
         measured=_measured(check, result),
         outcome=OUTCOMES[check.outcome],
@@ -189,10 +209,12 @@ def _check(check: CheckFacts, result: Result) -> Check:
 
 def _limit(check: CheckFacts) -> str:
     """Write what is allowed."""
-    if check.check in NONE_ALLOWED:
+    if check.check in NONE_ALLOWED or (check.check == "exposed" and not check.limit):
         return "none"
     if check.limit is None:
         return "must be run" if check.check == "attack" else "must hold"
+    if check.check == "exposed" and check.limit is not None:
+        return f"at most {count(round(check.limit))}"
     if check.check in AT_LEAST:
         return f"at least {count(round(check.limit))}"
     return f"at most {_written(check, check.limit)}"
@@ -201,12 +223,13 @@ def _limit(check: CheckFacts) -> str:
 def _measured(check: CheckFacts, result: Result) -> Markup:
     """Write what was measured, with the ends that decide."""
     if check.value is None:
-        return Markup("—")
+        return Markup.escape(check.group) or Markup("—")
     if check.check == "stores_records":
         return Markup("held" if check.value else "none found")
-    if check.check in (*AT_LEAST, *NONE_ALLOWED):
+    if check.check in (*AT_LEAST, *NONE_ALLOWED, "exposed"):
         return Markup.escape(f"{round(check.value):,}".replace("-", "\u2212"))
     attack = result.attack_title(check.attack) if check.attack else ""
+    attack = ", ".join(part for part in (attack, check.group) if part)
     if check.low is None or check.high is None:
         return say("{value}, {attack}", value=_written(check, check.value), attack=attack)
     text = shown(_finding(check))
@@ -223,14 +246,15 @@ def _measured(check: CheckFacts, result: Result) -> Markup:
 
 def _written(check: CheckFacts, value: float) -> str:
     """Write a number in the unit of its quantity."""
-    if check.check == "accuracy":
+    if check.check in ("accuracy", "worst_group_accuracy"):
         return f"{100 * value:.4g}"
     return percent(value) if check.check in ("tpr", "tpr_these_models") else f"{value:.4g}"
 
 
 def _finding(check: CheckFacts) -> Finding:
     """Return the check as a finding, whose numbers are printed by the rules of its quantity."""
-    return Finding(check.check, check.value, check.low, check.high)
+    quantity = "accuracy" if check.check == "worst_group_accuracy" else check.check
+    return Finding(quantity, check.value, check.low, check.high)
 
 
 def _why(check: CheckFacts) -> str:

@@ -11,6 +11,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports import Report
 from leakscope.reports.numbers import near, percent
 from leakscope.reports.sections.audit import claims, decisions, method, models, notes, slices, sources, words
+from leakscope.reports.sections.audit import groups as group_words
 from leakscope.reports.sections.audit.advice import advice
 from leakscope.reports.sections.audit.records import exposed
 from leakscope.reports.sections.audit.result import Result, results
@@ -61,6 +62,7 @@ def document(report: Report) -> Document:
         Section("advice", {"advice": advice(releases)}),
         _curves(releases),
         _records(releases),
+        slices.group_section(releases),
         slices.section(releases),
         findings_section(table, head, caption),
         Section("audit_method", {"found": releases, "played": method, "level": words.level(releases[0])}, noted(about)),
@@ -223,7 +225,8 @@ def _records(results: Sequence[Result]) -> Section | None:
         if result.games is None or result.too_few:
             continue
         drawn = Figure("histogram", result, f"h{place}") if result.first_exposed and result.games.won else None
-        panels.append(Panel(result.title, drawn, above="" if result.n_exposed else words.exposure(result)))
+        above = group_words.exposed(result) if result.n_exposed else words.exposure(result)
+        panels.append(Panel(result.title, drawn, above=above))
     if not panels:
         return None
     tables = [exposed(result) for result in results if not result.too_few]

@@ -12,7 +12,7 @@ from leakscope.core.findings import Finding
 from leakscope.core.parameter_names import short_names
 from leakscope.reports.numbers import THIN, count, near, percent
 from leakscope.reports.phrases import DECISIONS, plural
-from leakscope.reports.sections.audit import words
+from leakscope.reports.sections.audit import groups, words
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.audit.statements import ALMOST_PERFECT, CLEAR, HIGH
 from leakscope.reports.sections.findings import WITHOUT
@@ -107,6 +107,7 @@ def heads(results: Sequence[Result]) -> list[str]:
         "Baseline",
         "Gap",
         "Attack accuracy",
+        *(["Worst group"] if _have_groups(results) else []),
         f"TPR at FPR{THIN}{percent(fpr)}",
         "Exposed",
         "Verdict",
@@ -116,7 +117,8 @@ def heads(results: Sequence[Result]) -> list[str]:
 def rows(results: Sequence[Result]) -> list[tuple[str, dict[str, Cell]]]:
     """Lay out a row a model: its title, and its cells by the names of the columns."""
     names = heads(results)
-    return [(result.title, dict(zip(names, _cells(result), strict=True))) for result in ordered(results)]
+    grouped = _have_groups(results)
+    return [(result.title, dict(zip(names, _cells(result, grouped), strict=True))) for result in ordered(results)]
 
 
 def lede(results: Sequence[Result]) -> Markup:
@@ -140,7 +142,20 @@ def note(results: Sequence[Result]) -> Markup:
     return joined([*_constant(results), say(NOTE, level=level), *_explained(results)])
 
 
-def _cells(result: Result) -> list[Cell]:
+def _have_groups(results: Sequence[Result]) -> bool:
+    """Whether a model has several groups of records that were measured."""
+    return any(groups.worst(result) is not None for result in results)
+
+
+def _worst_group(result: Result) -> Markup:
+    """Write the accuracy on the worst group, and which one it is."""
+    finding = groups.worst(result)
+    if finding is None:
+        return Markup("—")
+    return say('{number} <span class="q">{group}</span>', number=_with_interval(finding, ""), group=finding.scope.name)
+
+
+def _cells(result: Result, grouped: bool) -> list[Cell]:
     found = quality(result)
     baseline = None if found is None else found.detail.get("baseline")
     gap = None if found is None else found.detail.get("gap")
@@ -151,6 +166,7 @@ def _cells(result: Result) -> list[Cell]:
         Cell(_percent(found, baseline)),
         Cell(_percent(found, gap)),
         Cell(_with_interval(accuracy, "")),
+        *([Cell(_worst_group(result))] if grouped else []),
         Cell(_with_interval(tpr, f"{THIN}%")),
         Cell(_exposed(result)),
         Cell(_verdict(result), "u"),
@@ -180,7 +196,7 @@ def _largest_tpr(result: Result) -> Finding | None:
         if finding.quantity == "tpr"
         and finding.attack
         and finding.value is not None
-        and finding.scope.kind != "slice"
+        and not finding.scope.is_part
         and finding.operating_point.get("fpr") == result.about.fpr[0]
     ]
     return max(rates, key=lambda finding: (finding.value or 0.0, finding.low or 0.0), default=None)

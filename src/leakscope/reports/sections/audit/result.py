@@ -33,6 +33,8 @@ class Result:
         The rows of the record table that are of this release.
     slices : sequence of Finding
         Those about slices of the records, which are not among ``findings``.
+    groups : sequence of Finding
+        Those about groups of the records, which are not among ``findings`` either.
     """
 
     facts: ReleaseFacts
@@ -41,6 +43,7 @@ class Result:
     about: AuditAbout
     records: Table
     slices: Sequence[Finding] = ()
+    groups: Sequence[Finding] = ()
 
     @property
     def name(self) -> str:
@@ -218,8 +221,9 @@ class Result:
 def results(report: Report) -> tuple[Result, ...]:
     """Return the releases of an audit, in the order of the plan."""
     about = about_as(AuditAbout, report.about)
-    of_all = [finding for finding in report.findings if finding.scope.kind != "slice"]
+    of_all = [finding for finding in report.findings if not finding.scope.is_part]
     of_slices = [finding for finding in report.findings if finding.scope.kind == "slice"]
+    of_groups = [finding for finding in report.findings if finding.scope.kind == "group"]
     return tuple(
         Result(
             facts,
@@ -228,6 +232,7 @@ def results(report: Report) -> tuple[Result, ...]:
             about,
             _rows_of(report.record_table, facts.name),
             tuple(finding for finding in of_slices if finding.release == facts.name),
+            tuple(finding for finding in of_groups if finding.release == facts.name),
         )
         for facts in about.releases
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from markupsafe import Markup
 
@@ -12,11 +13,13 @@ from leakscope.core.reasons import words as reason_words
 from leakscope.reports.about import FEWEST_OF_SLICE
 from leakscope.reports.numbers import count, near, percent
 from leakscope.reports.phrases import plural
+from leakscope.reports.sections.audit import groups
 from leakscope.reports.sections.audit.result import Result
 from leakscope.reports.sections.document import Block, Figure, Heading, Panel, Rows, Section
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import begun, joined, listed, say, several
 
+MOST_IN_TEXT = 5  # groups of a text
 MOST_NAMED = 8  # slices that a sentence lists
 INTRO = (
     "{attack} is the strongest attack on all {units}. Here its scores, which are those of the whole audit, are judged "
@@ -59,7 +62,7 @@ class SliceRow:
     @property
     def title(self) -> str:
         """Column and level."""
-        return f"{self.column} = {self.level}"
+        return f"{self.column} = {self.level}" if self.column else self.level
 
     @property
     def rest(self) -> Finding | None:
@@ -95,6 +98,7 @@ class SliceColumn:
     rows: Sequence[SliceRow]
     prior_accuracy: float
     units: str
+    parts: str = "slices"
 
 
 def columns_of(result: Result) -> list[SliceColumn]:
@@ -111,6 +115,49 @@ def columns_of(result: Result) -> list[SliceColumn]:
     return columns
 
 
+def group_section(results: Sequence[Result]) -> Section | None:
+    """Show the groups that are looked at by default, the worst first; None where the game is not about many records."""
+    grouped = [result for result in results if result.facts.groups is not None and not result.too_few]
+    grouped = [result for result in grouped if not groups.are_slices(result)]
+    if not grouped:
+        return None
+    parts: list[dict[str, Any]] = []
+    text: list[Block] = []
+    for place, result in enumerate(grouped):
+        shown_first = groups.measured(result)[: groups.MOST_SHOWN]
+        rows = [_group_row(finding) for finding in shown_first]
+        units = plural(result.about.unit)
+        panels = []
+        if len(rows) > 1:
+            column = SliceColumn("Groups", rows, 0.5, units, "groups")
+            panels.append(Panel("", Figure("slices", column, f"c{place}")))
+        sentences = list(groups.sentences(result))
+        parts.append({"title": result.title, "intro": groups.intro(result), "panels": panels, "sentences": sentences})
+        if len(rows) > 1:
+            cells = [
+                {
+                    "group": row.title,
+                    units: count(row.n_records),
+                    "accuracy, %": groups.of_100(row.accuracy),
+                    "attack": result.attack_title(row.accuracy.attack),
+                }
+                for row in rows[:MOST_IN_TEXT]
+            ]
+            title = "Worst groups:" if len(results) == 1 else f"{result.title}, worst groups:"
+            text += [[Heading(title), Rows(cells)]]
+        elif groups.measured(result) == []:
+            text += [[joined(sentences)]]
+    content = {"heading": "Group by group", "id": "s-group", "parts": parts, "several": len(results) > 1}
+    return Section("slices", content, text)
+
+
+def _group_row(finding: Finding) -> SliceRow:
+    level = finding.scope.name
+    if "from" in finding.detail:
+        level += f": {finding.detail['from']:.6g} to {finding.detail['to']:.6g}"
+    return SliceRow("", level, int(finding.detail["records"]), finding, (), 0.5)
+
+
 def section(results: Sequence[Result]) -> Section | None:
     """Show the slices of each release, a chart a column; None where no slices were asked for."""
     sliced = [result for result in results if result.facts.slices is not None]
@@ -123,7 +170,8 @@ def section(results: Sequence[Result]) -> Section | None:
         sentences = list(_sentences(result, columns))
         parts.append({"title": result.title, "intro": _intro(result), "panels": panels, "sentences": sentences})
         text += _text(result, columns, sentences, alone=len(results) == 1)
-    return Section("slices", {"parts": parts, "several": len(results) > 1}, text)
+    content = {"heading": "Slice by slice", "id": "s-slice", "parts": parts, "several": len(results) > 1}
+    return Section("slices", content, text)
 
 
 def _is_of(finding: Finding, column_idx: int, column: str) -> bool:

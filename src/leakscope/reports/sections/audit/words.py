@@ -14,7 +14,7 @@ from leakscope.core.findings import Finding
 from leakscope.reports.about import AuditAbout
 from leakscope.reports.numbers import count, down, parameter, percent
 from leakscope.reports.phrases import plural
-from leakscope.reports.sections.audit import sources
+from leakscope.reports.sections.audit import groups, sources
 from leakscope.reports.sections.audit.result import Result, most_exposed, record_name
 from leakscope.reports.sections.audit.statements import Numbers, Statements, statements
 from leakscope.reports.sections.quantities import shown
@@ -37,6 +37,7 @@ HEADLINES = {
     "no_leak": "In {title} these attacks found no leak.",
     "no_leak_alone": "These attacks found no leak.",  # of an audit of one release
 }
+WITHOUT_GROUPS = ("nothing_played", "too_few", "planted")  # headlines that nothing is said of a group after
 PLANTED = "Whether a canary was planted in the data of {title} is guessed right in {right} of 100 cases."
 SUMMARY = (
     "An attacker who guesses whether a random {unit} was used for training is right in "
@@ -185,7 +186,8 @@ def _found(result: Result, alone: bool) -> Markup:
         records=several(result.facts.target_points, unit),
         models=several(result.facts.targets, "model"),
     )
-    return joined([begun(headline, result.title), _excluded(result) if choice.excluded else Markup("")])
+    of_group = Markup("") if choice.headline in WITHOUT_GROUPS else groups.headline(result)
+    return joined([begun(headline, result.title), _excluded(result) if choice.excluded else Markup(""), of_group])
 
 
 def _planted(result: Result) -> bool:
