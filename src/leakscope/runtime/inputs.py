@@ -273,7 +273,7 @@ class Watch:
 
 _LOCK = Lock()
 _ENVIRONMENTS: list[Any] = [os.environ]
-if hasattr(os, "environb"):  # not on Windows
+if os.name == "posix":
     _ENVIRONMENTS.append(os.environb)
 _HOOKED: list[bool] = []
 _WATCHES: list[Watch] = []
