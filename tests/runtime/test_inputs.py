@@ -6,6 +6,7 @@ import importlib
 import os
 import random
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -397,6 +398,23 @@ class TestWatched:
         assert watch.inputs.still_hold()
         (tmp_path / "a").write_text("1")
         assert not watch.inputs.still_hold()
+
+    def test_what_is_seen_where_no_types_are_checked(self, tmp_path):
+        """The checks of types in tests put calls between the hook and the code of the user."""
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import ctypes, os\n"
+            "from leakscope.releases.source_code import UserCode, State\n"
+            "from leakscope.runtime.inputs import watched\n"
+            "code = UserCode({'script': State('script', '', '')})\n"
+            "with watched(code, str) as watch:\n"
+            "    os.listdir('.')\n"
+            "    open('script.py').close()\n"
+            "    ctypes.CDLL(None)\n"
+            "print(sorted(watch.inputs.files), watch.inputs.unseen)\n"
+        )
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path, check=True)
+        assert done.stdout == "['.', 'script.py'] loads a library with ctypes\n"
 
     def test_names_in_a_folder(self, tmp_path):
         with watched(UserCode(), str) as watch:

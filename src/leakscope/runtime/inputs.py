@@ -215,7 +215,7 @@ class Watch:
             self._has_moved = True
         elif event in ("subprocess.Popen", "os.posix_spawn"):
             self._started(arguments[0], arguments[1])
-        elif event != "ctypes.dlopen" or _is_of_user(frame):
+        elif event != "ctypes.dlopen" or _has_loaded(frame):
             self.cannot_see(_UNSEEN[event])
 
     def _opened(self, opened: Any, mode: str | None, flags: int, frame: FrameType) -> None:
@@ -273,7 +273,7 @@ class Watch:
 
 _LOCK = Lock()
 _ENVIRONMENTS: list[Any] = [os.environ]
-if hasattr(os, "environb"):  # not on Windows
+if os.name == "posix":
     _ENVIRONMENTS.append(os.environb)
 _HOOKED: list[bool] = []
 _WATCHES: list[Watch] = []
@@ -400,11 +400,25 @@ def _is_of_user(frame: FrameType | None, lists: bool = False) -> bool:
             return False
         if name.startswith(_OWN + "runtime."):
             return False
-        file = frame.f_code.co_filename
-        if not file.startswith(("<", _HERE)) and not _is_installed(file):
+        if _is_written_by_user(frame):
             return True
         frame = frame.f_back
     return False
+
+
+def _has_loaded(frame: FrameType | None) -> bool:
+    """Whether code of the user loads a library with ctypes itself; what installed code loads goes by its version."""
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not name.startswith(("ctypes", "numpy.ctypeslib")):
+            return _is_written_by_user(frame)
+        frame = frame.f_back
+    return False
+
+
+def _is_written_by_user(frame: FrameType) -> bool:
+    file = frame.f_code.co_filename
+    return not file.startswith(("<", _HERE)) and not _is_installed(file)
 
 
 def _is_of_model(frame: FrameType | None) -> bool:
