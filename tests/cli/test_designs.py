@@ -27,7 +27,6 @@ WROTE = "leakscope: wrote {}: release.json, release.html and release.csv for pub
 LEDGER = Path("data/people.csv.ledger")
 EVERY = {
     "leave-one-out": "--promise file --games 50",
-    "per-instance": "--design per-instance --noise-scale 2",
     "dp": "--promise anyone --ranges wage=0:80,hours=0:60",
 }
 every_design = pytest.mark.parametrize("design", EVERY)
@@ -65,7 +64,6 @@ class TestChoice:
         shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in (*EVERY, "half")]
         assert shown == ["dp", "leave-one-out", "half"]
         assert "Recommended: --promise anyone." in left.out
-        assert "per-instance: needs a noise_scale" in left.out
         assert files() == ["data/people.csv"]
 
     def test_a_small_group_is_named_and_changes_no_recommendation(self, leakscope) -> None:
@@ -244,7 +242,6 @@ class TestCountsBelow0:
         [
             "table --promise anyone",
             "table --promise file --games 0",
-            "table --design per-instance --noise-scale 40",
             "table --promise drawn --games 0 --ledger l",
             "mean --promise file --games 0",
             "mean --promise anyone --ranges wage=0:80",
@@ -382,7 +379,7 @@ class TestRefusals:
         [
             ("--promise anyone --noise-scale 1", "protect: design dp takes no noise_scale"),
             ("--promise file --k 3", "protect: k belongs to design half, got design leave-one-out"),
-            ("--design per-instance", "protect: design per-instance needs a noise_scale"),
+            ("--design per-instance", "protect: design must be dp, leave-one-out or half"),
             ("--promise file --noise-scale 0.001", "this noise is proved to keep eta = "),
             ("--promise file --budget 0.01", "protect: budget is that of all releases together"),
             ("--promise file --signals s.npz", "signals are of simulated releases of design half"),

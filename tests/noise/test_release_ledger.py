@@ -141,7 +141,7 @@ class TestFile:
                              (0, "eta must be > 0 and < 0.5, the smaller prior; got 0")):  # fmt: skip
             with refused(line):
                 ReleaseLedger.create(path.with_name("other"), "dp", budget)
-        with refused("unknown design 'half'; known: leave-one-out, per-instance, dp"):
+        with refused("unknown design 'half'; known: leave-one-out, dp"):
             ReleaseLedger.create(path.with_name("other"), "half", 0.1)
         with refused("key must be 32 bytes, as 64 hexadecimal digits"):
             ReleaseLedger.create(path.with_name("other"), "dp", 0.1, b"short")
@@ -371,23 +371,6 @@ class TestBudget:
         with refused("nothing is left of the budget of 0.1"):
             ledger.append(release(ledger, "more", mu=0.1))
 
-    def test_per_instance_refuses_nothing(self, path) -> None:
-        """The squares of each unit add up, wherever it is; one that a release does not know counts as its largest."""
-        ledger = ReleaseLedger.create(path, "per-instance", 0.05)
-        first = np.arange(12.0)
-        ledger = ledger.append(release(ledger, "first", mu=first))
-        units = [*UNITS[5::-1], "new"]
-        second = np.array([6.0, 5.0, 4.0, 3.0, 2.0, np.inf, 7.0])
-        ledger.append(release(ledger, "second", units, mu=second))
-        ledger = ReleaseLedger.open(path, "per-instance")
-        asked = ["new", "person 3", "person 11", "person 0", "stranger"]
-        expected = [math.hypot(11, 7), math.hypot(3, 4), np.inf, np.inf, np.inf]
-        np.testing.assert_allclose(ledger.joint_mu(ledger.unit_hashes(asked)), expected)
-        assert ledger.spent() == 0.5
-        assert ledger.difference() == pytest.approx(1 - 6 / 13)
-        with refused("a unit occurs twice"):
-            ledger.joint_mu(ledger.unit_hashes(["a"])[[0, 0]])
-
 
 class TestVersions:
     def test_the_same_units_in_any_order_are_one_version(self, ledger) -> None:
@@ -423,9 +406,9 @@ class TestVersions:
     def test_the_left_out_unit_differs_that_often(self, tmp_path) -> None:
         """Three versions under 4,000 keys: the frequency within 4 standard errors."""
         versions = [UNITS, UNITS[1:], [*UNITS[1:11], "new"]]
-        ledger = ReleaseLedger.create(tmp_path / "ledger", "per-instance", 0.1, KEY)
+        ledger = ReleaseLedger.create(tmp_path / "ledger", "leave-one-out", 0.1, KEY)
         for number, units in enumerate(versions):
-            ledger = ledger.append(release(ledger, str(number), units, mu=np.ones(len(units))))
+            ledger = ledger.append(release(ledger, str(number), units, table=np.arange(len(units))[:, None] / 1e3))
         expected = 1 - 10 / 13
         assert ledger.difference() == pytest.approx(expected)
         rng, n_different = np.random.default_rng(0), 0
@@ -471,7 +454,7 @@ class TestProtocol:
         ("design", "changed", "line"),
         [
             ("leave-one-out", {"table": None}, "a release has a table under the design leave-one-out, and under no"),
-            ("leave-one-out", {"mu": np.ones(12)}, "a release has mu under the designs per-instance and dp, and und"),
+            ("leave-one-out", {"mu": 0.1}, "a release has mu under the design dp, and under no other"),
             ("leave-one-out", {"hashes": None}, "a release needs the hashes of its units under the design leave-one"),
             ("leave-one-out", {"table": np.ones((11, 1))}, r"the table must have shape \(12, d\), d >= 1; got \(11, "),
             ("leave-one-out", {"table": np.ones((12, 0))}, r"the table must have shape \(12, d\), d >= 1; got \(12, "),
@@ -479,12 +462,6 @@ class TestProtocol:
             ("leave-one-out", {"table": np.full((12, 1), 1e141)}, r"the table must be finite, and no value above 1"),
             ("leave-one-out", {"hashes": np.zeros((12, 16), np.uint8)}, "a unit occurs twice"),
             ("leave-one-out", {"hashes": np.zeros((1, 16), np.uint8)}, r"hashes must have shape \(n, 16\), n >= 2; "),
-            ("per-instance", {"table": np.ones((12, 1))}, "a release has a table under the design leave-one-out, and"),
-            ("per-instance", {"mu": None}, "a release has mu under the designs per-instance and dp, and under no"),
-            ("per-instance", {"mu": np.ones(11)}, r"mu must be one number for each of the 12 units, got shape \(11,"),
-            ("per-instance", {"mu": 1.0}, r"mu must be one number for each of the 12 units, got shape \(\)"),
-            ("per-instance", {"mu": np.full(12, np.nan)}, "mu must be >= 0"),
-            ("per-instance", {"mu": np.full(12, -1.0)}, "mu must be >= 0"),
             ("dp", {"mu": 0.0}, "mu must be > 0 and finite"),
             ("dp", {"mu": math.inf}, "mu must be >= 0 and finite"),
             ("dp", {"mu": math.nan}, "mu must be >= 0 and finite"),
@@ -495,7 +472,7 @@ class TestProtocol:
     @pytest.mark.usefixtures("as_users_run_it")
     def test_bad_releases(self, path, design, changed, line) -> None:
         ledger = ReleaseLedger.create(path, design, 0.1)
-        values: dict[str, Any] = {"leave-one-out": {}, "per-instance": {"mu": np.ones(12)}, "dp": {"mu": 0.1}}[design]
+        values: dict[str, Any] = {"leave-one-out": {}, "dp": {"mu": 0.1}}[design]
         entry = release(ledger, "mean", **{**values, **changed})
         with pytest.raises(ValueError, match=f"^{line}") as error:
             ledger.append(entry)
@@ -556,11 +533,6 @@ def written(request, path) -> Path:
     names = ("first", "second", "third")
     if request.param == "dp":
         entries = [release(ledger, name, mu=0.1) for name in names]
-    elif request.param == "per-instance":
-        entries = [
-            release(ledger, name, units, mu=np.ones(len(units)))
-            for name, units in zip(names, (UNITS, UNITS[1:], UNITS), strict=True)
-        ]
     else:
         tables = [(UNITS, VALUES / 60), (UNITS[1:], VALUES[1:] / 300), (UNITS, VALUES[:, :1] / 300)]
         entries = [
@@ -667,7 +639,7 @@ PLAIN = "is no ledger of this version: "
         ((), [], "is damaged: not the JSON that was written"),
         (("format",), "leakscope ledger 3", PLAIN + "its format is not 'leakscope ledger 4'"),
         (("key",), "ab", PLAIN + "key must be 32 bytes, as 64 hexadecimal digits"),
-        (("design",), "half", PLAIN + "design must be leave-one-out, per-instance or dp"),
+        (("design",), "half", PLAIN + "design must be leave-one-out or dp"),
         (("budget",), 0.5, PLAIN + "budget must be < 0.5"),
         (("budget",), 0, PLAIN + "budget must be > 0 and finite"),
         (("reserve",), None, PLAIN + "reserve must be there after the first output under leave-one-out, and else not"),

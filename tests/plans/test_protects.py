@@ -77,7 +77,6 @@ def test_what_can_be_asked(words) -> None:
         ({"promise": "file", "k": 3}, "k belongs to design half, got design leave-one-out"),
         ({"promise": "file", "id": "a", "group": "b"}, "group names the units that are left out; give no id beside it"),
         ({"promise": "file", "noise": "laplace"}, "design leave-one-out takes the noise gaussian, gaussian_diagonal, "),
-        ({"design": "per-instance"}, "design per-instance needs a noise_scale that was declared before looking"),
         ({"promise": "anyone", "noise_scale": 1.0}, "design dp takes no noise_scale"),
         ({"promise": "file", "budget": 0.01}, "budget is that of all releases together, and must be >= eta = 0.05"),
         (

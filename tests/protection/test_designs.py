@@ -39,7 +39,6 @@ HERE = Execution(n_jobs=1)
 ROWS = np.random.default_rng(0).normal(size=(24, 2))
 WORDS: Mapping[str, dict[str, Any]] = {
     "leave-one-out": {"promise": "file", "games": 0},
-    "per-instance": {"design": "per-instance", "noise_scale": 0.5},
     "dp": {"promise": "anyone", "ranges": ("x0=-2:2", "x1=-2:2")},
 }
 every_design = pytest.mark.parametrize("design", WORDS)
@@ -51,8 +50,6 @@ WHOLE = (
 
 def release(design: str, ledger: Path, statistic: Any = "mean", x: Any = ROWS, **more: Any) -> Protected:
     words = {"eta": 0.05, **WORDS[design], **more}
-    if design == "per-instance":
-        words.pop("budget", None)  # it promises nothing of several releases together
     return protect(statistic, x, words.pop("y", None), ledger=ledger, n_jobs=1, **words)
 
 
@@ -164,8 +161,6 @@ class TestChoice:
     @pytest.mark.parametrize(("field", "design"), FOREIGN)
     def test_what_belongs_to_another_design_is_refused(self, field, design) -> None:
         words = {"data": "people.csv", "eta": 0.05, "design": design, **OTHERS[field]}
-        if design == "per-instance":
-            words["noise_scale"] = 1.0
         more = f"; {NO_GROUP[design]}" if field == "group" else ""
         with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}{more}$"):
             read(ProtectionPlan, words, "protect")
@@ -211,7 +206,7 @@ class TestChoice:
         table = design_table("mean", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
         assert (table.recommended, table.why) == ("dp", "ranges")
         chosen = [row.design for row in table.rows if not row.method]
-        assert chosen == ["dp", "leave-one-out", "per-instance", "half"]
+        assert chosen == ["dp", "leave-one-out", "half"]
         others = [(row.design, row.method) for row in table.rows if row.method]
         assert others == [("half", "pac_least_noise"), ("half", "izzo_gamma")]
         assert "Estimated" not in repr(table)
@@ -311,7 +306,6 @@ OTHER_REQUESTS: Mapping[str, dict[str, Any]] = {
     "statistic": {"statistic": "sum"},
     "data": {"x": np.vstack([WIDE[:-1], WIDE[-1:] / 2])},
     "family": {"noise": "gaussian_isotropic"},
-    "scale": {"noise_scale": 0.6},
     "drop": {"title": "the same request under another title"},
 }
 
@@ -319,7 +313,7 @@ OTHER_REQUESTS: Mapping[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     ("design", "name"),
     [(design, name) for design in WORDS for name in OTHER_REQUESTS
-     if (name != "family" or design == "leave-one-out") and (name != "scale" or design == "per-instance")],
+     if name != "family" or design == "leave-one-out"],
 )  # fmt: skip
 def test_another_request_has_independent_noise(ledger, design, name) -> None:
     """Correlation of 100 coordinates: independent ones are beyond 1/2 once in two million keys."""
@@ -451,7 +445,7 @@ class TestTheSameUnit:
         advice = "under promise anyone each person needs one row: remove duplicates or aggregate first"
         with refused(f"person names several records alike: 'b' names 3 records, and 1 more repeat; {advice}"):
             protect("mean", frame, id="person", **words)
-        with refused(f"protect: group belongs to design leave-one-out or per-instance, got design dp; {advice}"):
+        with refused(f"protect: group belongs to design leave-one-out, got design dp; {advice}"):
             protect("mean", frame, group="person", **words)
         assert not ledger.exists()
 
@@ -632,9 +626,8 @@ class TestBudget:
     @every_design
     def test_ledgers_of_another_design_budget_or_seed(self, tmp_path, ledger, design) -> None:
         release(design, ledger, budget=0.2)
-        if design != "per-instance":
-            with refused(f"{ledger} has a budget of 0.2, fixed by its first release; got 0.3"):
-                release(design, ledger, budget=0.3)
+        with refused(f"{ledger} has a budget of 0.2, fixed by its first release; got 0.3"):
+            release(design, ledger, budget=0.3)
         for other in WORDS:
             if other != design:
                 with pytest.raises(ValueError, match=rf"^these data were released under design {design} \(release 1 "):
@@ -643,29 +636,6 @@ class TestBudget:
             release(design, ledger, seed=3)
         with pytest.raises(ValueError, match=rf"^these data were released under design {design} \(release 1 "):
             protect("mean", ROWS, eta=0.05, promise="drawn", games=0, ledger=ledger)
-
-    def test_per_instance_says_when_a_scale_came_after_another(self, ledger) -> None:
-        def terms(made: Protected) -> dict[str, Mapping[str, Any]]:
-            return {term.id: term.values for term in made.certificate.about.certificate.assumptions}
-
-        first = release("per-instance", ledger, date="2027-01-04")
-        assert terms(first)["scale_given"] == {"date": "2027-01-04"}
-        second = release("per-instance", ledger, noise_scale=0.7, date="2027-01-05")
-        assert "scale_after_looking" in terms(second)
-        assert "scale_given" not in terms(second)
-        assert second.certificate.about.certificate.noise.declared is False
-        other = release("per-instance", ledger, "sum", noise_scale=9.0, date="2027-01-06")
-        assert terms(other)["scale_given"] == {"date": "2027-01-06"}
-        third = release("per-instance", ledger, "sum", noise_scale=(9.0, 8.0), date="2027-01-06")  # of the same largest
-        assert "scale_after_looking" in terms(third)
-        assert terms(release("per-instance", ledger, date="2027-01-04")) == terms(first)
-
-    def test_per_instance_says_when_a_scale_was_declared(self, ledger) -> None:
-        words = {"eta": 0.05, "ledger": ledger, **WORDS["per-instance"]}
-        assert declare("mean", ROWS, date="2027-01-03", **words) == f"{ledger}: 1 declared, 0 released"
-        made = protect("mean", ROWS, date="2027-01-09", **words)
-        (term,) = [each for each in made.certificate.about.certificate.assumptions if each.id == "scale_declared"]
-        assert term.values == {"date": "2027-01-03"}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -705,9 +675,7 @@ class TestRefusals:
         [
             ("leave-one-out", {"noise_scale": 0.001}, r"this noise is proved to keep eta = 0\.\d+ only, asked for 0"),
             ("leave-one-out", {"noise_scale": (1, 2, 3)}, "noise_scale has 3 numbers, the statistic 2: give one, or"),
-            ("per-instance", {"noise_scale": (1, 2, 3)}, "noise_scale has 3 numbers, the statistic 2: give one, or"),
             ("leave-one-out", {"noise": "laplace"}, "protect: design leave-one-out takes the noise gaussian, "),
-            ("per-instance", {"noise_scale": None}, "protect: design per-instance needs a noise_scale that was decl"),
             ("dp", {"noise_scale": 1.0}, "protect: design dp takes no noise_scale: it follows from the declared rang"),
             ("dp", {"ranges": ()}, "differential privacy needs the range of each column that is used, declared and n"),
             ("dp", {"ranges": "y=-2:2"}, "unknown column of ranges 'y'"),
@@ -716,7 +684,6 @@ class TestRefusals:
             ("dp", {"statistic": "correlation"}, "differential privacy has no noise here for correlation: nothing bo"),
             ("dp", {"statistic": ends}, "differential privacy has no noise here for "),
             ("leave-one-out", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
-            ("per-instance", {"statistic": lambda x: np.mean(x, axis=0)}, "a statistic without a description cannot"),
             ("leave-one-out", {"statistic": never}, r"[\w.:]*never cannot be computed on these data: no$"),
             ("leave-one-out", {"x": ROWS[:1]}, "a game needs at least 2 points, got 1"),
             ("leave-one-out", {"budget": 0.01}, "protect: budget is that of all releases together, and must be >= eta"),
@@ -729,7 +696,7 @@ class TestRefusals:
         assert "\n" not in str(error.value)
         assert not ledger.exists()
 
-    @pytest.mark.parametrize("design", ["leave-one-out", "per-instance"])
+    @pytest.mark.parametrize("design", ["leave-one-out"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     @pytest.mark.parametrize("statistic", ["mean", "covariance", "quantiles"])
     def test_columns_that_are_no_finite_numbers(self, ledger, design, bad, statistic) -> None:
@@ -777,14 +744,6 @@ class TestRefusals:
             with refused(line):
                 call(statistic, np.array(rows)[:, None], **words)
             assert not ledger.exists()
-
-    def test_per_instance_answers_all_the_same(self, ledger) -> None:
-        rows = np.array([1.0, 2.0, 3.0, 9.0])[:, None]
-        made = release("per-instance", ledger, fails_without_the_largest, rows)
-        assert np.isfinite(made.value).all()
-        accuracy = [each for each in made.owner.findings if each.quantity == "accuracy" and each.scope.kind == "worst"]
-        assert [(each.value, each.scope.index) for each in accuracy] == [(1.0, 3)]
-        assert ReleaseLedger.open(ledger, "per-instance").spent() == 0.5
 
     def test_two_records(self, tmp_path) -> None:
         for design in WORDS:
@@ -1089,8 +1048,6 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
                          "levels": {"sector": ["care", "trade", "none"]}},
     "left out, means of groups": {"promise": "file", "games": 0, "noise_scale": 30.0, "statistic": "mean",
                                   "by": "sector", "levels": {"sector": ["care", "trade"]}, "id": "person"},
-    "per instance": {"design": "per-instance", "noise_scale": 2.0, "id": "person"},
-    "per instance, quantiles": {"design": "per-instance", "noise_scale": 2.0, "statistic": "quantiles"},
     "private": {"promise": "anyone", "ranges": "pay=10:60,hours=0:50"},
     "private, means of groups": {"promise": "anyone", "statistic": "mean", "by": "sector", "ranges": "pay=10:60",
                                  "levels": {"sector": ["care", "trade", "none"]}},
@@ -1224,7 +1181,7 @@ def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monk
     assert paths_that_differ(*contents) <= OF_THE_VALUES
 
 
-@pytest.mark.parametrize("words", [WORDS["leave-one-out"], WORDS["per-instance"]])
+@pytest.mark.parametrize("words", [WORDS["leave-one-out"]])
 @pytest.mark.parametrize("statistic", ["mean", "quantiles", "correlation", "ols"])
 def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statistic) -> None:
     """A text among numbers took the column out of the release, and readers saw that."""
@@ -1257,15 +1214,6 @@ def test_a_histogram_is_of_the_columns_of_its_plan(tmp_path) -> None:
         protect_file(by="sector", games=0, ledger=tmp_path / "other", n_jobs=1, **words)
 
 
-def test_the_owner_is_told_how_many_are_not_covered(ledger) -> None:
-    rows = np.append(np.zeros(19), 100.0)[:, None]
-    made = release("per-instance", ledger, x=rows, noise_scale=3.0)
-    note = "1 of 20 records are told with an accuracy above 0.55"
-    assert any(each.startswith(note) for each in made.owner.about.notes)
-    assert note not in made.to_json()
-    assert made.certificate.about.notes == ()
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The ledger and its file
 
@@ -1279,13 +1227,8 @@ class TestFile:
         kept = tmp_path / "people.csv.ledger"
         assert kept.stat().st_mode & 0o777 == 0o600
         assert ReleaseLedger.open(kept, design).releases[0].published
-        with (
-            pytest.raises(ValueError, match=r"the whole budget|nothing is left|^$")
-            if design != "per-instance"
-            else (pytest.raises(ZeroDivisionError))
-        ):
+        with pytest.raises(ValueError, match=r"the whole budget|nothing is left"):
             protect_file(data=file, eta=0.05, statistic="sum", **WORDS[design])
-            raise ZeroDivisionError  # per-instance refuses nothing
         kept.chmod(0o644)
         with pytest.raises(ValueError, match="is open to others"):
             protect_file(data=file, eta=0.05, **WORDS[design])
@@ -1314,13 +1257,9 @@ class TestFile:
         copy.write_bytes(path.read_bytes())
         copy.chmod(0o600)
         entries = [
-            release(design, place, "sum", eta=eta, **({"noise_scale": 9.0} if design == "per-instance" else {}))
-            .certificate.about.certificate.entry
+            release(design, place, "sum", eta=eta).certificate.about.certificate.entry
             for place, eta in ((path, 0.04), (copy, 0.05))
-        ]  # fmt: skip
-        if design == "per-instance":
-            assert entries == [None, None]
-            return
+        ]
         assert [entry.number for entry in entries] == [2, 2]
         assert entries[0].digest != entries[1].digest
 

@@ -11,18 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.types import Points
 from leakscope.protection import calibrate, protect
 from leakscope.releases.statistics.features import Cells, Columns, Histogram
-from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Fit, Linear, Statistic
+from leakscope.releases.statistics.statistic import Linear, Statistic
 from leakscope.reports.phrases import PHRASES
 
 FRAME = pd.DataFrame({"town": list("aabbbcccc") * 3, "age": np.arange(27.0)})
 LABELS = np.arange(27) % 2
 DESIGNS: Mapping[str, dict[str, Any]] = {
     "leave-one-out": {"promise": "file", "games": 0},
-    "per-instance": {"design": "per-instance", "noise_scale": 2.0},
     "dp": {"promise": "anyone"},
     "half": {"promise": "drawn", "games": 0, "fits": 200},
 }
@@ -57,21 +54,9 @@ def test_what_was_read_from_the_data_is_not_declared(tmp_path: Path, design: str
     with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
         protect(statistic, x, **asked(design, tmp_path / "ledger"))
     assert not (tmp_path / "ledger").exists()
-    if design in ("dp", "per-instance"):
+    if design == "dp":
         with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
             calibrate(statistic, x, eta=0.1, **DESIGNS[design])
-
-
-def test_nor_is_the_scale_of_a_regression(tmp_path: Path) -> None:
-    """Under per-instance; where all records are known, the certificate says that it was computed from them."""
-    x = FRAME[["age"]]
-    read = Fit("logistic", Logistic.standardised(Points(x, LABELS)))
-    line = "the deviations of the columns of this regression were read from the data: declare them without looking at "
-    line += "it, as "
-    with pytest.raises(ValueError, match=f"^{re.escape(line)}Logistic\\(centre, spread\\)$"):
-        protect(read, x, LABELS, **asked("per-instance", tmp_path / "a"))
-    declared = Fit("logistic", Logistic((13.0,), (8.0,)))
-    assert protect(declared, x, LABELS, **asked("per-instance", tmp_path / "b")).value.shape == (2,)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -88,7 +73,7 @@ def test_the_same_that_is_declared_is_an_assumption_of_the_certificate(tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", ["leave-one-out", "per-instance", "half"])
+@pytest.mark.parametrize("design", ["leave-one-out", "half"])
 @pytest.mark.parametrize("statistic", [np.ptp, "numpy:ptp", Linear("mean", Columns())])
 def test_so_is_a_function(tmp_path: Path, design: str, statistic: Any) -> None:
     made = protect(statistic, FRAME[["age"]], **asked(design, tmp_path / "ledger"))

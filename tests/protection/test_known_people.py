@@ -21,6 +21,7 @@ from leakscope.noise.ledger import Ledger
 from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.protection import Protected, declare, declare_file, protect_file
 from leakscope.protection.known_ledgers import list_file, listed_ledgers, note_ledger
+from leakscope.protection.other_ledgers import opened, state_of
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")
 ASKS_OTHER_LEDGERS = True
@@ -485,6 +486,49 @@ class TestEarlierLedgers:
         told: list[str] = []
         self.again("anyone", tell_owner=told.append)
         assert any(line.startswith("whether these people are in anyone.ledger is not known: ") for line in told)
+
+    @pytest.fixture
+    def retired(self) -> Path:
+        """The ledger of a design that is no longer there, alone with its data."""
+        for name in ("anyone.ledger", "file.ledger", "drawn.ledger"):
+            Path(name).unlink()
+        return Path("retired.ledger")
+
+    def test_a_retired_design_is_named_where_its_people_are_known(self, retired) -> None:
+        assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
+        ways = "say --another-design to release under design leave-one-out all the same, with no joint number over both"
+        line = (
+            "30 of the 30 identifiers are in retired.ledger too, which is of the retired design per-instance "
+            f"(releases: 1): design per-instance is retired, and nothing more is released under it; {ways}"
+        )
+        with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+            self.again("file", another_design=False)
+        made = self.again("file")
+        (other,) = made.certificate.about.certificate.others
+        assert (other.design, other.date, other.number) == ("per-instance", "2026-11-20", 1)
+        assert "under another design: per instance, release 1 of 2026-11-20" in " ".join(
+            made.certificate.table().split()
+        )
+
+    def test_a_retired_design_is_named_by_the_place_of_its_ledger(self, retired) -> None:
+        for name in ("people.csv.ledger", "people.csv.per-instance.ledger"):
+            shutil.copy(retired, name)
+            line = (
+                f"these data were released under design per-instance (release 1 of 2026-11-20 of {name}), and no joint "
+                "number is promised over two designs: design per-instance is retired, and nothing more is released "
+                "under it; say --another-design"
+            )
+            with pytest.raises(ValueError, match=f"^{re.escape(line)}"):
+                self.again("anyone", another_design=False)
+            Path(name).unlink()
+
+    def test_nothing_is_added_to_the_ledger_of_a_retired_design(self, retired) -> None:
+        before = retired.read_bytes()
+        with pytest.raises(ValueError, match=r"ledger of design per-instance: a release of another design"):
+            ReleaseLedger.open(retired, "leave-one-out")
+        self.again("file", ledger="retired.ledger")
+        assert retired.read_bytes() == before
+        assert Path("retired.leave-one-out.ledger").exists()
 
 
 def test_a_driver_that_loses_is_told_that_another_release_was_made(monkeypatch) -> None:

@@ -21,7 +21,6 @@ LEDGER = Path("people.csv.ledger")
 WORDS: Mapping[str, dict[str, Any]] = {
     "dp": {"promise": "anyone", "ranges": ["a=-9:9", "b=-9:9"]},
     "leave-one-out": {"promise": "file", "games": 0},
-    "per-instance": {"design": "per-instance", "noise_scale": 0.5},
     "half": {"promise": "drawn", "games": 0},
 }
 PAIRS = [(first, second) for first in WORDS for second in WORDS if first not in (second, "half")]
@@ -82,7 +81,7 @@ class TestSecondDesign:
         assert_refused(refusal(first, second), lambda: release(second, ledger="elsewhere"))
 
     def test_is_allowed_where_it_is_said_and_names_the_first(self, first, second) -> None:
-        made = release(first, budget=None if first == "per-instance" else 0.2)
+        made = release(first, budget=0.2)
         assert named(made) == []
         other = release(second, another_design=True)
         digest = entry_of(LEDGER, first)
@@ -115,14 +114,14 @@ class TestBothWays:
         later = release("leave-one-out", another_design=True, eta=0.01, statistic="sum")
         assert [other["number"] for other in named(later)] == [1, 2]
 
-    @pytest.mark.parametrize("first", ["dp", "leave-one-out", "per-instance"])
+    @pytest.mark.parametrize("first", ["dp", "leave-one-out"])
     def test_the_first_release_is_made_again_without_a_word(self, first) -> None:
         """It is in its ledger and tells nothing new; its certificate names what came before it alone."""
-        made = release(first, budget=None if first == "per-instance" else 0.2)
+        made = release(first, budget=0.2)
         second = "dp" if first == "leave-one-out" else "leave-one-out"
         release(second, another_design=True)
         before = {path: path.read_bytes() for path in Path().iterdir()}
-        again = release(first, budget=None if first == "per-instance" else 0.2)
+        again = release(first, budget=0.2)
         assert (again.to_json(), named(again)) == (made.to_json(), [])
         np.testing.assert_array_equal(again.value, made.value)
         assert {path: path.read_bytes() for path in Path().iterdir()} == before
@@ -148,10 +147,10 @@ class TestBothWays:
         assert ledgers() == ["people.csv.leave-one-out.ledger"]
 
     def test_a_third_design(self) -> None:
-        release("dp")
-        release("leave-one-out", another_design=True)
-        made = release("per-instance", another_design=True)
-        assert [other["design"] for other in named(made)] == ["dp", "leave-one-out"]
+        release("half", ledger=LEDGER)
+        release("dp", another_design=True)
+        made = release("leave-one-out", another_design=True)
+        assert [other["design"] for other in named(made)] == ["half", "dp"]
         assert len(ledgers()) == 3
 
     def test_the_same_design_needs_no_word(self) -> None:
@@ -201,14 +200,15 @@ class TestOtherCalls:
         """There the ledger is named."""
         rows, ledger = np.random.default_rng(0).normal(size=(30, 2)), tmp_path / "rows"
         words: dict[str, Any] = {"eta": 0.05, "date": DATE, "ledger": ledger}
+        private: dict[str, Any] = {"promise": "anyone", "ranges": ["x0=-9:9", "x1=-9:9"]}
         protect("mean", rows, promise="file", games=0, **words)
         assert_refused(
-            refusal("leave-one-out", "per-instance", str(ledger)),
-            lambda: protect("mean", rows, design="per-instance", noise_scale=1, **words),
+            refusal("leave-one-out", "dp", str(ledger)),
+            lambda: protect("mean", rows, **private, **words),
         )
-        made = protect("mean", rows, design="per-instance", noise_scale=1, another_design=True, **words)
+        made = protect("mean", rows, another_design=True, **private, **words)
         assert [other["design"] for other in named(made)] == ["leave-one-out"]
-        assert (tmp_path / "rows.per-instance.ledger").exists()
+        assert (tmp_path / "rows.dp.ledger").exists()
 
     def test_many_releases_are_counted_in_the_refusal(self) -> None:
         for eta in (0.01, 0.02, 0.03, 0.04, 0.05):

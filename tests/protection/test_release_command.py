@@ -43,7 +43,7 @@ def read_again(command: str) -> ProtectionPlan:
         {"statistic": "table", "by": "town,sex", "levels": {"town": ["Bonn", "Cologne, North"], "sex": ["f", "m"]}},
         {"statistic": "histogram", "by": "age", "set": {"edges": [0, 20, 40]}, "rules": {"p": 0.2, "minimum": 5}},
         {"promise": "anyone", "ranges": "wage=0:80,age=18:99"},
-        {"promise": None, "design": "per-instance", "noise_scale": "0.4,1.2"},
+        {"promise": None, "design": "leave-one-out", "noise_scale": "0.4,1.2"},
         {"promise": "drawn", "k": 20, "about": "average", "fits": 50, "fpr": [0.05]},
         {"group": "person", "unit": "person", "allow_exact": True, "budget": 0.1, "decimal": ",", "separator": ";"},
     ],

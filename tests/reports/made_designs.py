@@ -21,20 +21,13 @@ ROWS = (  # name, unit, released, noise, sampling error
     ("mean of gross monthly income", "EUR 1,000", 2.9164, 0.0213, 0.0524),
     ("mean of weekly working hours", "hours", 36.58, 0.15, 0.39),
 )
-GAMES = {"leave-one-out": Term("left_out", n=N), "per-instance": Term("with_or_without"), "dp": Term("any_data", n=N)}
+GAMES = {"leave-one-out": Term("left_out", n=N), "dp": Term("any_data", n=N)}
 ASSUMED = {
     "leave-one-out": (
         Term("left_out_in_secret", n=N),
         Term("knows_all_but_left_out", n=N),
         Term("function_of_the_others"),
         Term("ledger_keeps_left_out"),
-        Term("ledger_not_rolled_back"),
-        Term("on_a_grid"),
-    ),
-    "per-instance": (
-        Term("knows_all_other_records"),
-        Term("covered_records_only", eta=ETA),
-        Term("scale_declared", date="2026-03-01"),
         Term("ledger_not_rolled_back"),
         Term("on_a_grid"),
     ),
@@ -47,14 +40,13 @@ ASSUMED = {
         Term("on_a_grid"),
     ),
 }
-PROMISES = {"leave-one-out": "file", "per-instance": "file", "dp": "anyone"}
+PROMISES = {"leave-one-out": "file", "dp": "anyone"}
 SOURCES = {
     "leave-one-out": "ours: joint convexity over the values without each record",
-    "per-instance": "wang2019, per-instance differential privacy of Gaussian noise",
     "dp": "dong2022, eq. 6 and Theorem 2.7",
 }
 DESIGNS = tuple(PROMISES)
-SCOPES = {"leave-one-out": Scope(), "per-instance": Scope(), "dp": Scope("any_data")}
+SCOPES = {"leave-one-out": Scope(), "dp": Scope("any_data")}
 
 
 def named_right(eta: float) -> float:
@@ -99,9 +91,6 @@ def owners(design: str) -> list[Finding]:
         tried: dict[str, Any] = {"attack": "likelihood_ratio", "bound_type": "lower", "scope": Scope("worst", 617)}
         at = {"prior": 0.5}
         found.append(Finding("accuracy", 0.54, 0.531, 0.549, operating_point=at, confidence=0.95, **tried))
-    if design == "per-instance":
-        together["scope"] = Scope("worst", 617)
-        found.append(Finding("accuracy", 0.623, **together))
     return found
 
 

@@ -235,8 +235,7 @@ def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
             "A fresh left-out person for each release would protect nobody. So the ledger keeps the same one left out "
             "for the life of the data, and adds up what all its releases tell.",
             "What several people change together is the sum of their shifts, and the noise need not hide that.",
-            "Where the file itself is the secret, use differential privacy, or a scale of the noise that is declared "
-            "beforehand (design per-instance): it always answers, and promises something only to those whom it covers.",
+            "Where the file itself is the secret, use differential privacy (promise anyone).",
         ):
             assert said in text
         assert re.search("leave-one-out membership certificate", text, flags=re.IGNORECASE)
@@ -287,43 +286,6 @@ def test_the_axes_of_leave_one_out_are_of_who_is_left_out():
     )
     page = page_of(public("leave-one-out"))
     assert "The one left out recognised (TPR) against false alarms (FPR), logarithmic axes" in page
-
-
-@words_alone
-@pytest.mark.parametrize("owner", [False, True])
-def test_per_instance_promises_to_those_whom_the_noise_covers(owner):
-    report = alone(design_report("per-instance", owner=owner))
-    said = promise(report)
-    assert said.startswith(
-        "An attacker who knows all other people and guesses whether a given person was used is right in at most 55.0 "
-        "of 100 cases if both answers are equally likely beforehand, whatever the attacker computes; guessing from the "
-        "prior alone gives 50. This is promised to each person whose bound, computed by the owner, is at most η = 0.05 "
-        "(a covered person); how many are not is not published."
-    )
-    assert ("the most exposed person can be told in at most 62.3 of 100 cases" in said) is owner
-    assert "No attack was run" not in said
-    whole = flat(Page(report.to_html()).whole)
-    assert "a file of 1,000 people" in whole
-    assert "all of them in the data" not in whole  # whether all are used is what the attacker asks
-    assert (
-        "The per-instance membership certificate For each of the 1,000 people whose bound, computed by the owner"
-        in (whole)
-    )
-    assert "is at most 0.05; how many are not is not published." in row(report, "Assumes")
-    assert "was declared on 2026-03-01, before anybody looked" in row(report, "Assumes")
-    assert "because that number would tell who is in the file" in row(report, "Does not promise")
-    assert "Whether it is answered does not depend on whom the noise covers." in row(report, "Tells of the data")
-    assert "This is about a covered person." in whole
-
-
-def test_a_scale_after_looking_is_printed_as_one_that_was_computed():
-    terms = [*made_designs.ASSUMED["per-instance"][:2], Term("scale_after_looking")]
-    facts = {"assumptions": [{"id": term.id, "values": dict(term.values)} for term in terms]}
-    report = design_report("per-instance", certificate=facts, noise={"declared": False, "deviations": None})
-    assert row(report, "Noise").endswith("after looking at the data, and counts as computed from all 1,000 people.")
-    assert "it is outside of the promise and tells about the file" in row(report, "Tells of the data")
-    assert "this one counts as a scale that was computed from the file" in row(report, "Assumes")
-    assert "declared beforehand, and not" not in flat(report.table())
 
 
 def test_differential_privacy_is_for_everybody():
@@ -450,8 +412,7 @@ def test_without_a_ledger_the_rows_say_what_one_is_for():
     )
     assert "Ledger" not in heads(report)
     assert "55.0 of 100" in promise(report)
-    for design in ("per-instance", "dp"):
-        assert "A ledger keeps count" in row(design_report(design, certificate=without), "Other releases")
+    assert "A ledger keeps count" in row(design_report("dp", certificate=without), "Other releases")
 
 
 # values and costs
@@ -502,7 +463,7 @@ def test_where_all_is_exact_no_noise_keeps_a_promise():
     assert "and not about the file: the release is no anonymisation in the sense of the law." in whole
 
 
-@pytest.mark.parametrize(("design", "size"), [("leave-one-out", "999"), ("per-instance", "1,000"), ("dp", "1,000")])
+@pytest.mark.parametrize(("design", "size"), [("leave-one-out", "999"), ("dp", "1,000")])
 def test_the_noise_is_shown_beside_the_sampling_error(design, size):
     whole = flat(Page(page_of(f"{design}, owner")).whole)
     # hypot(.57, .23) = .61465; .61465/.57 = 1.0783; 1000 (.57/.61465)^2 = 860
@@ -570,7 +531,7 @@ def test_what_a_ledger_knows_is_not_said_to_be_written_nowhere(design):
 
 def test_titles_by_design():
     assert question_of("leave-one-out", "mean") == "Who is left out of the mean?"
-    assert {question_of(design, "mean") for design in ("dp", "per-instance", "half")} == {"Who is in the mean?"}
+    assert {question_of(design, "mean") for design in ("dp", "half")} == {"Who is in the mean?"}
 
 
 # words from data alone
@@ -580,9 +541,6 @@ NEW_TERMS = (
     Term("knows_all_but_left_out", n=N),
     Term("function_of_the_others"),
     Term("ledger_keeps_left_out"),
-    Term("covered_records_only", eta=ETA),
-    Term("scale_declared", date="2026-03-01"),
-    Term("scale_after_looking"),
     Term("replace_one_any_data", n=N),
     Term("add_or_remove"),
     Term("n_is_public", n=N),

@@ -127,7 +127,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "means": made_protected.means,
     **made_designs.ALL,
 }
-FAST = ("gap", "information", "cells", "attribute", "leave-one-out, public", "per-instance, owner", "dp, owner")
+FAST = ("gap", "information", "cells", "attribute", "leave-one-out, public", "dp, owner")
 
 
 @pytest.mark.usefixtures("without_charts")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import norm
 
 from leakscope.plans.protects import CalibrationPlan
-from leakscope.protection import calibrate, differential_privacy, leave_one_out, per_instance
+from leakscope.protection import calibrate, differential_privacy, leave_one_out
 from leakscope.protection.prepared import Prepared
 from leakscope.protection.request import arrays_request
 from leakscope.runtime.observe import Execution
@@ -168,7 +168,7 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     """What a release of this request would take its noise and its value from."""
     frame, asked = data.frame(statistic), STATISTICS[statistic]
     y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic in OF_RESPONSE else None
-    name = {leave_one_out: "leave-one-out", per_instance: "per-instance", differential_privacy: "dp"}[design]
+    name = {leave_one_out: "leave-one-out", differential_privacy: "dp"}[design]
     fields = {"eta": eta, "design": name, **asked.words, **more}
     if name == "leave-one-out":
         fields["games"] = 0
@@ -562,46 +562,6 @@ def test_two_records_outside_of_the_ranges_are_told_no_better() -> None:
 # Per instance: with the record or without it
 
 
-@pytest.mark.statistics
-@pytest.mark.parametrize("n_cases", [40, nightly(400)])
-def test_with_and_without_each_record(n_cases) -> None:
-    """The total variation by a refit is the printed bound, but for half a step of the grid on each side."""
-    rng = np.random.default_rng(n_cases)
-    seen: list[float] = []
-    for statistic, data, eta in islice(draws(rng), n_cases):
-        of_all = STATISTICS[statistic].naive(data.numbers(statistic))
-        naive = without_each(statistic, data)
-        is_few = statistic == "standard_errors" and len(data.x) <= data.x.shape[1] + 1
-        if is_few or not np.isfinite(of_all).all() or (statistic in OF_RESPONSE and not is_determined(data)):
-            with pytest.raises(ValueError, match=r"determine|leave no residual|cannot be computed"):
-                prepared_of(per_instance, statistic, data, eta, noise_scale=1.0)
-            continue
-        is_computed = np.isfinite(naive).all(axis=1)  # where it is not, that tells the record with certainty
-        spread = np.abs(naive - of_all)[is_computed].max(axis=0, initial=0.0)
-        largest = max(float(spread.max()), 1e-4 * (1 + float(np.abs(of_all).max())))
-        scales = [float(f"{size:.2g}") for size in largest * rng.uniform(0.3, 9, size=rng.choice([1, len(of_all)]))]
-        prepared = prepared_of(per_instance, statistic, data, eta, noise_scale=scales)
-        deviations = np.broadcast_to(scales, of_all.shape)
-        np.testing.assert_allclose(prepared.rms, deviations, rtol=1e-12)
-        expected = np.where(is_computed, told(np.linalg.norm((naive - of_all) / deviations, axis=1)), 1.0)
-        printed = told(prepared.per_unit)
-        rounding = 0.4 * (math.sqrt(len(of_all)) / 4096 + (tolerance(statistic, naive, data) / deviations).max())
-        np.testing.assert_allclose(printed, expected, atol=rounding, err_msg=f"{statistic} {data}")
-        check_owner(prepared, printed, eta)
-        seen.extend(printed.tolist())
-    assert min(seen) < 0.1
-    assert max(seen) > 0.5
-
-
-def check_owner(prepared: Prepared, printed: np.ndarray, eta: float) -> None:
-    """The owner is told of the unit that is told best, and how many are told better than promised."""
-    (finding,) = prepared.owner_findings
-    assert finding.value == pytest.approx(0.5 + printed.max() / 2, rel=1e-12)
-    assert printed[finding.scope.index] == printed.max()
-    n_above = int((printed > 2 * eta).sum())
-    assert prepared.owner_notes[0].startswith(f"{n_above:,} of {len(printed):,} ")
-
-
 def test_the_page_of_a_calibration_has_these_numbers() -> None:
     """The public call, of each design."""
     x = np.random.default_rng(3).lognormal(size=(8, 1))
@@ -613,10 +573,6 @@ def test_the_page_of_a_calibration_has_these_numbers() -> None:
     assert left_out.noise.scale == prepared.noise.scale
     by_accuracy = {each.scope.kind: each.value for each in left_out.certificate.findings if each.quantity == "accuracy"}
     assert by_accuracy == {"every": prepared.accuracy}
-    instance = calibrate("mean", x, design="per-instance", noise_scale=2.0, **words)
-    values = [each.value for each in instance.certificate.findings if each.quantity == "accuracy"]
-    exact = 0.5 + told(np.abs(x.mean() - without_each("mean", Data("skewed", x, np.arange(8)))) / 2.0).max() / 2
-    assert values == [0.6, pytest.approx(exact, abs=1e-4)]
     private = calibrate("mean", x, promise="anyone", ranges="x0=0:10", **words)
     assert private.noise is not None
     assert private.certificate.about.certificate.noise.rms[1] == pytest.approx(10 / (2 * norm.ppf(0.6)), rel=1e-6)

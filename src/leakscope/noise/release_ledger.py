@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float, Int, Num, UInt8, UInt32, UInt64
+from jaxtyping import Int, Num, UInt8, UInt32, UInt64
 from scipy.special import ndtr, ndtri
 
 from leakscope.core import plain_json, private_file
@@ -45,7 +45,8 @@ from leakscope.noise.left_out_joint import LARGEST_VALUE, joint_advantage, large
 from leakscope.noise.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
 
 Array = np.ndarray
-DESIGNS = ("leave-one-out", "per-instance", "dp")
+DESIGNS = ("leave-one-out", "dp")
+RETIRED = ("per-instance",)  # their ledgers are read, to know whose data they hold, and never go on
 HASH_BYTES = NAME_BYTES  # of a unit
 MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
 _FORMAT = "leakscope ledger 4"
@@ -134,11 +135,8 @@ class Release:
         Of the units, from `ReleaseLedger.unit_hashes`; needed except under the design "dp".
     table : array of shape (n, d), or RepeatedRows, optional
         Whitened leave-one-out values: row i without unit i, times ``S^(-1/2)/s`` of the noise. "leave-one-out" alone.
-    mu : array of shape (n,) or float, optional
-        Largest change of the release by one record, in units of the noise: of each record under "per-instance",
-        infinity allowed; of any record under "dp".
-    statistic : str
-        Digest of what is asked for, without its noise; empty where nobody compares it.
+    mu : float, optional
+        Largest change of the release by one record, in units of the noise, under "dp".
     declared : bool
         Whether it was counted before the first output; the ledger sets it.
     published : bool
@@ -164,8 +162,7 @@ class Release:
     scale: float
     hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False)
     table: Num[Array, "n d"] | RepeatedRows | None = field(default=None, repr=False)
-    mu: Num[Array, " n"] | float | None = field(default=None, repr=False)
-    statistic: str = ""
+    mu: float | None = field(default=None, repr=False)
     declared: bool = False
     published: bool = False
     others: tuple[OtherRelease, ...] = ()
@@ -177,8 +174,6 @@ class Release:
     def __post_init__(self) -> None:
         for name in ("query", "subject", "release", "noise_digest"):
             plain_json.hexadecimal(name, getattr(self, name), _DIGEST_BYTES)
-        if self.statistic:
-            plain_json.hexadecimal("statistic", self.statistic, _DIGEST_BYTES)
         plain_json.short_text("date", self.date)
         object.__setattr__(self, "eta", plain_json.positive("eta", self.eta))
         object.__setattr__(self, "scale", plain_json.positive("scale", self.scale))
@@ -210,13 +205,13 @@ class ReleaseLedger:
 
     **Differential privacy.** The squares of mu add up to at most ``(2 Phi^-1(1/2 + budget))^2``.
 
-    **Per instance.** Nothing is refused: what each record has used is the sum of the squares of its mu. That is a bound
-    for the record if queries and scales were declared before the first output, else only what was used.
+    **Retired designs.** A ledger of "per-instance" (all records, with declared noise) is read: its releases are
+    named and its units are known, but what they tell is not added up, and no release is added.
 
     Parameters
     ----------
     path : Path
-    design : {"leave-one-out", "per-instance", "dp"}
+    design : {"leave-one-out", "dp", "per-instance"}
     budget : float
         Accuracy above 1/2 that all releases together may allow, > 0 and < 1/2.
     queries : tuple of DeclaredQuery
@@ -297,7 +292,7 @@ class ReleaseLedger:
         Parameters
         ----------
         path : path
-        design : {"leave-one-out", "per-instance", "dp"}
+        design : {"leave-one-out", "dp"}
         budget : float
             As of the ledger.
         key : bytes, optional
@@ -350,11 +345,7 @@ class ReleaseLedger:
 
     @property
     def promised(self) -> float:
-        """Accuracy above 1/2 of all releases together, fixed before the first output: the budget.
-
-        Under the design "per-instance" it is promised to those units alone whose `joint_mu` is at most ``2 Phi^-1(1/2 +
-        budget)``.
-        """
+        """Accuracy above 1/2 of all releases together, fixed before the first output: the budget."""
         return self.budget
 
     @property
@@ -505,7 +496,7 @@ class ReleaseLedger:
         if table is not None and hashes is not None:
             if self.design != "leave-one-out":
                 raise ValueError("a query is declared with a table under the design leave-one-out, and under no other")
-            _check_table("the table", _as_table(table), _check_hashes(hashes, 2))
+            _check_table("the table", _as_table(table), _check_hashes(hashes))
             order = order_of(hashes)
             values = taken(_as_table(table), order)
             declared = replace(declared, hashes=np.ascontiguousarray(hashes)[order], values=values)
@@ -631,7 +622,7 @@ class ReleaseLedger:
         Returns
         -------
         float
-            Accuracy above 1/2 against the unit that is told best, at most the budget except under "per-instance". Under
+            Accuracy above 1/2 against the unit that is told best, at most the budget. Under
             "leave-one-out" the releases of the first version count pair by pair, and those of each other version
             by their largest distance.
         """
@@ -639,8 +630,6 @@ class ReleaseLedger:
             return 0.0
         if self.design == "dp":
             return _gain(self._used_mu)
-        if self.design == "per-instance":
-            return _gain(float(self.joint_mu(_units(self.versions)[0]).max()))
         first = self.releases[0].hashes
         if len(self.releases) == 1 and self.releases[0].advantage is not None:
             return self.releases[0].advantage / 2
@@ -649,32 +638,6 @@ class ReleaseLedger:
             return _told_without_reserve(LeftOut(table)) / 2
         later = [release for release in self.releases if release.hashes is not first]
         return joint_advantage(table, _joint_distance(later)).advantage / 2
-
-    def joint_mu(self, hashes: UInt8[Array, "m 16"]) -> Float[Array, " m"]:
-        """Compute what all releases together may change by each unit, under "per-instance".
-
-        Parameters
-        ----------
-        hashes : uint8 array of shape (m, 16)
-            Of the units, in any order.
-
-        Returns
-        -------
-        array of shape (m,)
-            The root of the sum of the squares of mu. A release in which a unit is not found counts with its largest mu:
-            the unit may be there under another identifier, as a record without an id whose values were corrected. The
-            accuracy above 1/2 is at most ``Phi(mu/2) - 1/2``.
-        """
-        _check_hashes(hashes, 1)
-        total = np.zeros(len(hashes))
-        for release in self.releases:
-            if release.hashes is not None and release.mu is not None:
-                mu = np.asarray(release.mu)
-                here, there = _common(hashes, release.hashes)
-                of_release = np.full(len(hashes), mu.max())
-                of_release[here] = mu[there]
-                total = np.hypot(total, of_release)
-        return total
 
     def difference(self) -> float:
         """Compute how likely it is that not the same unit is left out of all versions.
@@ -858,7 +821,7 @@ class ReleaseLedger:
         return bisect(fits, enough, 1.0, rtol=_FACTOR_PRECISION, geometric=True)
 
     def _check_mu(self, release: Release) -> None:
-        mu, most = float(np.asarray(release.mu)), _mu_of(self.budget)
+        mu, most = release.mu or 0.0, _mu_of(self.budget)
         if math.hypot(self._used_mu, mu) <= most * (1 + _ROUNDING):
             return
         left = math.sqrt(max(most**2 - self._used_mu**2, 0.0))
@@ -872,7 +835,7 @@ class ReleaseLedger:
     @property
     def _used_mu(self) -> float:
         """Root of the sum of squares, under "dp"."""
-        return math.hypot(*(float(np.asarray(release.mu)) for release in self.releases))
+        return math.hypot(*(release.mu or 0.0 for release in self.releases))
 
     def _sharing(self, release: Release) -> Release:
         """Let a release use the array of hashes of an earlier one with the same units."""
@@ -891,8 +854,8 @@ def _check_values(release: Release, design: str) -> None:
     """Check that a release has the values of its design and no others."""
     if (release.table is None) == (design == "leave-one-out"):
         raise ValueError("a release has a table under the design leave-one-out, and under no other")
-    if (release.mu is None) == (design != "leave-one-out"):
-        raise ValueError("a release has mu under the designs per-instance and dp, and under no other")
+    if (release.mu is None) == (design == "dp"):
+        raise ValueError("a release has mu under the design dp, and under no other")
     if design == "dp":
         plain_json.positive("mu", release.mu)
         if release.hashes is not None:
@@ -900,23 +863,16 @@ def _check_values(release: Release, design: str) -> None:
         return
     if release.hashes is None:
         raise ValueError(f"a release needs the hashes of its units under the design {design}")
+    n = _check_hashes(release.hashes)
     if release.table is not None:
-        n = _check_hashes(release.hashes, 2)
         _check_table("the table", release.table, n)
-        return
-    n = _check_hashes(release.hashes, 1)
-    mu = np.asarray(release.mu, dtype=float)
-    if mu.shape != (n,):
-        raise ValueError(f"mu must be one number for each of the {n:,} units, got shape {mu.shape}")
-    if not (mu >= 0).all():
-        raise ValueError("mu must be >= 0")
 
 
-def _check_hashes(hashes: UInt8[Array, "n 16"], least: int) -> int:
-    """Check that there are enough units, and every one once; return their number."""
+def _check_hashes(hashes: UInt8[Array, "n 16"]) -> int:
+    """Check that there are at least two units, and every one once; return their number."""
     n = len(hashes)
-    if hashes.shape != (n, HASH_BYTES) or n < least:
-        raise ValueError(f"hashes must have shape (n, {HASH_BYTES}), n >= {least}; got {hashes.shape}")
+    if hashes.shape != (n, HASH_BYTES) or n < 2:
+        raise ValueError(f"hashes must have shape (n, {HASH_BYTES}), n >= 2; got {hashes.shape}")
     if _n_different(hashes) < n:
         raise ValueError("a unit occurs twice")
     return n
@@ -961,10 +917,7 @@ def _in_order(
     for place, table in enumerate(declared_tables):
         _check_table(f"declared table {place + 1}", _as_table(table), len(hashes))
     tables = [taken(_as_table(table), order) for table in declared_tables]
-    release = replace(release, hashes=hashes[order])
-    if release.table is not None:
-        return replace(release, table=taken(_table_of(release), order)), tables
-    return replace(release, mu=np.asarray(release.mu, dtype=float)[order]), tables
+    return replace(release, hashes=hashes[order], table=taken(_table_of(release), order)), tables
 
 
 def _names(units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
@@ -1010,7 +963,7 @@ def _values_of(release: Release) -> Table:
     """Return what the file keeps of a release, in rows."""
     if release.table is not None:
         return _as_table(release.table)
-    return np.asarray(release.mu, dtype=float).reshape(-1, 1)
+    return np.array([[release.mu or 0.0]])
 
 
 def _place_in(versions: Sequence[UInt8[Array, "_ 16"]], hashes: UInt8[Array, "n 16"]) -> int | None:
@@ -1056,7 +1009,7 @@ def _told_without_reserve(together: LeftOut) -> float:
     return together.worst(GaussianNoise(1.0)).advantage
 
 
-def content_digest(hashes: UInt8[Array, "n 16"] | None, values: Table | Num[Array, " n"]) -> str:
+def content_digest(hashes: UInt8[Array, "n 16"] | None, values: Table) -> str:
     """Compute the digest of units and of what is known of each, both in the order of the hashes."""
     units = b"" if hashes is None else hashes.tobytes()
     content: Any = values
@@ -1117,7 +1070,7 @@ def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
                 "subject": release.subject,
                 "release": release.release,
                 "noise": release.noise_digest,
-                "statistic": release.statistic,
+                "statistic": "",  # of what retired designs asked for
                 "scale": release.scale,
                 "version": None if release.hashes is None else _place_in(versions, release.hashes),
                 "d": _values_of(release).shape[1],
@@ -1153,8 +1106,8 @@ def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedg
         raise ValueError(f"its format is not {_FORMAT!r}")
     key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
     design = plain_json.text("design", top["design"])
-    if design not in DESIGNS:
-        raise ValueError(f"design must be {', '.join(DESIGNS[:-1])} or {DESIGNS[-1]}")
+    if design not in (*DESIGNS, *RETIRED):
+        raise ValueError(f"design must be {' or '.join(DESIGNS)}")
     budget = plain_json.positive("budget", top["budget"])
     if budget >= 0.5:
         raise ValueError("budget must be < 0.5")
@@ -1187,7 +1140,7 @@ def _decoded_query(name: str, value: Any) -> DeclaredQuery:
         values = _decoded_table(name, query, *shape)
         if not np.array_equal(_units([hashes])[0], hashes):
             raise ValueError(f"{name}.units must be in order, each of them once")
-        _check_table(f"{name}.values", values, _check_hashes(hashes, 2))
+        _check_table(f"{name}.values", values, _check_hashes(hashes))
     elif any(query[part] is not None for part in ("units", "which", "values")):
         raise ValueError(f"{name} has values of no kept table")
     return DeclaredQuery(
@@ -1248,13 +1201,7 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
     values = _decoded_table(name, release, n, d, plain_json.whole_number(f"{name}.rows", release["rows"], 1))
     if design != "leave-one-out" and isinstance(values, RepeatedRows):
         raise ValueError(f"{name}.which must be nothing under the design {design}")
-    table = mu = None
-    if design == "leave-one-out":
-        table = values
-    elif design == "per-instance":
-        mu = np.asarray(values)[:, 0]
-    else:
-        mu = float(values[0][0])
+    plain_json.text(f"{name}.statistic", release["statistic"])
     decoded = Release(
         plain_json.hexadecimal(f"{name}.query", release["query"], _DIGEST_BYTES),
         plain_json.positive(f"{name}.eta", release["eta"]),
@@ -1264,9 +1211,8 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
         plain_json.hexadecimal(f"{name}.noise", release["noise"], _DIGEST_BYTES),
         plain_json.positive(f"{name}.scale", release["scale"]),
         hashes,
-        table,
-        mu,
-        plain_json.text(f"{name}.statistic", release["statistic"]),
+        values if design == "leave-one-out" else None,
+        float(rows_of(values)[0, 0]) if design == "dp" else None,
         plain_json.truth(f"{name}.declared", release["declared"]),
         plain_json.truth(f"{name}.published", release["published"]),
         tuple(
@@ -1284,7 +1230,7 @@ def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 1
 
 def _decoded_other(name: str, value: Any) -> OtherRelease:
     other = plain_json.mapping(name, value, "design date number digest")
-    if other["design"] not in (*DESIGNS, "half"):
+    if other["design"] not in (*DESIGNS, *RETIRED, "half"):
         raise ValueError(f"{name}.design must be a design, got {other['design']!r}")
     return OtherRelease(
         other["design"],

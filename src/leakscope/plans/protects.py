@@ -23,11 +23,10 @@ NOISES = (*GAUSSIAN, "laplace", "norm", "ball")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
 NO_CHOICE = (
     "choose what is promised: promise = anyone (differential privacy: ranges or levels must be declared), file (who is "
-    "left out of this file, or, with a declared noise, whether a record was used) or drawn (who is among k of the n "
-    "records)"
+    "left out of this file) or drawn (who is among k of the n records)"
 )
 Promise = Literal["anyone", "file", "drawn"]
-Design = Literal["dp", "leave-one-out", "per-instance", "half"]
+Design = Literal["dp", "leave-one-out", "half"]
 # Rules of statistics offices: the common threshold, and the least that makes sense.
 RULES: Mapping[str, tuple[float, float]] = {
     "minimum": (10, 1),
@@ -38,7 +37,6 @@ RULES: Mapping[str, tuple[float, float]] = {
 PROMISE_OF: Mapping[Design, Promise] = {
     "dp": "anyone",
     "leave-one-out": "file",
-    "per-instance": "file",
     "half": "drawn",
 }
 DEFAULT_DESIGN: Mapping[Promise, Design] = {"anyone": "dp", "file": "leave-one-out", "drawn": "half"}
@@ -52,11 +50,11 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "delta": ("half", "dp"),
     "noise": ("half", "leave-one-out"),
     "clip": ("half",),
-    "group": ("leave-one-out", "per-instance"),
+    "group": ("leave-one-out",),
     "budget": ("dp", "leave-one-out"),
     "allow_exact": ("leave-one-out",),
     "at_most": ("leave-one-out",),
-    "declare": ("half", "leave-one-out", "per-instance"),
+    "declare": ("half", "leave-one-out"),
     "others": ("dp",),
 }
 
@@ -86,12 +84,12 @@ class CalibrationPlan(StatisticPlan):
     )
     promise: Promise | None = Field(
         default=None,
-        description="anyone: differential privacy, for whoever may be in any file; file: who is left out of this file, "
-        "or, with a declared noise, whether a record was used; drawn: who is among k of the n records",
+        description="anyone: differential privacy, for whoever may be in any file; file: who is left out of this file; "
+        "drawn: who is among k of the n records",
     )
     design: Design | None = Field(
         default=None,
-        description="how the promise is kept: dp (anyone); leave-one-out or per-instance (file); half (drawn)",
+        description="how the promise is kept: dp (anyone); leave-one-out (file); half (drawn)",
     )
     budget: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
         default=None,
@@ -273,8 +271,6 @@ class CalibrationPlan(StatisticPlan):
             raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
         if design == "leave-one-out" and self.noise not in GAUSSIAN:
             raise ValueError(f"design leave-one-out takes the noise {', '.join(GAUSSIAN)}, got {self.noise}")
-        if design == "per-instance" and self.noise_scale is None:
-            raise ValueError("design per-instance needs a noise_scale that was declared before looking at the data")
         if design == "dp" and self.noise_scale is not None:
             raise ValueError("design dp takes no noise_scale: it follows from the declared ranges and levels alone")
         if design == "dp" and self.drop_missing:

@@ -5,7 +5,6 @@ of `designs`. Each design keeps one promise:
 
 * `differential_privacy`: of all records, for anyone who may be in any file, from the `sensitivity` of the statistic.
 * `leave_one_out`: one record of this file is left out for the life of the data (`left_out_noise`, `left_out_attack`).
-* `per_instance`: of all records, with noise that was declared beforehand.
 * `half`: k of the n records are drawn.
 
 Several statistics that are released together are `several` parts of one release. `other_ledgers` knows what

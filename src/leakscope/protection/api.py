@@ -147,11 +147,10 @@ def calibrate(
         What must not be told: whether somebody's record is in the file, to anyone whatever the file
         (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
         the n records were drawn. There is no default: they promise different things at different prices.
-    design : {"dp", "leave-one-out", "per-instance", "half"}, optional
-        How the promise is kept: "dp" for anyone; "leave-one-out" (the default) or "per-instance" for a file; "half"
-        for drawn records.
+    design : {"dp", "leave-one-out", "half"}, optional
+        How the promise is kept: "dp" for anyone; "leave-one-out" for a file; "half" for drawn records.
     budget : float, optional
-        Of "dp", "leave-one-out" and "per-instance": accuracy above 1/2 that all releases of the ledger together may
+        Of "dp" and "leave-one-out": accuracy above 1/2 that all releases of the ledger together may
         give, fixed by the first of them; eta unless given, so that no second one follows.
     k : int, optional
         Of "half": records that are drawn; half of them unless given.
@@ -343,11 +342,10 @@ def protect(
         What must not be told: whether somebody's record is in the file, to anyone whatever the file
         (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
         the n records were drawn. There is no default: they promise different things at different prices.
-    design : {"dp", "leave-one-out", "per-instance", "half"}, optional
-        How the promise is kept: "dp" for anyone; "leave-one-out" (the default) or "per-instance" for a file; "half"
-        for drawn records.
+    design : {"dp", "leave-one-out", "half"}, optional
+        How the promise is kept: "dp" for anyone; "leave-one-out" for a file; "half" for drawn records.
     budget : float, optional
-        Of "dp", "leave-one-out" and "per-instance": accuracy above 1/2 that all releases of the ledger together may
+        Of "dp" and "leave-one-out": accuracy above 1/2 that all releases of the ledger together may
         give, fixed by the first of them; eta unless given, so that no second one follows.
     k : int, optional
         Of "half": records that are drawn; half of them unless given.

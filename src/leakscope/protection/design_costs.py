@@ -20,7 +20,7 @@ from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
 from leakscope.plans.protects import DEFAULT_DESIGN, NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
-from leakscope.protection import differential_privacy, leave_one_out, per_instance
+from leakscope.protection import differential_privacy, leave_one_out
 from leakscope.protection.comparison import noise_of, total_errors
 from leakscope.protection.declared_data import declared_statistic, with_counts_and_sums
 from leakscope.protection.jobs import Job
@@ -40,7 +40,7 @@ from leakscope.reports.render.design_table import designs_as_text
 from leakscope.runtime.all_but_one import values_of
 
 Array = np.ndarray
-Why = Literal["counts", "ranges", "declared_scale", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"]
+Why = Literal["counts", "ranges", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"]
 _MOST_NAMED = 6  # numbers
 OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
@@ -209,8 +209,6 @@ def recommendation(request: Request) -> tuple[Design, Why]:
         return "leave-one-out", "drop_missing"
     if counts_records(statistic):
         return "dp", "counts"
-    if plan.noise_scale is not None:
-        return "per-instance", "declared_scale"
     if plan.statistic == "quantiles":
         return "leave-one-out", "quantiles"
     # of groups the counts and sums are released, whose noise follows from levels and ranges
@@ -303,12 +301,6 @@ def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array,
     return np.hypot(prepared.rms, np.sqrt(squares / n))
 
 
-def _per_instance(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
-    if request.plan.noise_scale is None:
-        raise ValueError("needs a noise_scale that was declared before looking at the data")
-    return per_instance.prepare(request).rms
-
-
 def _half(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     job = Job.of(request)
     return _with_sampling_error(job, search_noise(job.mechanism, job.target).rms)
@@ -338,7 +330,6 @@ _ERRORS: Mapping[tuple[Design, OtherMethod], Callable[[Request, Float[Array, " d
     ("dp", ""): _dp,
     ("dp", "discrete_gaussian"): _dp_discrete,
     ("leave-one-out", ""): _leave_one_out,
-    ("per-instance", ""): _per_instance,
     ("half", ""): _half,
     ("half", "pac_least_noise"): partial(_half_of_other, method="pac_least_noise"),
     ("half", "izzo_gamma"): partial(_half_of_other, method="izzo_gamma"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from leakscope.core.types import Signals
 from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, Design
-from leakscope.protection import differential_privacy, leave_one_out, per_instance, released
+from leakscope.protection import differential_privacy, leave_one_out, released
 from leakscope.protection.jobs import Job
 from leakscope.protection.known_ledgers import note_begun
 from leakscope.protection.ledger_query import LedgerQuery
@@ -155,6 +155,5 @@ def _steps(prepare: Callable[[Request], Prepared]) -> Steps:
 DESIGNS: Mapping[Design, Steps] = {
     "dp": _steps(differential_privacy.prepare),
     "leave-one-out": _steps(leave_one_out.prepare),
-    "per-instance": _steps(per_instance.prepare),
     "half": Steps(_calibrate_half, _release_half, _declare_half),
 }

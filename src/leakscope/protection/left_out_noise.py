@@ -449,8 +449,8 @@ def _checked_declared(
     worst = LeftOut(table).worst(noise)
     if worst.advantage > 2 * eta:
         raise ValueError(
-            f"this noise is proved to keep eta = {worst.advantage / 2:.6g} only, asked for {eta:g}: a scale that is "
-            "declared beforehand always answers with design per-instance"
+            f"this noise is proved to keep eta = {worst.advantage / 2:.6g} only, asked for {eta:g}: declare a larger "
+            "one"
         )
     found = LeftOutNoise(table, noise, None, every, grid, worst, declared=True, sizes=sizes)
     _check_limits(LeftOut(found.whitened), worst.advantage, limits)

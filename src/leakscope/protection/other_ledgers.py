@@ -19,7 +19,7 @@ from leakscope.core import private_file
 from leakscope.core.findings import Term
 from leakscope.noise.ledger import FORMATS, Ledger
 from leakscope.noise.people import IDENTIFIERS, Overlap, PeopleNames
-from leakscope.noise.release_ledger import OtherRelease, ReleaseLedger
+from leakscope.noise.release_ledger import RETIRED, OtherRelease, ReleaseLedger
 from leakscope.plans.protects import PROMISE_OF, ProtectionPlan
 from leakscope.protection.known_ledgers import list_file, listed_ledgers
 from leakscope.protection.request import Request
@@ -32,6 +32,8 @@ _MOST_NAMED = 3  # releases that a refusal names, ledgers that a note names
 _N_DRAWN = 2000  # records that are looked up first in a ledger of another folder
 _KNOWN = 1 / 2  # of the smaller file, from which on two files are of the same people
 _KNOWN_PEOPLE = Term("known_people")
+_RETIRED = "design {other} is retired, and nothing more is released under it"
+_ALL_THE_SAME = "say --another-design to release under design {design} all the same, with no joint number over both"
 NamePeople = Callable[[], PeopleNames]
 
 
@@ -233,6 +235,8 @@ def state_of(ledger: Ledger | ReleaseLedger) -> str:
     """Say what a ledger has spent."""
     if isinstance(ledger, Ledger):
         return f"which is of design half (releases: {len(ledger.releases)})"
+    if ledger.design in RETIRED:
+        return f"which is of the retired design {ledger.design} (releases: {len(ledger.releases)})"
     return f"which has spent {ledger.spent():.3g} of its budget of {ledger.budget:g} (design {ledger.design})"
 
 
@@ -247,7 +251,9 @@ def _places_of(request: Request) -> list[Path]:
     first = [request.ledger_path] if request.ledger_path is not None else []
     if request.of_a_file:
         first.append(Path(f"{request.plan.data}{_SUFFIX}"))
-    places = [place for path in first for place in (path, *(_beside(path, design) for design in PROMISE_OF))]
+    places = [
+        place for path in first for place in (path, *(_beside(path, design) for design in (*PROMISE_OF, *RETIRED)))
+    ]
     return list(dict.fromkeys(places))
 
 
@@ -334,11 +340,10 @@ def _known_in(request: Request, path: Path, ledger: Ledger | ReleaseLedger, over
 
 def _ways_on(path: Path, other: str, design: str) -> str:
     """Say what to do where another ledger holds the same people."""
+    if other in RETIRED:
+        return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(design=design)}"
     if other != design:
-        return (
-            f"choose design {other} and --ledger {path}, or say --another-design to release under design {design} all "
-            "the same, with no joint number over both"
-        )
+        return f"choose design {other} and --ledger {path}, or {_ALL_THE_SAME.format(design=design)}"
     return (
         f"join it by --ledger {path}, or, if these are other people or its releases are to stay apart, say "
         "--allow-known-people, which the certificate names"
@@ -361,8 +366,11 @@ def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease],
         )
     dated = [f"release {each.number}{f' of {each.date}' if each.date else ''}" for each in releases[:_MOST_NAMED]]
     more = f" and {len(releases) - _MOST_NAMED} more" if len(releases) > _MOST_NAMED else ""
+    way_on = f"choose design {other}, or"
+    if other in RETIRED:
+        way_on = f"{_RETIRED.format(other=other)};"
     return (
         f"these data were released under design {other} ({', '.join(dated)}{more} of {path}), and no joint number is "
-        f"promised over two designs: choose design {other}, or say --another-design to release under design {design} "
-        "all the same, in a ledger of its own"
+        f"promised over two designs: {way_on} say --another-design to release under design {design} all the same, "
+        "in a ledger of its own"
     )

@@ -33,7 +33,7 @@ class Prepared:
     Parameters
     ----------
     request : Request
-    design : {"leave-one-out", "per-instance", "dp"}
+    design : {"leave-one-out", "dp"}
     units : Units
         Records, or people.
     k : int
@@ -56,8 +56,7 @@ class Prepared:
     assumptions, source
         Of the promise.
     per_unit : array or RepeatedRows
-        What the ledger adds up: of leave-one-out the whitened table of shape (n, e); of per-instance the shift of each
-        unit, shape (n,); of dp one number, shape ().
+        What the ledger adds up: of leave-one-out the whitened table of shape (n, e); of dp one number, shape ().
     value_of : callable
         From the index of the unit that is left out to the exact value as it is released but for the noise: a row of a
         table, or the statistic of all, whoever that is.

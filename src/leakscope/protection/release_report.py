@@ -204,7 +204,7 @@ def _second_curve(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Cur
 def _proved(prepared: Prepared, curve: TradeOff) -> list[Finding]:
     """List the promise and, for the owner, what is proved beyond it."""
     promised = _promised(prepared, curve)
-    if prepared.accuracy is None or prepared.design == "per-instance":
+    if prepared.accuracy is None:
         return promised
     proved = min(prepared.accuracy, 0.5 + prepared.eta)
     common, at = prepared.common, {"prior": 0.5}

@@ -48,7 +48,6 @@ from leakscope.reports.numbers import rounded_to_noise
 
 Array = np.ndarray
 Prepare = Callable[[Request], Prepared]
-AFTER_LOOKING = Term("scale_after_looking")  # a scale that follows another one for the same statistic
 _CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise", "noise_scale", "ranges")
 
 
@@ -190,27 +189,21 @@ def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prep
         ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
     noisy = _with_noise(ledger, prepared, exact, digest)
     value = np.array([rounded_to_noise(*pair) for pair in zip(noisy.tolist(), prepared.rms.tolist(), strict=True)])
-    of_ledger = _of_ledger(ledger, prepared, number)
-    declared = prepared.declared and AFTER_LOOKING not in of_ledger
-    parts = tuple(replace(part, declared=part.declared and AFTER_LOOKING not in of_ledger) for part in prepared.parts)
-    assumptions = (*prepared.assumptions, *of_ledger)
-    prepared = replace(prepared, assumptions=assumptions, declared=declared, parts=parts)
+    prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
     return _Counted(ledger, prepared, number, value)
 
 
 def _certified(counted: _Counted, notes: Sequence[str]) -> Protected:
     """Write both halves of the certificate of a release; notes are for the owner."""
     ledger, prepared, number = counted.ledger, counted.prepared, counted.number
-    entry, joint = None, None
-    if prepared.design != "per-instance":  # its promise is to whom a release covers, each release by itself
-        budget = _promised_together(ledger, prepared, number)
-        entry = LedgerEntryFacts(
-            number=number + 1,
-            digest=ledger.entry_digest(number),
-            budget=budget,
-            declared=max(1, len(ledger.queries)),
-        )
-        joint = _joint(ledger, prepared, budget, number)
+    budget = _promised_together(ledger, prepared, number)
+    entry = LedgerEntryFacts(
+        number=number + 1,
+        digest=ledger.entry_digest(number),
+        budget=budget,
+        declared=max(1, len(ledger.queries)),
+    )
+    joint = _joint(ledger, prepared, budget, number)
     own = ledger.releases[number]
     public = public_half(prepared, counted.value, entry, joint)
     owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], notes)
@@ -335,16 +328,6 @@ def _of_several(part: Request) -> dict[str, Any]:
     return _asked(part) | {"weight": part.plan.weight if isinstance(part.plan, WeightedPlan) else 1.0}
 
 
-def _statistic(prepared: Prepared) -> str:
-    """Compute the digest of what is asked for, whatever its noise."""
-    of_statistic = [name for name in _CHOICES if name not in ("noise", "noise_scale", "ranges")]
-    contents = []
-    for part in prepared.statistics:
-        content = {name: repr(getattr(part.request.plan, name)) for name in of_statistic}
-        contents.append({"of": describe_statistic(part.request.statistic), **content, **_rows_of(part.request)})
-    return canonical_digest({"several": contents} if prepared.parts else contents[0])
-
-
 def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
     """Compute the digest of a release: of what its noise is drawn for, and of the value."""
     return canonical_digest({"subject": subject, "exact": exact})
@@ -353,12 +336,11 @@ def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
 def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
     """Make the entry of a release whose value is not known yet."""
     noise = _described(prepared)
-    of_units = prepared.design != "dp"
     is_table = prepared.design == "leave-one-out"
     names = prepared.units.names
     values: Any = prepared.per_unit
     hashes, first = None, 0
-    if of_units:  # in the order of their hashes, whatever the order of the records
+    if is_table:  # in the order of their hashes, whatever the order of the records
         hashes = ledger.unit_hashes(names)
         order = order_of(hashes)
         hashes, values, first = hashes[order], taken(values, order), int(order[0])
@@ -372,7 +354,7 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
             "design": prepared.design,
             "query": _query(prepared).digest,
             "content": content,
-            "mu": None if of_units else values,
+            "mu": None if is_table else values,
             "value": prepared.value_of(first),  # a table holds differences alone
             "noise": noise,
             "noisy": prepared.noisy_coords,
@@ -390,8 +372,7 @@ def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
         hashes=hashes,
         table=values if is_table else None,
         mu=None if is_table else values,
-        statistic=_statistic(prepared),
-        content=content if of_units else "",
+        content=content if is_table else "",
         # limits on its curve are kept by the ledger as well if nothing follows it
         leaves_reserve=not (prepared.request.plan.limits and _is_the_only_one(ledger, prepared)),
     )
@@ -422,10 +403,8 @@ def _with_noise(
     return value / prepared.divisor
 
 
-def _of_ledger(ledger: ReleaseLedger, prepared: Prepared, number: int) -> list[Term]:
-    """List what the promise rests on that only the ledger knows."""
-    if prepared.design == "per-instance":
-        return [_declared_scale(ledger, number)]
+def _of_versions(ledger: ReleaseLedger, number: int) -> list[Term]:
+    """Say that the promise rests on versions of the data that differ, where they do."""
     # of the versions up to this release: the same request gives the same certificate after later ones, too
     difference = _until(ledger, number).difference()
     return [Term("versions_differ", difference=difference)] if difference > 0 else []
@@ -455,16 +434,6 @@ def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) ->
         return 1.0
     n_first, n_here = len(versions[0]), prepared.units.n
     return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
-
-
-def _declared_scale(ledger: ReleaseLedger, number: int) -> Term:
-    """Say when the scale of a release was declared; another one for the same statistic came after looking."""
-    own = ledger.releases[number]
-    earlier = [known for known in ledger.releases[:number] if known.statistic == own.statistic]
-    if any(known.noise_digest != own.noise_digest for known in earlier):
-        return AFTER_LOOKING
-    declared = [query.date for query in ledger.queries if query.digest == own.query]
-    return Term("scale_declared", date=declared[0]) if declared else Term("scale_given", date=own.date)
 
 
 def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> Joint:

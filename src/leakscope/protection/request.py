@@ -199,9 +199,9 @@ def _made(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
     """Make a statistic of its name, or of a function, or check one that is given as it is."""
     if isinstance(statistic, Linear | Covariance | Fit):
         # what the plan has to declare of a statistic by name
-        is_logistic = isinstance(statistic, Fit) and plan.chosen != "per-instance"
+        is_logistic = isinstance(statistic, Fit)
         is_released = isinstance(plan, ProtectionPlan)
-        if not is_logistic and (is_released or plan.chosen in ("dp", "per-instance")):
+        if not is_logistic and (is_released or plan.chosen == "dp"):
             check_not_read(statistic)
         return with_counts_and_sums(statistic, plan, points) if plan.chosen == "dp" else statistic
     if not isinstance(statistic, str):

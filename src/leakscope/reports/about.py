@@ -318,7 +318,7 @@ class CertificateFacts(Facts):
     promise: Literal["anyone", "file", "drawn"] = Field(
         description="To whoever may be in any file; to each record of this file; or about who was drawn from it."
     )
-    design: Literal["dp", "leave-one-out", "per-instance", "half"] = Field(description="How the promise is kept.")
+    design: Literal["dp", "leave-one-out", "half"] = Field(description="How the promise is kept.")
     eta: Annotated[Real, Field(gt=0, le=0.5)] = Field(description="Of this release.")
     about: Literal["every", "average"] = Field(description="To every record, or to one drawn at random.")
     prior: Annotated[Real, Field(gt=0, lt=1)]
@@ -410,7 +410,7 @@ class PublishedTable(Facts):
 class DesignErrors(Facts):
     """What a design would have cost for the same accuracy of its own attacker."""
 
-    name: Literal["dp", "leave-one-out", "per-instance", "half"]
+    name: Literal["dp", "leave-one-out", "half"]
     promise: Literal["anyone", "file", "drawn"]
     errors: tuple[NonNegative, ...] | None = Field(
         description="Root mean square error of each number against the statistic of all records; null if it has none."
@@ -430,10 +430,10 @@ class DesignsCompared(Facts):
     labels: tuple[Text, ...]
     standard_errors: tuple[NonNegative | None, ...] = Field(description="Of the statistic of all records.")
     designs: tuple[DesignErrors, ...]
-    recommended: Literal["dp", "leave-one-out", "per-instance", "half"]
-    why: Literal[
-        "counts", "ranges", "declared_scale", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"
-    ] = Field(description="The public fact that the recommendation follows from.")
+    recommended: Literal["dp", "leave-one-out", "half"]
+    why: Literal["counts", "ranges", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"] = Field(
+        description="The public fact that the recommendation follows from."
+    )
 
 
 class OfficeRule(Facts):

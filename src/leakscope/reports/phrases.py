@@ -230,19 +230,6 @@ PHRASES = {  # of the terms of findings
         "the same one is left out for the life of the data, in a ledger: a fresh one for each release would protect "
         "nobody; no other ledger of this design is used for these data"
     ),
-    "covered_records_only": (
-        "the promise is to each record whose bound, computed by the owner, is at most {eta:g}; how many are not is not "
-        "published"
-    ),
-    "scale_declared": "the scale of the noise was declared on {date}, before anybody looked at these data",
-    "scale_given": (
-        "the scale of the noise was given with the request of {date}, and not computed from the data: that nobody had "
-        "looked at these data is not checked"
-    ),
-    "scale_after_looking": (
-        "another scale of the noise was used before for this statistic: this one counts as a scale that was computed "
-        "from the file, and tells about it"
-    ),
     "declared_form": (
         "every file that is compared with this one has the declared form; whether a file was refused is not for "
         "publication"

@@ -20,7 +20,7 @@ from leakscope.reports.sections.protected.designs import (
     words_of,
 )
 from leakscope.reports.sections.protected.result import ProtectedResult
-from leakscope.reports.sections.protected.words import covered, named
+from leakscope.reports.sections.protected.words import named
 from leakscope.reports.sections.quantities import shown
 from leakscope.reports.sections.words import capital, joined, listed, say, sentence, several
 
@@ -94,16 +94,15 @@ def promised(result: ProtectedResult) -> Markup:
     alpha = percent(settled(1 - certificate.confidence))
     alone = f", on seeing this release alone at most {_most(result.promised)}" if result.shares_a_budget else ""
     whom = AVERAGE if result.on_average else words.whom
-    promise = say(
+    return say(
         PROMISED,
-        whom=fill(result, whom, bound=covered(result)),
+        whom=fill(result, whom),
         guess=words.guess,
         seen=_seen(result),
         most=_most(result.promised_of_all),
         sampled="" if certificate.confidence >= 1 else f", except with probability {alpha} over the calibration",
         alone=alone,
     )
-    return joined([promise, fill(result, words.whom_limit)])
 
 
 def _seen(result: ProtectedResult) -> str:

@@ -36,10 +36,6 @@ RECOMMENDED: Mapping[str, str] = {
         "Recommended: --promise anyone. The ranges of the columns are declared, so that differential privacy can be "
         "promised, also to people who are not in the file."
     ),
-    "declared_scale": (
-        "Recommended: --promise file --design per-instance. The noise scale was declared beforehand, so that nothing "
-        "of the noise tells of the file."
-    ),
     "no_ranges": (
         "Recommended: --promise file. Nothing was declared that bounds what one record changes, and leaving one record "
         "out needs no such bound. If you know ranges from a codebook, declare them (--ranges) and compare again."

@@ -58,8 +58,8 @@ class DesignWords:
         A sentence after the first one.
     odds : str
         Under which odds the accuracy is that of the promise, where the game itself does not set them.
-    guesses, everyone, promise_limit : str
-        What the attacker of the promise does, to whom it is made, and a sentence after it.
+    guesses, everyone : str
+        What the attacker of the promise does, and to whom it is made.
     unattacked : str
         What is said where no attack was run.
     no_noise, no_noise_price, no_noise_cost : str
@@ -72,8 +72,8 @@ class DesignWords:
         Of the certificate, in a text and on a page.
     called : str
         The design, where the certificate of another one names it.
-    whom, guess, whom_limit : str
-        To whom the certificate is given, what is guessed, and a sentence after it.
+    whom, guess : str
+        To whom the certificate is given, and what is guessed.
     game : str
         Game and attacker.
     noise_origin : mapping of NoiseOrigin to str
@@ -82,8 +82,6 @@ class DesignWords:
         What the ceiling allows at the false positive rates, and the first of these rates.
     found, false_alarm : str
         What the axes of the chart are of.
-    curve_limit : str
-        Whom the ceiling is about, where it is not everybody.
     limits : sequence of Limit
         What is not promised.
     limits_first : bool
@@ -119,7 +117,6 @@ class DesignWords:
     odds: str
     guesses: str
     everyone: str
-    promise_limit: str
     unattacked: str
     no_noise: str
     no_noise_price: str
@@ -132,14 +129,12 @@ class DesignWords:
     called: str
     whom: str
     guess: str
-    whom_limit: str
     game: str
     noise_origin: Mapping[NoiseOrigin, str]
     recognised: str
     rate: str
     found: str
     false_alarm: str
-    curve_limit: str
     limits: Sequence[Limit]
     limits_first: bool
     tells: Mapping[NoiseOrigin, str]
@@ -208,7 +203,6 @@ HALF = DesignWords(
     odds="",  # those of the draw
     guesses="guesses whether {whose} is in the data",
     everyone="whoever the {unit} is and whatever the attacker computes",
-    promise_limit="",
     unattacked="No attack was run against it.",
     no_noise="None: the draw alone keeps the promise.",
     no_noise_price="It needs no noise.",
@@ -221,7 +215,6 @@ HALF = DesignWords(
     called="half draws",
     whom="For every one of the {n}",
     guess="“in or out”",
-    whom_limit="",
     game=(
         "{k} of the {n} are drawn uniformly at random and in secret. The attacker knows all {n_count} rows, the method "
         "and the distribution of the noise, but neither the draw nor the noise. Prior {prior}."
@@ -231,7 +224,6 @@ HALF = DesignWords(
     rate="{fraction} of the members at {fpr} false alarms",
     found="members found",
     false_alarm="non-members called members",
-    curve_limit="",
     limits=(
         Limit(
             "Does not promise",
@@ -336,7 +328,6 @@ LEFT_OUT = DesignWords(
     odds=EVEN_ODDS,
     guesses="knows all {n} and guesses whether {whose} is the one left out",
     everyone="whichever of {them} it is and whatever the attacker computes",
-    promise_limit="",
     unattacked="No attack was run against it.",
     no_noise=f"None: {LEFT_OUT_EXACT}",
     no_noise_price=f"No noise was added: {LEFT_OUT_EXACT}",
@@ -349,7 +340,6 @@ LEFT_OUT = DesignWords(
     called="leave one out",
     whom="For every one of {them}",
     guess="“left out or not” at even odds",
-    whom_limit="",
     game=(
         "One of the {n} is drawn uniformly at random and in secret, and left out. The release is a function of the "
         "other {k} alone, plus noise; all else is public. The attacker knows all {n}, the method and the distribution "
@@ -366,7 +356,6 @@ LEFT_OUT = DesignWords(
     rate=RATE,
     found="the one left out recognised",
     false_alarm="another one called left out",
-    curve_limit="",
     limits=(
         Limit(
             "Does not promise",
@@ -393,8 +382,7 @@ LEFT_OUT = DesignWords(
         Limit("Groups", GROUP),
         Limit(
             "If the file is secret",
-            "Where the file itself is the secret, use differential privacy, or a scale of the noise that is declared "
-            "beforehand (design per-instance): it always answers, and promises something only to those whom it covers.",
+            "Where the file itself is the secret, use differential privacy (promise anyone).",
         ),
     ),
     limits_first=True,
@@ -457,131 +445,6 @@ LEFT_OUT = DesignWords(
     releases=TOGETHER,
 )
 
-# All records are used, with noise that was declared; the promise is to those whom it covers.
-ALL_USED = "All {n} are used."
-COVERED = "whose bound, computed by the owner, is at most {bound}"
-PER_INSTANCE = DesignWords(
-    question="Who is in the {statistic}?",
-    in_use="a file of {n}",
-    from_a_seed=NOISE_FROM_A_SEED,
-    owner_holds="how many {units} the noise does not cover, sampling errors and a digest",
-    whether="whether {whose} was used, if the noise covers that {unit}",
-    lede_limit="",
-    odds=EVEN_ODDS,
-    guesses="knows all other {units} and guesses whether {whose} was used",
-    everyone="whatever the attacker computes",
-    promise_limit=(
-        f"This is promised to each {{unit}} {COVERED} (a covered {{unit}}); how many are not is not published."
-    ),
-    unattacked="",
-    no_noise="None.",
-    no_noise_price="No noise was added.",
-    no_noise_cost="No noise was added.",
-    final=FINAL,
-    exact="none: exact",
-    exact_limit=EXACT_LIMIT,
-    name="Per-instance membership certificate",
-    heading="The per-instance membership certificate",
-    called="per instance",
-    whom=f"For each of the {{n}} {COVERED}",
-    guess="“used or not” at even odds",
-    whom_limit="How many are not is not published.",
-    game=(
-        "The file holds {n}, and their number is public. The attacker knows all of them, the method and the "
-        "distribution of the noise, but neither the noise that was drawn nor whether a given {unit} was used, and "
-        "guesses that: it was, or the others alone were, and both are equally likely beforehand. Prior {prior}."
-    ),
-    noise_origin={
-        "none": "",
-        "declared": "Its scale was declared beforehand.",
-        "scale": "Its scale was chosen after looking at the data, and counts as computed from all {n}.",
-        "shape": "Its scale and shape were chosen after looking at the data, and count as computed from all {n}.",
-    },
-    recognised="No attacker recognises that a covered {unit} was used in more than {rates}.",
-    rate=RATE,
-    found="members found",
-    false_alarm="non-members called members",
-    curve_limit="This is about a covered {unit}.",
-    limits=(
-        Limit(
-            "Does not promise",
-            "Differential privacy: the promise is about the {n} of this file, and not about whoever may be in any "
-            "file. Anything to a {unit} whose bound is larger; how many these are is not published, because that "
-            f"number would tell who is in the file. {SAME_THINGS}",
-        ),
-        Limit(
-            "Other releases",
-            with_ledger=(
-                "Each release is promised by itself. What all releases of the ledger tell of each {unit} together is "
-                f"for the owner alone. {ROLLED_BACK}"
-            ),
-            without_ledger=(
-                "What two releases of the same data tell adds up. A ledger keeps count; a release that is in none is "
-                "not covered."
-            ),
-        ),
-        Limit("Groups", GROUP),
-    ),
-    limits_first=True,
-    tells={
-        "none": "",
-        "declared": (
-            "The scale of the noise was declared beforehand, and not computed from the data. Whether it is answered "
-            "does not depend on whom the noise covers. The bound of each {unit} depends on all {n}, and is known to "
-            "the owner alone."
-        ),
-        "scale": (
-            "The scale of the noise was chosen after looking at the data, and counts as computed from all {n}: it is "
-            "outside of the promise and tells about the file. Where the file itself is the secret, use differential "
-            "privacy, or a scale that is declared beforehand."
-        ),
-        "shape": (
-            "Scale and shape of the noise were chosen after looking at the data, and count as computed from all {n}: "
-            "they are outside of the promise and tell about the file. Where the file itself is the secret, use "
-            "differential privacy, or a scale that is declared beforehand."
-        ),
-    },
-    tells_curve="",
-    owner_is_told=True,
-    declared_public=(
-        "The number n, the names of the columns{levels}{classes}{entry}, the scale of the noise, and the plan. All "
-        "else is computed from the released values and the printed noise."
-    ),
-    all_used="",
-    sampling_note=SAMPLING_OF_ALL,
-    beside=BESIDE,
-    errs=(
-        "Against the statistic of all {n_count} {units} this release and differential privacy on all {n_count} err by "
-        "their noise alone."
-    ),
-    in_the_game=(
-        "In the game of this page all {n} are used, or all but a given one, and the attacker, who knows all others and "
-        "sees the release, guesses which."
-    ),
-    checked=(
-        "The bound of each {unit} can be computed from the table of all {units}; without the key of the ledger the "
-        "released values cannot be drawn again."
-    ),
-    glossary=(
-        ACCURACY,
-        ETA,
-        (
-            "TPR, FPR",
-            "How often a {unit} that was used is recognised; how often one that was not is wrongly said to have been.",
-        ),
-        CEILING,
-        (
-            "Bound",
-            "Of a {unit}: how well somebody who knows all others can tell whether it was used, as accuracy above that "
-            "of guessing. It is computed by the owner from the data.",
-        ),
-        ("Covered", "Said of a {unit} whose bound is at most the promise."),
-        CERTIFIED,
-        MEASURED,
-    ),
-    releases=TOGETHER,
-)
-
 # Differential privacy on all records, from what was declared alone.
 DP_ORIGIN = "Its size follows from η, n and what was declared of the columns alone."
 DP_TELLS = (
@@ -598,7 +461,6 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     odds=EVEN_ODDS,
     guesses="knows all other {units} and guesses whether {whose} is in the data or another one instead",
     everyone="whoever the {unit} is, in this file or any other, and whatever the attacker computes",
-    promise_limit="",
     unattacked="",
     no_noise="None.",
     no_noise_price="No noise was added.",
@@ -611,7 +473,6 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     called="differential privacy",
     whom="For every {unit}, in this file or any other",
     guess="“this one or another” at even odds",
-    whom_limit="",
     game=(
         "All {n} are used, and their number is public. The attacker knows all but one of them and two candidates for "
         "that one, the method and the distribution of the noise, but not the noise that was drawn, and guesses which "
@@ -623,7 +484,6 @@ DIFFERENTIAL_PRIVACY = DesignWords(
     rate=RATE,
     found="members found",
     false_alarm="non-members called members",
-    curve_limit="",
     limits=(
         Limit(
             "Does not promise",
@@ -651,7 +511,7 @@ DIFFERENTIAL_PRIVACY = DesignWords(
         "The number n, the names of the columns{ranges}{levels}{entry}, and the plan. All else is computed from these "
         "and the released values."
     ),
-    all_used=ALL_USED,
+    all_used="All {n} are used.",
     sampling_note=SAMPLING_OF_ALL,
     beside=BESIDE,
     errs="",
@@ -685,9 +545,10 @@ DIFFERENTIAL_PRIVACY = DesignWords(
 WORDS: Mapping[str, DesignWords] = {
     "dp": DIFFERENTIAL_PRIVACY,
     "leave-one-out": LEFT_OUT,
-    "per-instance": PER_INSTANCE,
     "half": HALF,
 }
+# Designs under which nothing is released any more, as the certificates of later releases name them.
+RETIRED: Mapping[str, str] = {"per-instance": "per instance"}
 
 
 ONE_DESIGN = (
@@ -726,7 +587,7 @@ def shares_its_design(result: ProtectedResult, other: OtherReleaseFacts) -> bool
 
 def named_design(other: OtherReleaseFacts) -> str:
     """Name the design of a release that the certificate of another one names."""
-    return WORDS[other.design].called
+    return RETIRED.get(other.design) or WORDS[other.design].called
 
 
 def fill(result: ProtectedResult, pattern: str, **more: object) -> Markup:

@@ -20,7 +20,7 @@ NO_RATIO = "standard deviation {noise}; the standard error without noise is not 
 NO_NOISE = "none is needed"
 NOT_CHOSEN = "Would be released: {n}. Nothing is chosen yet; recommended: promise {promise} (design {design})."
 ITS_ERROR = "Its noise: {ratio} of the standard error without noise."
-PROMISES: Mapping[str, str] = {"dp": "anyone", "leave-one-out": "file", "per-instance": "file", "half": "drawn"}
+PROMISES: Mapping[str, str] = {"dp": "anyone", "leave-one-out": "file", "half": "drawn"}
 
 
 def rows(result: ProtectedResult) -> list[tuple[str, Markup]]:

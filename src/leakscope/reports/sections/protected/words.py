@@ -179,23 +179,14 @@ def _promised(result: ProtectedResult) -> Markup:
         baseline=baseline(result.prior_accuracy),
     )
     alone = say(ALONE, alone=right_alone(result)) if result.shares_a_budget else Markup("")
-    limit = fill(result, words.promise_limit, bound=covered(result))
     caveat = say("This says nothing about a particular {unit}.", unit=result.unit) if average else Markup("")
-    return joined([promise, alone, limit, caveat])
+    return joined([promise, alone, caveat])
 
 
 def _seeing_several(result: ProtectedResult) -> str:
     """Say that the promise is about all statistics of the release; empty for a single one."""
     n_statistics = len(result.about.statistics)
     return SEEING_SEVERAL.format(n=count(n_statistics)) if n_statistics else ""
-
-
-def covered(result: ProtectedResult) -> Markup:
-    """Write the largest bound of a record that is promised something."""
-    eta = result.certificate.eta
-    if result.shares_a_budget:
-        return lettered(f"eta = {result.eta_of_all:g} for all releases of this ledger and eta = {eta:g} for this one")
-    return lettered(f"eta = {eta:g}")
 
 
 def named(result: ProtectedResult) -> Markup:
@@ -302,7 +293,6 @@ def curves_intro(result: ProtectedResult) -> Markup:
     return joined(
         [
             say(REGIONS["certified"]) if result.ceilings else Markup(""),
-            fill(result, words_of(result).curve_limit) if result.ceilings else Markup(""),
             say(_ceiling_of(result)),
             below if result.ceilings and measured else Markup(""),
             say("Dash-dotted: what the best attacker would find without noise, for large n; an estimate.")
