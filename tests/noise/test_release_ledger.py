@@ -589,8 +589,8 @@ def test_neither_does_a_missing_part(written) -> None:
 
 
 def of_this_version(content: dict[str, Any]) -> dict[str, Any]:
-    """With what a file of an earlier version has not: it knows nobody, and no release was made of known people."""
-    releases = [{"knows_people": False, **release} for release in content["releases"]]
+    """With what a file of an earlier version has not (it knows nobody), without what no design asks for any more."""
+    releases = [{"knows_people": False, **release, "statistic": ""} for release in content["releases"]]
     return {"people": {"identifiers": [], "contents": []}, **content, "releases": releases}
 
 

@@ -498,7 +498,7 @@ class TestEarlierLedgers:
         assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
         ways = "say --another-design to release under design leave-one-out all the same, with no joint number over both"
         line = (
-            "30 of the 30 identifiers are in retired.ledger too, which is of the retired design per-instance "
+            "30 of the 30 records are in retired.ledger too, which is of the retired design per-instance "
             f"(releases: 1): design per-instance is retired, and nothing more is released under it; {ways}"
         )
         with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
