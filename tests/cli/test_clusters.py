@@ -145,7 +145,7 @@ def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakscope,
 
 
 def is_compared(finding: Finding) -> bool:
-    """Whether a number is of all records: signals in files do not say that they are of a classifier, and have no groups."""
+    """Whether a number is of all records: files of signals do not say that they are of a classifier."""
     return finding.quantity in ("auc", "accuracy", "tpr") and finding.scope.kind != "group"
 
 
