@@ -22,6 +22,7 @@ from leakscope.core import games
 from leakscope.core.types import Points, Signals
 from leakscope.plans.policies import policy_of
 from tests.levels import allowed
+from tests.marks import nightly
 
 GROUPS = policy_of({"limits": ["worst_group_accuracy=0.6"]})
 POLICY = policy_of({"limits": ["worst_group_accuracy=0.6"], "exposed": {"most": 0, "then": "ask"}})
@@ -56,10 +57,10 @@ def counted(sizes: list[int], n_models: int, n_runs: int, leak: float = 0.0) -> 
     ("n_groups", "n_records", "n_models", "n_runs"),
     [
         (10, 80, 32, 20),
-        pytest.param(2, 1250, 4, 400, marks=pytest.mark.nightly),
-        pytest.param(10, 160, 16, 400, marks=pytest.mark.nightly),
-        pytest.param(100, 40, 64, 100, marks=pytest.mark.nightly),
-        pytest.param(100, 20, 64, 100, marks=pytest.mark.nightly),
+        nightly(2, 1250, 4, 400),
+        nightly(10, 160, 16, 400),
+        nightly(100, 40, 64, 100),
+        nightly(100, 20, 64, 100),
     ],
 )
 def test_without_a_leak_models_are_released_and_seldom_refused(n_groups, n_records, n_models, n_runs) -> None:
@@ -81,8 +82,8 @@ def test_without_a_leak_models_are_released_and_seldom_refused(n_groups, n_recor
     ("n_others", "n_models", "n_runs"),
     [
         (400, 32, 20),
-        pytest.param(2000, 8, 400, marks=pytest.mark.nightly),
-        pytest.param(2000, 64, 400, marks=pytest.mark.nightly),
+        nightly(2000, 8, 400),
+        nightly(2000, 64, 400),
     ],
 )
 def test_a_leaking_class_of_40_is_seldom_released(n_others, n_models, n_runs) -> None:

@@ -400,7 +400,15 @@ WITHOUT_INFLUENCE = {
 }
 OF_TABLES = {"merge", "non_negative"}  # what is made of a released table
 # the file itself, one beside it; what is done; compared with the key of the file
-OF_THE_CALL = {"ledger", "another_design", "allow_known_people", "known_ledgers", "declare", "insecure_seed"}
+OF_THE_CALL = {
+    "ledger",
+    "another_design",
+    "allow_known_people",
+    "known_ledgers",
+    "declare",
+    "insecure_seed",
+    "depends_on",  # of the models that are stored
+}
 # which a ledger of draws is not for
 OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact", "at_most", "others"}
 OF_CSV = {
