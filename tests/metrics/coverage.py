@@ -1,6 +1,7 @@
 """How often the intervals of all metrics hold the truth, over the range of audits that users meet.
 
-``python -m tests.metrics.coverage [AUDITS]`` prints the table of docs/coverage.md.
+``python -m tests.metrics.coverage [AUDITS]`` prints the large table of docs/coverage.md, and
+``python -m tests.metrics.coverage [AUDITS] tied`` that of tied scores.
 
 A simulated audit has K models that all judge the same 200 records. A score is the noise of a record, N(0, 1), plus the
 shift of its model, plus a distance for members. The spread is the standard deviation of the shifts; they are normal, or
@@ -20,8 +21,17 @@ from scipy import stats
 from scipy.special import ndtr
 
 from leakscope.core.intervals import Interval
-from leakscope.core.types import Scores
-from leakscope.metrics import accuracy, advantage, auc, average_precision, ppv, tpr_at_fpr
+from leakscope.core.types import NotApplicable, Scores
+from leakscope.metrics import (
+    accuracy,
+    advantage,
+    auc,
+    average_precision,
+    fpr_at_tpr,
+    ppv,
+    precision_at_recall,
+    tpr_at_fpr,
+)
 
 RECORDS = 200
 
@@ -249,5 +259,137 @@ def print_table(audits: int) -> None:
         print(f"| {shape} | {setting.spread:g} | {setting.n_models} | {cells} |", flush=True)
 
 
+@dataclass(frozen=True)
+class Tied:
+    """An audit of 200 members and 200 others with few different scores, 0, 1, 2, ...
+
+    Parameters
+    ----------
+    kind : str
+    others, members : tuple of float
+        Probability of a score of at least 0, 1, 2, ...
+    fpr, recall : float
+        At which rates are measured.
+    side : float
+        The rates as multiples of a rate that a threshold has: that threshold keeps the FPR asked for from 1 on.
+    n_models : int
+    """
+
+    kind: str
+    others: tuple[float, ...]
+    members: tuple[float, ...]
+    fpr: float
+    recall: float
+    side: float = 1.0
+    n_models: int = 1
+
+
+def _votes(p: float) -> tuple[float, ...]:
+    return tuple(stats.binom.sf(np.arange(6) - 1, 5, p))
+
+
+ROUNDED = np.arange(-6, 7) * 0.7 - 0.35  # least values that are rounded to each multiple of .7
+KINDS = {  # others, members, and which of their probabilities are asked for
+    "three values": ((1.0, 0.05, 0.001), (1.0, 0.7, 0.2), 1, 1),
+    "rounded to .7": (tuple(stats.norm.sf(ROUNDED)), tuple(stats.norm.sf(ROUNDED - 1)), 8, 7),
+    "votes of 5": (_votes(0.3), _votes(0.5), 4, 2),
+    "labels": ((1.0, 0.3), (1.0, 0.6), 1, 1),
+}
+
+
+def tied_settings() -> Iterator[Tied]:
+    """Yield every kind on both sides of a rate that a threshold has, for 1, 4 and 16 models."""
+    for kind, (others, members, at, recalled) in KINDS.items():
+        for n_models in (1, 4, 16):
+            for side in (0.9, 0.98, 1.0, 1.02, 1.1):
+                fpr, recall = others[at] * side, members[recalled] * side
+                yield Tied(kind, others, members, fpr, min(recall, 0.97), side, n_models)
+
+
+def draw_tied(setting: Tied, rng: np.random.Generator) -> Scores:
+    """One simulated audit: all scores are independent."""
+    member = np.tile(np.arange(2 * RECORDS) < RECORDS, (setting.n_models, 1))
+    uniform = rng.random(member.shape)
+
+    def scores(survival: tuple[float, ...]) -> np.ndarray:
+        return np.searchsorted(-np.array(survival), -uniform, "right") - 1
+
+    return Scores("tied", np.where(member, scores(setting.members), scores(setting.others)).astype(float), member)
+
+
+def tied_truths(setting: Tied) -> dict[str, float]:
+    """Every number by enumeration of the scores."""
+    others, members = np.array(setting.others), np.array(setting.members)
+    few_enough = np.flatnonzero(others <= setting.fpr + 1e-12)
+    tpr = float(members[few_enough[0]]) if len(few_enough) else 0.0
+    highest = np.flatnonzero(members >= setting.recall - 1e-12)[-1]
+    fpr, recall = float(others[highest]), float(members[highest])
+    of_others, of_members = -np.diff(others, append=0), -np.diff(members, append=0)
+    below = 1 - others
+    return {
+        "TPR": tpr,
+        "TPR, these models": tpr,
+        "PPV": tpr / (tpr + setting.fpr),
+        "FPR at TPR": fpr,
+        "precision at recall": recall / (recall + fpr),
+        "accuracy": float((members - others).max()) / 2 + 0.5,
+        "AUC": float(of_members @ (below + of_others / 2)),
+        "average precision": _true_average_precision(setting.others, setting.members),
+    }
+
+
+@cache
+def _true_average_precision(others: tuple[float, ...], members: tuple[float, ...]) -> float:
+    """Mean average precision of 2,000 models, by scikit-learn."""
+    from sklearn.metrics import average_precision_score
+
+    scores = draw_tied(Tied("", others, members, 0.5, 0.5, n_models=2000), np.random.default_rng(1))
+    rows = zip(scores.member, scores.value, strict=True)
+    return float(np.mean([average_precision_score(member, value) for member, value in rows]))
+
+
+TIED_METRICS: Mapping[str, Callable[[Tied, Scores], Interval]] = {
+    "TPR": lambda setting, scores: tpr_at_fpr(scores, setting.fpr),
+    "TPR, these models": lambda setting, scores: tpr_at_fpr(scores, setting.fpr, target="these_models"),
+    "PPV": lambda setting, scores: ppv(scores, setting.fpr),
+    "FPR at TPR": lambda setting, scores: fpr_at_tpr(scores, setting.recall),
+    "precision at recall": lambda setting, scores: precision_at_recall(scores, setting.recall),
+    "accuracy": lambda _, scores: accuracy(scores),
+    "AUC": lambda _, scores: auc(scores),
+    "average precision": lambda _, scores: average_precision(scores),
+}
+
+
+def tied_counts(
+    setting: Tied, audits: int, metrics: tuple[str, ...] = tuple(TIED_METRICS), seed: int = 0
+) -> dict[str, Count]:
+    """Simulate audits with tied scores and count for each metric; a rate that no threshold keeps is refused."""
+    rng = np.random.default_rng(seed)
+    truths = tied_truths(setting)
+    found = {name: Count() for name in metrics}
+    for _ in range(audits):
+        scores = draw_tied(setting, rng)
+        for name in metrics:
+            try:
+                interval = TIED_METRICS[name](setting, scores)
+            except NotApplicable:
+                interval = Interval(0.0, 0.0, 1.0, 0.95, refused="too_few_models")
+            found[name].add(interval, truths[name])
+    return found
+
+
+def print_tied_table(audits: int) -> None:
+    """Coverage, median width and refusals, a row a setting."""
+    print(f"| scores | rate asked | models | {' | '.join(TIED_METRICS)} |")
+    print("|" + "---|" * (3 + len(TIED_METRICS)))
+    for seed, setting in enumerate(tied_settings()):
+        cells = " | ".join(str(count) for count in tied_counts(setting, audits, seed=seed).values())
+        print(f"| {setting.kind} | {setting.side:g} P | {setting.n_models} | {cells} |", flush=True)
+
+
 if __name__ == "__main__":
-    print_table(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    n_audits = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    if "tied" in sys.argv:
+        print_tied_table(n_audits)
+    else:
+        print_table(n_audits)

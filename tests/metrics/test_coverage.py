@@ -5,7 +5,17 @@ from scipy import stats
 
 from tests.levels import allowed, sizes
 from tests.marks import nightly_but
-from tests.metrics.coverage import MAPPED, METRICS, Setting, counts, settings
+from tests.metrics.coverage import (
+    MAPPED,
+    METRICS,
+    TIED_METRICS,
+    Setting,
+    Tied,
+    counts,
+    settings,
+    tied_counts,
+    tied_settings,
+)
 
 SHIFTED = [
     Setting(shape, spread, 16, distance=distance)
@@ -86,3 +96,32 @@ def test_the_range(seed, setting):
 def test_mapped_metrics_cover_where_the_other_does(mapped, of):
     found = counts(Setting("normal", 0.2, 16), 20, (mapped, of))
     assert (found[mapped].refused, found[mapped].covered) == (found[of].refused, found[of].covered)
+
+
+THREE = (1.0, 0.7, 0.2)
+JUST_ABOVE = Tied("three values", (1.0, 0.055, 0.001), THREE, 0.05, 0.7)
+JUST_BELOW = Tied("three values", (1.0, 0.049, 0.001), THREE, 0.05, 0.7)
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("n_audits", sizes(150, full=400))
+@pytest.mark.parametrize("setting", [JUST_ABOVE, JUST_BELOW], ids=["above", "below"])
+def test_the_rate_of_one_model_where_a_tie_has_nearly_the_rate_asked_for(setting, n_audits):
+    """At a level of 5 % more than 16 misses of 150, or 33 of 400, have probability .22 % at most; levels of 14.6 % and
+    10.3 % are found in 9 of 10. Limits that forget the jump missed in 50 and 17 %.
+    """
+    found = tied_counts(setting, n_audits, ("TPR", "PPV"))
+    assert found["TPR"].refused == 0
+    assert max(count.wrong for count in found.values()) <= allowed(n_audits)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("seed", "setting"), list(enumerate(tied_settings())), ids=str)
+def test_the_range_of_tied_scores(seed, setting):
+    """The table of tied scores in docs/coverage.md.
+
+    Of 300 audits at most 29 print an interval that misses; at a level of 5 % 30 or more have probability .03 %.
+    """
+    found = tied_counts(setting, 300, tuple(TIED_METRICS), seed)
+    wrong = {name: count.wrong for name, count in found.items()}
+    assert max(wrong.values()) <= 29, wrong

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, roc_band, tpr_at_fpr
+from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, randomised_tpr, roc_band, tpr_at_fpr
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 
@@ -158,6 +158,21 @@ def test_ppv_by_its_definition(audits):
         rate = getattr(tpr, end)
         assert getattr(share, end) == pytest.approx(0.02 * rate / (0.02 * rate + 0.98 * 0.1))
     assert share.detail == tpr.detail
+
+
+@pytest.mark.parametrize("n_models", [1, 6])
+def test_a_threshold_that_is_used_now_and_then_by_its_definition(n_models):
+    """120 of 200 members and 40 of 200 others have the score 1: used in 1 of 4 cases at FPR 5 %, that finds 15 %."""
+    member = np.tile(np.arange(400) < 200, (n_models, 1))
+    value = np.tile(np.r_[np.ones(120), np.zeros(80), np.ones(40), np.zeros(160)], (n_models, 1))
+    found = randomised_tpr(Scores("labels", value, member), 0.05, 0.95, "population")
+    assert found.value == pytest.approx(0.05 * 120 / 40)
+    assert found.low < found.value < found.high
+    if n_models == 1:
+        called, false = stats.binomtest(120, 200).proportion_ci(), stats.binomtest(40, 200).proportion_ci()
+        down = np.hypot(np.log(0.6 / called.low), np.log(false.high / 0.2))
+        up = np.hypot(np.log(called.high / 0.6), np.log(0.2 / false.low))
+        assert (found.low, found.high) == (pytest.approx(0.15 / np.exp(down)), pytest.approx(0.15 * np.exp(up)))
 
 
 @pytest.mark.parametrize("fpr", [0.0, 1.0, -0.1])

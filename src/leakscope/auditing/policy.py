@@ -26,6 +26,7 @@ from leakscope.auditing.observed import FindingSpec, ObservedRelease
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.intervals import Interval
 from leakscope.core.types import Attack, NotApplicable, Scores
+from leakscope.metrics.rates import randomised_tpr
 from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.plans.policies import PolicyPlan, StructurePlan
 from leakscope.releases.kept_records import WORST_FIRST
@@ -144,30 +145,12 @@ def _measured(scores: Scores, limit: Limit, confidence: float) -> Interval:
     except NotApplicable as error:
         if error.reason.id not in NO_SUCH_RATE:
             raise
-        strictest = float(error.reason.values["strictest"]) / 100
-        return _at_random(scores, limit, strictest, confidence)
+        return randomised_tpr(scores, limit.fpr, confidence, _target(limit))
 
 
 def _target(limit: Limit) -> Literal["these_models", "population"]:
     """Say which models a rate is about."""
     return "these_models" if limit.quantity == "tpr_these_models" else "population"
-
-
-def _at_random(scores: Scores, limit: Limit, strictest: float, confidence: float) -> Interval:
-    """Measure an attack whose strictest threshold has more false positives than the limit allows.
-
-    An attacker who uses it with probability fpr / strictest, and else calls nobody a member, keeps the rate, and finds
-    that fraction of the members.
-    """
-    assert limit.fpr is not None
-    at_strictest = metrics.tpr_at_fpr(scores, min(strictest * (1 + 1e-6), 1 - 1e-9), confidence, _target(limit))
-    fraction = limit.fpr / strictest
-    return replace(
-        at_strictest,
-        value=fraction * at_strictest.value,
-        low=fraction * at_strictest.low,
-        high=fraction * at_strictest.high,
-    )
 
 
 def _of_constant_scores(scores: Scores, limit: Limit, confidence: float) -> Interval:

@@ -222,11 +222,18 @@ class Clustered:
         """Limits of the false positive rate at each threshold that is tried."""
         return self.others.limits(self.others.ranks, self.inflation, self.confidence)
 
+    def limits_of_rates(self, n_called: int, n_false_positives: int) -> tuple[float, float, float, float]:
+        """Limits of the true positive rate, and of the false positive rate, at a threshold that is not estimated."""
+        called = self.members.limits(np.array([n_called]), self.inflation, self.confidence)
+        false_positives = self.others.limits(np.array([n_false_positives]), self.inflation, self.confidence)
+        low, high, least, most = (float(limit[0]) for limit in (*called, *false_positives))
+        return low, high, least, most
+
     def limits(self, fpr: float, n_called: int) -> tuple[float, float]:
         """Limits of the true positive rate, of which ``found`` members were counted at the estimated threshold."""
         n = self.members.n
         rate = n_called / n
-        low_rate, high_rate = self.members.limits(np.array([n_called]), self.inflation, self.confidence)
+        below, above = self._errors_of_rate(n_called)
         ranks, (low_fpr, high_fpr) = self.others.ranks, self._fpr_limits
 
         def tried(place: int) -> float:
@@ -237,17 +244,27 @@ class Clustered:
         # score at which the rate is surely larger ...
         last = int(np.flatnonzero(low_fpr <= fpr)[-1])  # the lower limit of no false positive is 0
         most = self.members.above(tried(last + 1)) if last + 1 < len(ranks) else n
-        up = max(most / n - rate, 0.0)
-        high = rate + joined(up, float(high_rate[0]) - rate, self.members.tied(tried(last)) / n if last else 0.0)
+        tie = self.members.tied(tried(last)) if last else 0
+        if tie > 1:  # the threshold may jump over many members at once, where the rate is uncertain by itself
+            above = max(above, self._errors_of_rate(most)[1])
+        high = rate + joined(max(most / n - rate, 0.0), above, tie / n)
 
         # ... and not above the first score, from the top, at which it may be larger.
         first = int(np.argmax(high_fpr >= fpr))  # the rate of the whole sample is 1, and so is its upper limit
         if first == 0:  # even a threshold above all scores may have too many false positives
             return 0.0, min(high, 1.0)
         least = self.members.above(tried(1)) if first == 1 else self.members.at_least(tried(first - 1))
-        down = max(rate - least / n, 0.0)
-        low = rate - joined(down, rate - float(low_rate[0]), self.members.tied(tried(first)) / n)
+        tie = self.members.tied(tried(first))
+        if tie > 1:
+            below = max(below, self._errors_of_rate(least)[0])
+        low = rate - joined(max(rate - least / n, 0.0), below, tie / n)
         return max(low, 0.0), min(high, 1.0)
+
+    def _errors_of_rate(self, n_called: int) -> tuple[float, float]:
+        """Distances from a rate of members to its limits."""
+        rate = n_called / self.members.n
+        low, high = self.members.limits(np.array([n_called]), self.inflation, self.confidence)
+        return rate - float(low[0]), float(high[0]) - rate
 
 
 def joined(of_threshold: float, of_rate: float, tie: float) -> float:

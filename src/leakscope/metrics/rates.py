@@ -80,6 +80,14 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
     return Pooled(InMemory(rows(scores)), confidence, target).tpr(fpr)
 
 
+def randomised_tpr(scores: Scores, fpr: float, confidence: float, target: Target) -> Interval:
+    """Estimate the TPR of an attacker who uses the strictest threshold only now and then, to keep a rate below its own.
+
+    He calls those with the highest score members with probability ``fpr / strictest``, and nobody else.
+    """
+    return Pooled(InMemory(rows(scores)), confidence, target).randomised(fpr)
+
+
 def roc_band(
     scores: Scores, at: Sequence[float] | Float[Array, " A"], confidence: float = 0.95
 ) -> tuple[Float[Array, " A"], Float[Array, " A"], Float[Array, " A"]]:
@@ -410,6 +418,44 @@ class Pooled:
         high = np.array([np.nan if interval.refused else interval.high for interval in intervals])
         return value, low, high
 
+    def randomised(self, fpr: float) -> Interval:
+        """Estimate ``fpr t/f``, of the rates t and f of members and others with the highest score.
+
+        The highest score is the same whatever the sample, so that t and f have the limits of a fraction; those of
+        their ratio join the errors of the logarithms by square and add (Zou & Donner 2008).
+        """
+        members, others = self.scores.members, self.scores.others
+        top = max(members.highest(1), others.highest(1))
+        n_called, n_false_positives = members.at_least(top), others.at_least(top)
+        tpr, strictest = n_called / members.n, n_false_positives / others.n
+        if self.scores.single:
+            of_points = clopper_pearson(n_called, members.n, self.confidence)
+            of_others = clopper_pearson(n_false_positives, others.n, self.confidence)
+            (low, high), (least, most) = (of_points.low, of_points.high), (of_others.low, of_others.high)
+        else:
+            low, high, least, most = self.clustered.limits_of_rates(n_called, n_false_positives)
+        value = fpr * tpr / strictest
+        if tpr > 0:
+            low = value / math.exp(math.hypot(math.log(tpr / low), math.log(most / strictest)))
+            high = value * math.exp(math.hypot(math.log(high / tpr), math.log(strictest / least)))
+        else:
+            low, high = 0.0, fpr * high / least
+        interval = Interval(value, low, min(high, 1.0), self.confidence, self.scores.interval_over)
+        if self.target == "population" and not self.scores.single and self._is_refused(strictest):
+            return replace(interval, low=0.0, high=1.0, refused="too_few_models")
+        return interval
+
+    def _is_refused(self, fpr: float) -> bool:
+        """Return whether a few models cannot show the threshold of this rate for all models of the recipe.
+
+        At a low rate most false positives come from the models with the largest shifts. With R models about R fpr
+        of them decide the threshold. If that is less than a few and the shifts matter, the sample may hold none of
+        them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
+        fpr = .01 even with the wide limits of `Clustered`.
+        """
+        in_tail = self.scores.n_models * min(fpr, 1 - fpr)
+        return in_tail < FEWEST_IN_TAIL and self.scores.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD
+
     def _threshold(self, fpr: float) -> float:
         """Find the smallest score whose false positive rate is at most fpr."""
         members, others = self.scores.members, self.scores.others
@@ -432,16 +478,9 @@ class Pooled:
         return NotApplicable("one_threshold" if one_point else "strictest_threshold", strictest=strictest)
 
     def _over_models(self, fpr: float, n_called: int) -> Interval:
-        """One threshold for all models of the recipe; refused where a few models cannot show its rate.
-
-        At a low rate most false positives come from the models with the largest shifts. With R models about R fpr
-        of them decide the threshold. If that is less than a few and the shifts matter, the sample may hold none of
-        them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
-        fpr = .01 even with the wide limits of `Clustered`.
-        """
+        """One threshold for all models of the recipe; refused where a few models cannot show its rate."""
         rate = n_called / self.scores.members.n
-        in_tail = self.scores.n_models * min(fpr, 1 - fpr)
-        if in_tail < FEWEST_IN_TAIL and self.scores.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD:
+        if self._is_refused(fpr):
             return Interval(rate, 0.0, 1.0, self.confidence, "models", refused="too_few_models")
         low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_models"),)
@@ -456,19 +495,31 @@ class Pooled:
     def _over_points(self, fpr: float, n_called: int) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
         members, others = self.scores.members, self.scores.others
-        n, n_others = members.n, others.n
-        # The true quantile lies between two order statistics of the others; TPR at each is a limit from the threshold.
-        fewest, most = _binomial_limits(n_others, fpr, self.confidence)
-        least = members.at_least(_highest(others, fewest))
-        largest = members.above(_highest(others, most + 1))
-        exact = clopper_pearson(n_called, n, self.confidence)
+        n = members.n
+        fewest, most = _binomial_limits(others.n, fpr, self.confidence)
+        # The true threshold is the next score above the largest one whose false positive rate exceeds fpr. That one is
+        # at least `too_low` and at most `too_high`, each with the confidence of one end.
+        too_low, too_high = _highest(others, most + 1), _highest(others, fewest)
+        least, largest = members.above(too_high), members.above(too_low)
+        lowest = next_above([members, others], too_low)
+        tied_at_least = _tied(members, too_high)
+        tied_at_largest = 0 if lowest is None else _tied(members, lowest)
+        below, above = self._errors_of_rate(n_called, n)
+        # Where the threshold may jump over many members at once, the rate at its limit is uncertain by itself.
+        if tied_at_least > 1:
+            below = max(below, self._errors_of_rate(least, n)[0])
+        if tied_at_largest > 1:
+            above = max(above, self._errors_of_rate(largest, n)[1])
         rate = n_called / n
-        # A tie at a limit is a jump of the rate, which `joined` adds to both errors.
-        ties = [_tied(members, _highest(others, k)) / n for k in (fewest + 1, most)]
-        low = rate - joined(max(rate - least / n, 0.0), rate - exact.low, ties[0])
-        high = rate + joined(max(largest / n - rate, 0.0), exact.high - rate, ties[1])
+        low = rate - joined(max(rate - least / n, 0.0), below, tied_at_least / n)
+        high = rate + joined(max(largest / n - rate, 0.0), above, tied_at_largest / n)
         method = (Term("order_statistics"),)
         return Interval(rate, max(low, 0.0), min(high, 1.0), self.confidence, "points", method)
+
+    def _errors_of_rate(self, n_called: int, n: int) -> tuple[float, float]:
+        """Distances from a rate to its exact limits."""
+        exact = clopper_pearson(n_called, n, self.confidence)
+        return exact.value - exact.low, exact.high - exact.value
 
 
 def next_above(samples: Sequence[Ranked], score: float) -> float | None:
