@@ -21,17 +21,19 @@ def summary(report):
 
 
 @pytest.mark.parametrize(
-    ("low", "said"),
+    ("low", "said"),  # of an interval of 2 of 100; one that crosses a border has the word of its upper end
     [
         (0.90, "From Random forest, membership can be inferred almost perfectly."),
-        (0.8999, "From Random forest, membership can be inferred with high accuracy."),
+        (0.8999, "From Random forest, membership can be inferred almost perfectly."),
+        (0.8799, "From Random forest, membership can be inferred with high accuracy."),
         (0.75, "From Random forest, membership can be inferred with high accuracy."),
         (0.60, "From Random forest, membership can be inferred clearly better than by guessing."),
-        (0.5999, "Random forest leaks a little on average; no single record is shown to be exposed."),
+        (0.5999, "From Random forest, membership can be inferred clearly better than by guessing."),
+        (0.5799, "Random forest leaks a little on average; no single record is shown to be exposed."),
         (0.5001, "Random forest leaks a little on average; no single record is shown to be exposed."),
     ],
 )
-def test_lede_follows_the_lower_end(low, said):
+def test_lede_follows_both_ends(low, said):
     assert lede(made((low + 0.01, low, low + 0.02), won=spread(64, w32=100))) == said
 
 

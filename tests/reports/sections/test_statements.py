@@ -12,7 +12,7 @@ from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.sections.audit import words
 from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.audit.statements import Numbers, statements
+from leakscope.reports.sections.audit.statements import BANDS, Numbers, band, statements
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 
@@ -97,7 +97,26 @@ def test_no_two_sentences_contradict_each_other():
     ("accuracy", "said"),
     [
         ((1.0, 0.99, 1.0), "From Random forest, membership can be inferred almost perfectly."),
-        ((0.5, 0.4, 0.6), "These attacks found no leak."),
+        ((0.5, 0.4, 0.59), "These attacks found no leak."),
+        (
+            (0.55, 0.48, 0.62),
+            "In Random forest no leak is shown, but up to 62 of 100 is not excluded: 14 models are too few to say.",
+        ),
+        (
+            (0.65, 0.58, 0.76),
+            "Random forest leaks at least a little, perhaps much (58 to 76 of 100): 14 models are too few to say.",
+        ),
+        (
+            (0.65, 0.58, 0.74),
+            "Random forest leaks at least a little, perhaps clearly (58 to 74 of 100): 14 models are too few to say.",
+        ),
+        (
+            (0.7, 0.62, 0.79),
+            "From Random forest, membership can be inferred clearly better than by guessing, perhaps with high "
+            "accuracy (62 to 79 of 100).",
+        ),
+        ((0.6, 0.58, 0.62), "From Random forest, membership can be inferred clearly better than by guessing."),
+        ((0.5, 0.49, 0.52), "These attacks found no leak. A leak larger than 52 of 100"),
     ],
 )
 def test_what_one_reads_of_a_strong_and_of_no_leak(accuracy, said):
@@ -105,6 +124,55 @@ def test_what_one_reads_of_a_strong_and_of_no_leak(accuracy, said):
     assert words.lede([result]).startswith(said)
     least = "14 games would show only a record that is guessed right in all of them."
     assert words.exposure(result).striptags().endswith(least)
+
+
+def allowed_words(chosen) -> tuple[int, int]:
+    """The mildest and the firmest word, of `BANDS`, that a headline leaves possible."""
+    mildest = {"little_perhaps": 1, "clear_perhaps": 2, "high_perhaps": 3, "not_shown": 0}.get(chosen.headline)
+    if mildest is not None:
+        return mildest, BANDS.index(chosen.perhaps)
+    word = BANDS.index("little" if chosen.headline == "little_untested" else chosen.headline)
+    return word, word
+
+
+@pytest.mark.parametrize("baseline", [0.5, 0.8])
+@pytest.mark.parametrize("n_models", [1, 4, 16, 64])
+def test_every_word_touches_the_interval_and_no_narrower_one_contradicts_it(baseline, n_models):
+    """Over a grid of all (low, high): words come from both ends, and "too few" from their bands alone."""
+    ends = [round(0.01 * step, 2) for step in range(40, 101)]
+    chosen = {}
+    for low, high in product(ends, ends):
+        if low > high:
+            continue
+        numbers = Numbers(low, high, baseline, n_records=100, n_models=n_models, accuracy=(low + high) / 2)
+        found = chosen[low, high] = statements(numbers)
+        mildest, firmest = allowed_words(found)
+        least, most = band(low, baseline), band(high, baseline)
+        assert least <= mildest <= firmest <= most, (low, high, found)
+        assert (found.perhaps is None) == (mildest == firmest), (low, high, found)
+        if found.perhaps is None and (mildest, most) != (0, 1):  # one word: one band, or a narrow interval
+            assert least == most or (most - least == 1 and high - low <= 0.05 + 1e-9), (low, high, found)
+            assert firmest == most, (low, high, found)
+        if found.perhaps is not None and found.needed is not None:
+            assert n_models <= found.needed, (low, high, found)
+            assert n_models == 1 or found.needed <= 4096, (low, high, found)
+    for (low, high), wide in chosen.items():
+        for narrow in ((low + 0.01, high), (low, high - 0.01)):
+            found = chosen.get((round(narrow[0], 2), round(narrow[1], 2)))
+            if found is None or wide.perhaps is None:
+                continue
+            mildest, firmest = allowed_words(found)
+            assert allowed_words(wide)[0] <= mildest <= firmest <= allowed_words(wide)[1], (low, high, wide, found)
+
+
+def test_how_many_models_would_decide():
+    """Half-widths of 9 fall to the distance of 2 from the border at 60 with T (9/2)^2 models."""
+    numbers = Numbers(0.55, 0.71, 0.5, n_records=100, n_models=4, accuracy=0.62)
+    assert statements(numbers).needed == 81
+    assert statements(replace(numbers, n_models=1)).needed == 2025  # of 100 records
+    assert statements(replace(numbers, n_models=256)).needed is None  # 5,184
+    assert statements(replace(numbers, accuracy=0.605)).needed is None  # too close to the border
+    assert statements(replace(numbers, accuracy_low=0.61, accuracy_high=0.63)).perhaps is None
 
 
 def test_two_rows_and_64_models_have_no_verdict():

@@ -10,11 +10,11 @@ from leakscope.reports.numbers import count
 from leakscope.reports.phrases import plural
 from leakscope.reports.sections.audit import sources
 from leakscope.reports.sections.audit.result import Result
-from leakscope.reports.sections.audit.words import chosen
+from leakscope.reports.sections.audit.statements import Statements
+from leakscope.reports.sections.audit.words import INFERRED, chosen
 from leakscope.reports.sections.findings import without_references
-from leakscope.reports.sections.words import listed, say
+from leakscope.reports.sections.words import listed, say, several
 
-INFERRED = ("almost_perfect", "high", "clear")  # headlines of models that should change
 HARDLY = ("little", "little_untested", "no_leak", "ranking_only")
 UNDECIDED = ("too_few", "nothing_played")
 
@@ -70,6 +70,8 @@ NEEDED = {  # what would decide a limit, by the reason why it is open
     "removed.",
 }
 MORE_GAMES = "Train more models, or attack more {units}: these are too few for a verdict."
+MORE_WOULD_DECIDE = "About {needed} would decide how much {it} leaks, if the values stay as they are."
+HARDLY_DECIDED = "How much {it} leaks lies close to a border between two words: more {few} will hardly decide it."
 MORE_MODELS = "Train at least {needed} models to test single {units}: {models} cannot single one out."
 CHOOSE = "Of the models that are good enough, prefer one that reveals less."
 
@@ -105,6 +107,8 @@ def advice(results: Sequence[Result]) -> list[Markup]:
         sentences.append(say(CANARIES))
     if headlines.intersection(UNDECIDED):
         sentences.append(say(MORE_GAMES, units=units))
+    pairs = zip(results, choices, strict=True)
+    sentences += [_decided(result, choice, results) for result, choice in pairs if choice.perhaps is not None]
     untested = [result for result, choice in zip(results, choices, strict=True) if choice.records == "untestable"]
     if untested:
         needed = max((result.games.models_needed for result in untested if result.games), default=0)
@@ -160,6 +164,15 @@ def _of_policy(results: Sequence[Result], leaky: Sequence[Result]) -> list[Marku
         needed = " ".join(sentence for reason, sentence in NEEDED.items() if reason in reasons)
         sentences.append(say(OPEN, who=_who(undecided, results), needed=needed))
     return sentences
+
+
+def _decided(result: Result, choice: Statements, results: Sequence[Result]) -> Markup:
+    """Say how many models, or records of a single model, would decide between the words for a leak."""
+    noun = "model" if result.facts.targets > 1 else result.about.unit
+    it = _who([result], results)
+    if choice.needed is None:
+        return say(HARDLY_DECIDED, it=it, few=plural(noun))
+    return say(MORE_WOULD_DECIDE, it=it, needed=several(choice.needed, noun))
 
 
 def _who(named: Sequence[Result], results: Sequence[Result]) -> str:

@@ -26,7 +26,12 @@ FOUND: Mapping[str, str] = {  # verdicts without a policy, by the headline of th
     "almost_perfect": "reveals almost all",
     "high": "reveals much",
     "clear": "reveals clearly",
+    "high_perhaps": "reveals much or more",
+    "clear_perhaps": "reveals clearly or more",
     "some_exposed": "exposes some",
+    "exposed_perhaps": "exposes some",
+    "little_perhaps": "too few to say how much",
+    "not_shown": "too few to say",
     "little": "reveals little",
     "little_untested": "reveals little, records untested",
     "too_few": "too few to say",
@@ -177,7 +182,7 @@ def _explained(results: Sequence[Result]) -> Iterator[Markup]:
     """Explain the words and the dashes that are in the table."""
     headlines = {words.chosen(result).headline for result in results}
     has_verdicts = bool(results[0].about.decisions)
-    if not has_verdicts and headlines.intersection(("clear", "high", "almost_perfect")):
+    if not has_verdicts and headlines.intersection(words.INFERRED):
         baseline = results[0].prior_accuracy
         least = {
             name: near(100 * (baseline + gained * (1 - baseline)), 0)

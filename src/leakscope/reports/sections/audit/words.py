@@ -26,6 +26,21 @@ HEADLINES = {
     "almost_perfect": "From {title}, membership can be inferred almost perfectly.",
     "high": "From {title}, membership can be inferred with high accuracy.",
     "clear": "From {title}, membership can be inferred clearly better than by guessing.",
+    "high_perhaps": (
+        "From {title}, membership can be inferred with high accuracy, perhaps {perhaps} ({low} to {high} of 100)."
+    ),
+    "clear_perhaps": (
+        "From {title}, membership can be inferred clearly better than by guessing, perhaps {perhaps} ({low} to {high} "
+        "of 100)."
+    ),
+    "exposed_perhaps": (
+        "{title} exposes {exposed} of {all}; about a typical {unit}, up to {high} of 100 is not excluded: {few} are "
+        "too few to say."
+    ),
+    "little_perhaps": (
+        "{title} leaks at least a little, perhaps {perhaps} ({low} to {high} of 100): {few} are too few to say."
+    ),
+    "not_shown": "In {title} no leak is shown, but up to {high} of 100 is not excluded: {few} are too few to say.",
     "some_exposed": "{title} leaks little about a typical {unit}, but exposes {exposed} of {all}.",
     "little": "{title} leaks a little on average; no single {unit} is shown to be exposed.",
     "little_untested": "{title} leaks a little; no {unit} could be tested by itself.",
@@ -38,6 +53,9 @@ HEADLINES = {
     "no_leak_alone": "These attacks found no leak.",  # of an audit of one release
 }
 WITHOUT_GROUPS = ("nothing_played", "too_few", "planted")  # headlines that nothing is said of a group after
+INFERRED = ("almost_perfect", "high", "high_perhaps", "clear", "clear_perhaps")  # of models that should change
+LEAKS_PERHAPS = {"clear": "clearly", "high": "much", "almost_perfect": "almost everything"}
+INFERRED_PERHAPS = {"high": "with high accuracy", "almost_perfect": "almost perfectly"}
 PLANTED = "Whether a canary was planted in the data of {title} is guessed right in {right} of 100 cases."
 SUMMARY = (
     "An attacker who guesses whether a random {unit} was used for training is right in "
@@ -155,6 +173,7 @@ def chosen(result: Result) -> Statements:
         Numbers(
             accuracy_low=None if result.accuracy is None else result.strength,
             accuracy_high=max((finding.high for finding in known if finding.high is not None), default=None),
+            accuracy=None if result.accuracy is None else result.accuracy.value,
             baseline=result.prior_accuracy,
             n_records=result.facts.target_points,
             n_models=result.facts.targets,
@@ -185,9 +204,22 @@ def _found(result: Result, alone: bool) -> Markup:
         all=count(result.games.records) if result.games else "",
         records=several(result.facts.target_points, unit),
         models=several(result.facts.targets, "model"),
+        **({} if choice.perhaps is None else _open_between(result, choice)),
     )
     of_group = Markup("") if choice.headline in WITHOUT_GROUPS else groups.headline(result)
     return joined([begun(headline, result.title), _excluded(result) if choice.excluded else Markup(""), of_group])
+
+
+def _open_between(result: Result, choice: Statements) -> dict[str, str]:
+    """Write both ends of an accuracy that is not known well enough for one word, and what there is too little of."""
+    phrases = LEAKS_PERHAPS if choice.headline == "little_perhaps" else INFERRED_PERHAPS
+    models = result.facts.targets
+    return {
+        "perhaps": phrases.get(choice.perhaps or "", ""),
+        "low": "" if result.accuracy is None else shown(result.accuracy).low,
+        "high": _largest_end(result) or "100",
+        "few": several(models, "model") if models > 1 else several(result.facts.target_points, result.about.unit),
+    }
 
 
 def _planted(result: Result) -> bool:
@@ -195,15 +227,19 @@ def _planted(result: Result) -> bool:
 
 
 def _excluded(result: Result) -> Markup:
-    """How large a leak by these attacks may still be: the largest upper end of their accuracy."""
+    """How large a leak by these attacks may still be."""
+    most = _largest_end(result)
+    return say(EXCLUDED, most=most, level=level(result, result.accuracy)) if most else Markup("")
+
+
+def _largest_end(result: Result) -> str:
+    """Write the largest upper end of the accuracy over the attacks."""
     known = [
         finding
         for finding in result.findings
         if finding.quantity == "accuracy" and finding.high is not None and finding.attack
     ]
-    largest = max(known, key=lambda finding: finding.high or 0.0)
-    most = shown(largest).high
-    return say(EXCLUDED, most=most, level=level(result, largest)) if most else Markup("")
+    return shown(max(known, key=lambda finding: finding.high or 0.0)).high if known else ""
 
 
 def summary(result: Result) -> Markup:
