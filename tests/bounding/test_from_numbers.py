@@ -153,6 +153,18 @@ def test_gap_and_information() -> None:
     assert value(bound("information", information=5.0), "accuracy") == 1.0
 
 
+@pytest.mark.parametrize(
+    ("name", "key"), [("dp", "epsilon"), ("gaussian", "mu"), ("gap", "gap"), ("information", "information")]
+)
+def test_infinity_is_refused_by_every_bound(name, key) -> None:
+    with pytest.raises(ValueError, match=f"^{key} must be finite, got inf$"):
+        bound(name, **{key: math.inf})
+
+
+def test_a_prior_is_never_printed_as_none() -> None:
+    assert "prior 1e\u2212298 %" in " ".join(bound("dp", epsilon=1.0, prior=1e-300).table().split())
+
+
 @pytest.mark.parametrize("unit", ["random walk", "average wage", "cell", "most exposed plate"])
 def test_the_name_of_a_unit_changes_no_scope(unit) -> None:
     """A bound for one record is not taken for one on average, nor for one of a cell, because its name says so."""

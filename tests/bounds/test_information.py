@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
+from scipy.special import rel_entr
 
 from leakscope.bounds.information import gaussian_information, kl_upper, mutual_information_discrete
 
@@ -22,7 +23,7 @@ def test_reference_values(information, expected):
 def test_root_to_many_digits(information, prior):
     q = mpmath.mpf(max(prior, 1 - prior))
     if information >= -mpmath.log(q):
-        assert kl_upper(information, prior) == 1
+        assert kl_upper(information, max(prior, 1 - prior)) == 1
         return
     with mpmath.workdps(50):
 
@@ -33,34 +34,59 @@ def test_root_to_many_digits(information, prior):
         for _ in range(160):
             middle = (low + high) / 2
             low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    assert kl_upper(information, prior) == pytest.approx(float(low), abs=2e-15, rel=0)
+    assert kl_upper(information, max(prior, 1 - prior)) == pytest.approx(float(low), abs=2e-15, rel=0)
 
 
 def test_ends():
     assert kl_upper(0.0) == 0.5
-    assert kl_upper(0.0, 0.3) == 0.7
+    assert kl_upper(0.0, 0.7) == 0.7
     assert kl_upper(math.log(2)) == kl_upper(math.inf) == 1
     assert 0.9999 < kl_upper(math.log(2) - 1e-6) < 1
 
 
-@pytest.mark.parametrize("prior", [0.5, 0.3, 0.9, 1e-9])
+@pytest.mark.parametrize("prior", [0.5, 0.7, 0.9, 1 - 1e-9])
 @pytest.mark.parametrize("information", [5e-324, 1e-300, 1e-40, 1e-20, 1e-12, 0.01])
 def test_any_information_is_rounded_up(information, prior):
     """Above the prior guess, and by 400 digits not below the bound; 1 is above anything."""
     found = kl_upper(information, prior)
     with mpmath.workdps(400):
-        guess = max(mpmath.mpf(prior), 1 - mpmath.mpf(prior))
+        guess = mpmath.mpf(prior)
         p = mpmath.mpf(found)
         divergence = p * mpmath.log(p / guess) + ((1 - p) * mpmath.log((1 - p) / (1 - guess)) if p < 1 else 0)
         assert p > guess
         assert found == 1 or divergence >= information
 
 
+@pytest.mark.parametrize(("classes", "prior"), [(3, 1 / 3), (44, 1 / 44), (44, 0.2), (5, 0.6)])
+@pytest.mark.parametrize("information", [1e-6, 0.05, 0.463, 2.0])
+def test_an_attribute_of_several_classes(classes, prior, information):
+    """The prior is used as it is; by a root finder."""
+    found = kl_upper(information, prior, classes=classes)
+    if information >= -math.log(prior):
+        assert found == 1
+        return
+
+    def excess(p):
+        return rel_entr(p, prior) + rel_entr(1 - p, 1 - prior) - information
+
+    assert found == pytest.approx(optimize.brentq(excess, prior, 1, xtol=1e-15), abs=1e-12)
+
+
+def test_no_guess_of_one_of_several_classes_passes_the_bound():
+    """Random channels of a uniform secret with five classes: the best guess, by enumeration."""
+    rng = np.random.default_rng(3)
+    for concentration in (0.05, 0.2, 1.0) * 30:
+        channel = rng.dirichlet(np.full(6, concentration), size=5)  # P(output | class)
+        joint = channel / 5
+        information = rel_entr(joint, joint.sum(axis=0) / 5).sum()
+        assert joint.max(axis=0).sum() <= kl_upper(float(max(information, 0)), classes=5) + 1e-12
+
+
 def test_an_attacker_worse_than_the_prior_guess_is_no_counterexample():
     """Always saying the unlikely class learns nothing, and yet kl(accuracy || larger prior) > 0."""
     accuracy, q = 0.1, 0.9
     assert accuracy * math.log(accuracy / q) + (1 - accuracy) * math.log((1 - accuracy) / (1 - q)) > 1.7
-    assert accuracy < kl_upper(0.0, 0.1) == 0.9
+    assert accuracy < kl_upper(0.0, 0.9) == 0.9
 
 
 @pytest.mark.parametrize("p", [0.5, 0.51, 0.7, 0.99])
@@ -109,7 +135,7 @@ def test_no_attacker_passes_it_and_some_come_near():
             continue
         joint = [chances[side].sum(axis=0) / 6 for side in (member, ~member)]
         accuracy = np.maximum(*joint).sum()
-        bound = kl_upper(float(mutual_information_discrete(chances, member[:, None])[0]), prior)
+        bound = kl_upper(float(mutual_information_discrete(chances, member[:, None])[0]), max(prior, 1 - prior))
         assert accuracy <= bound + 1e-12
         near += accuracy >= 0.9 * bound
     assert near >= n_games / 10
@@ -170,6 +196,12 @@ def test_noise_for_a_mean_of_a_thousand_points():
         (lambda: kl_upper(math.nan), "information must be finite, got nan"),
         (lambda: kl_upper(0.1, 0.0), "prior must be > 0 and < 1, got 0"),
         (lambda: kl_upper(0.1, 1.0), "prior must be > 0 and < 1, got 1"),
+        (
+            lambda: kl_upper(0.463, 1 / 44),
+            "prior is that of the likeliest of 2 classes, so at least 1/2; got 0.0227273: give the probability of the "
+            "likeliest class, and how many classes there are",
+        ),
+        (lambda: kl_upper(0.1, classes=1), "classes must be >= 2, got 1"),
         (
             lambda: gaussian_information(np.eye(2), np.diag([1.0, 0.0])),
             "noise_covariance must be positive definite, got eigenvalue 0 of its correlations",

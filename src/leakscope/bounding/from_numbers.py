@@ -12,6 +12,7 @@ from leakscope.bounds import Bound
 from leakscope.bounds.dp import dpsgd_tradeoff, posterior_from_dp, posterior_from_tradeoff
 from leakscope.bounds.generalisation import generalisation_bound
 from leakscope.bounds.information import kl_upper
+from leakscope.core.checks import non_negative
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.tradeoff import TradeOff
@@ -113,7 +114,8 @@ def gap(plan: GapPlan, row: Bound) -> Stated:
 
 def information(plan: InformationPlan, row: Bound) -> Stated:
     """Bound from above the accuracy of any attacker on the one record that the mutual information is about."""
-    accuracy = kl_upper(plan.information, plan.prior)
+    baseline_accuracy = max(plan.prior, 1 - plan.prior)  # of whoever says the likelier of "in" and "out"
+    accuracy = kl_upper(non_negative("information", plan.information), baseline_accuracy)
     common: dict[str, Any] = {
         "operating_point": {"prior": plan.prior},
         "scope": Scope("one"),
@@ -122,7 +124,6 @@ def information(plan: InformationPlan, row: Bound) -> Stated:
         "source": row.source,
         "assumptions": [Term("information_of_one", unit=plan.unit)],
     }
-    baseline_accuracy = max(plan.prior, 1 - plan.prior)
     return Stated(
         f"{plan.information:g} nats of mutual information",
         [Finding("accuracy", accuracy, **common), Finding("eta", accuracy - baseline_accuracy, **common)],

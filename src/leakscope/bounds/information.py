@@ -6,33 +6,42 @@ import numpy as np
 from jaxtyping import Bool, Float, Num
 from scipy.special import rel_entr
 
-from leakscope.core.checks import non_negative
-from leakscope.core.information import eta_of_information, gaussian_information
+from leakscope.core.checks import count, non_negative, probability
+from leakscope.core.information import gain_of_information, gaussian_information
 
 __all__ = ["gaussian_information", "kl_upper", "mutual_information_discrete"]
 
 Array = np.ndarray
 
 
-def kl_upper(information: float, prior: float = 0.5) -> float:
-    """Accuracy that no attacker exceeds, from the mutual information of membership and what is seen.
+def kl_upper(information: float, prior: float | None = None, classes: int = 2) -> float:
+    """Accuracy that no attacker exceeds, from the mutual information of a secret and what is seen.
 
-    The p >= q with ``kl(p || q) = p ln(p/q) + (1 - p) ln((1 - p)/(1 - q)) = information``, where q is the
-    larger of ``prior`` and 1 - ``prior``; 1 where the information is at least ln(1/q). By Fano's argument an
-    attacker with accuracy p >= q has kl(p || q) <= I(T; release | point); an attacker below q is worse than
-    always saying the likelier class, and the inequality need not hold for it (the paper's "any attacker").
+    The secret is membership, or an attribute with finitely many classes. The bound is the p >= q with
+    ``kl(p || q) = p ln(p/q) + (1 - p) ln((1 - p)/(1 - q)) = information``, where q is ``prior``; 1 where the
+    information is at least ln(1/q). By Fano's argument an attacker with accuracy p >= q has
+    kl(p || q) <= I(T; release | point); an attacker below q is worse than always saying the likeliest class, and the
+    inequality need not hold for it (the paper's "any attacker").
 
     Parameters
     ----------
     information : float
         I(T; release | point) in nats, or anything larger; >= 0, infinity allowed.
-    prior : float
-        Probability of a member, in (0, 1).
+    prior : float, optional
+        Probability of the likeliest class, q, in [1/classes, 1); 1/classes unless given. Of membership with a
+        fraction pi of members it is the larger of pi and 1 - pi.
+    classes : int
+        Number of classes: 2 for membership.
 
     Returns
     -------
     float
-        In [max(prior, 1 - prior), 1], rounded up: above the prior guess wherever there is information.
+        In [prior, 1], rounded up: above the prior guess wherever there is information.
+
+    Raises
+    ------
+    ValueError
+        If the prior is less than 1/classes: then another class is likelier.
 
     References
     ----------
@@ -43,10 +52,17 @@ def kl_upper(information: float, prior: float = 0.5) -> float:
     >>> from leakscope.bounds.information import kl_upper
     >>> round(kl_upper(0.1), 10), kl_upper(0.7)
     (0.7197946262, 1.0)
+    >>> round(kl_upper(0.463, 1 / 44, classes=44), 4)  # one of 44 locations
+    0.2728
     """
-    accuracy = max(prior, 1 - prior) + eta_of_information(
-        non_negative("information", information, infinite=True), prior
-    )
+    information, classes = non_negative("information", information, infinite=True), count("classes", classes, least=2)
+    prior = 1 / classes if prior is None else probability("prior", prior, open_ends=True)
+    if prior < (1 - 1e-12) / classes:  # 1/classes may have been rounded down
+        raise ValueError(
+            f"prior is that of the likeliest of {classes} classes, so at least 1/{classes}; got {prior:g}: give the "
+            "probability of the likeliest class, and how many classes there are"
+        )
+    accuracy = prior + gain_of_information(information, 1 - prior)
     return min(1.0, float(np.nextafter(accuracy, 2.0)) if information > 0 else accuracy)
 
 

@@ -35,18 +35,22 @@ def eta_of_information(nats: float, prior: float = 0.5) -> float:
     (0.049958, 0.5)
     """
     nats, prior = non_negative("nats", nats, infinite=True), probability("prior", prior, open_ends=True)
-    smaller = min(prior, 1 - prior)
-    if nats >= binary_divergence(smaller, smaller):
-        return smaller
+    return gain_of_information(nats, min(prior, 1 - prior))
+
+
+def gain_of_information(nats: float, others: float) -> float:
+    """Compute the gain of an attacker over always guessing the likeliest class; ``others`` have this probability."""
+    if nats >= binary_divergence(others, others):
+        return others
     if nats == 0:
         return 0.0
-    return smallest_where(lambda eta: binary_divergence(eta, smaller) >= nats, smaller, rtol=PRECISION)
+    return smallest_where(lambda eta: binary_divergence(eta, others) >= nats, others, rtol=PRECISION)
 
 
-def binary_divergence(eta: float, smaller: float) -> float:
-    """Compute ``kl(1 - m + eta || 1 - m)`` in nats, m the smaller prior, without the linear terms, which cancel."""
-    larger = 1 - smaller
-    return larger * _above_tangent(eta / larger) + smaller * _above_tangent(-eta / smaller)
+def binary_divergence(eta: float, others: float) -> float:
+    """Compute ``kl(1 - m + eta || 1 - m)`` in nats, m = ``others``, without the linear terms, which cancel."""
+    likeliest = 1 - others
+    return likeliest * _above_tangent(eta / likeliest) + others * _above_tangent(-eta / others)
 
 
 def _above_tangent(x: float) -> float:

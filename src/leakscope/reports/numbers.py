@@ -252,6 +252,8 @@ def percent(fraction: float) -> str:
     --------
     >>> percent(0.001), percent(0.05516)
     ('0.1\u202f%', '5.5\u202f%')
+    >>> percent(1e-300)
+    '1e\u2212298\u202f%'
     """
     return _percent(fraction, near)
 
@@ -304,6 +306,8 @@ def _percent(fraction: float, rounded: Callable[[Number, int], str]) -> str:
     text = rounded(_scaled(fraction, 2), fraction_places(fraction))
     if "." in text:
         text = text.rstrip("0").rstrip(".")
+    if text == "0" and fraction > 0:
+        text = plain_number(float(f"{100 * fraction:.2g}"))
     return f"{text}{THIN}%"
 
 

@@ -36,7 +36,8 @@ def accuracy(value, bound_type="upper", status="certified", prior=0.5, **words):
         (
             accuracy(0.93, prior=0.1),
             "An attacker who guesses whether a given record is in the data is right in at most 93.0 of 100 cases, "
-            "whoever the record is and whatever the attacker computes; guessing from the prior alone gives 90.",
+            "whoever the record is and whatever the attacker computes; guessing from the prior alone, always that "
+            "it is not, gives 90.",
         ),
         (
             accuracy(0.5499, "lower"),

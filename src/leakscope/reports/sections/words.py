@@ -137,10 +137,11 @@ def lettered(text: str) -> Markup:
     return Markup("").join([*parts, Markup.escape(text[end:])])
 
 
-def baseline(accuracy: float) -> str:
-    """State the baseline accuracy: that of a guess from the prior alone."""
+def baseline(accuracy: float, likelier: str = "") -> str:
+    """State the baseline accuracy: that of a guess from the prior alone, and what is then guessed."""
     right = near(100 * accuracy, 1).removesuffix(".0")
-    return f"guessing from the prior alone gives {right}"
+    guess = f", {likelier}," if likelier else ""
+    return f"guessing from the prior alone{guess} gives {right}"
 
 
 def least_of_100(low: float | None) -> str:

@@ -113,7 +113,7 @@ def lede(result: BoundResult) -> Markup:
         much=MUCH[head.bound_type],
         right=shown(head).value,
         scope=_scope(result, head),
-        baseline=baseline(result.prior_accuracy),
+        baseline=baseline(result.prior_accuracy, "always that it is not" if result.prior < 0.5 else ""),
     )
     return joined(
         [
