@@ -13,7 +13,7 @@ import leakscope as ls
 epsilons = np.linspace(0, 6, 61)
 curves = [ls.tradeoff.EpsilonDelta(epsilon) for epsilon in epsilons]
 plt.plot(epsilons, [100 * curve.accuracy() for curve in curves], label="attack accuracy, prior 1/2")
-plt.plot(epsilons, [100 * curve.tpr(0.01) for curve in curves], "--", label="members found (TPR) at FPR 1 %")
+plt.plot(epsilons, [100 * curve.tpr_at(0.01) for curve in curves], "--", label="members found (TPR) at FPR 1 %")
 plt.xlabel("ε")
 plt.ylabel("at most, %")
 plt.legend()

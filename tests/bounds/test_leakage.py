@@ -142,7 +142,7 @@ class TestTradeoff:
         curve = leakage_tradeoff(7.75)
         assert curve == Gaussian(np.sqrt(7.75))
         assert curve.advantage() == pytest.approx(0.8360597625, abs=5e-11)
-        assert float(curve.tpr(0.01)) == pytest.approx(0.6763564755, abs=5e-11)
+        assert float(curve.tpr_at(0.01)) == pytest.approx(0.6763564755, abs=5e-11)
         assert curve.delta(1.0) == pytest.approx(0.7405127311, abs=5e-11)
         assert leakage_threshold(7.75, 0.1) == pytest.approx(-0.3073114321, abs=5e-11)
 
@@ -156,15 +156,15 @@ class TestTradeoff:
     def test_sub_sampling_and_what_is_printed(self):
         curve, printed = leakage_tradeoff(7.75, rho=0.1), Gaussian(np.sqrt(0.775))
         assert curve.advantage() == pytest.approx(0.0999989, abs=5e-8)
-        assert float(curve.tpr(1e-3)) == pytest.approx(0.1009, abs=5e-5)
+        assert float(curve.tpr_at(1e-3)) == pytest.approx(0.1009, abs=5e-5)
         assert printed.advantage() == pytest.approx(0.3401863, abs=5e-8)
-        assert float(printed.tpr(1e-3)) == pytest.approx(0.01356, abs=5e-6)
+        assert float(printed.tpr_at(1e-3)) == pytest.approx(0.01356, abs=5e-6)
 
     @given(m=st.floats(0, 50), rho=st.floats(0.01, 1), fpr=st.floats(0, 1))
     def test_the_mixture_by_its_formula(self, m, rho, fpr):
         curve = leakage_tradeoff(m, rho)
         expected = (1 - rho) * fpr + rho * phi(quantile(fpr) + np.sqrt(m / rho))
-        assert float(curve.tpr(fpr)) == pytest.approx(expected, abs=1e-12)
+        assert float(curve.tpr_at(fpr)) == pytest.approx(expected, abs=1e-12)
 
     @pytest.mark.parametrize(("m", "rho"), [(0.5, 1.0), (7.75, 0.1), (7.75, 0.5), (0.1, 0.03)])
     def test_the_ends_of_every_sub_sample(self, m, rho):

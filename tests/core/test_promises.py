@@ -156,7 +156,7 @@ def test_a_gaussian_sum_reaches_the_doubled_ceiling():
     erf = np.vectorize(math.erf)
     false_alarm, found = (0.5 - 0.5 * erf((cut - shift) / math.sqrt(2)) for shift in (-mu, mu))
     ceiling = Claim("mu", mu, adjacency="add_remove").ceiling(FIXED)
-    np.testing.assert_allclose(ceiling.tpr(false_alarm), found, atol=1e-12)
+    np.testing.assert_allclose(ceiling.tpr_at(false_alarm), found, atol=1e-12)
 
 
 def test_a_huge_claim_allows_everything():

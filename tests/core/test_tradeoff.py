@@ -72,7 +72,7 @@ def test_printed_hockey_sticks_of_gaussians(mu, epsilon, value):
 def test_printed_values_of_the_easy_target():
     curve = Gaussian(math.sqrt(LEAK))
     assert curve.advantage() == pytest.approx(0.8360597625, abs=1e-9)
-    assert float(curve.tpr(0.01)) == pytest.approx(0.6763564755, abs=1e-9)
+    assert float(curve.tpr_at(0.01)) == pytest.approx(0.6763564755, abs=1e-9)
     assert curve.delta(1.0) == pytest.approx(0.7405127311, abs=1e-9)
 
 
@@ -123,7 +123,7 @@ class TestMixture:
 
     def test_printed_values(self):
         assert self.curve.advantage() == pytest.approx(0.0999989, abs=5e-8)
-        assert float(self.curve.tpr(1e-3)) == pytest.approx(0.1009, abs=5e-5)
+        assert float(self.curve.tpr_at(1e-3)) == pytest.approx(0.1009, abs=5e-5)
 
     def test_the_parts_are_mixed_at_the_same_false_positive_rate(self):
         expected = (1 - self.rho) * (1 - RATES) + self.rho * stats.norm.cdf(stats.norm.isf(RATES) - self.mu)
@@ -244,14 +244,14 @@ class TestProfile:
     def test_an_infinite_order_bounds_what_is_told_for_certain(self, delta):
         """``H(P || Q)`` of infinite order is the mass of P where Q has none: found without any false alarm."""
         curve = Profile([math.inf], [delta])
-        assert float(curve.tpr(0.0)) == pytest.approx(delta)
-        assert float(curve.tpr(1e-300)) == 1.0
+        assert float(curve.tpr_at(0.0)) == pytest.approx(delta)
+        assert float(curve.tpr_at(1e-300)) == 1.0
 
     @pytest.mark.parametrize("delta", [0.0, 1e-7, 0.2, 1.0])
     def test_an_infinite_epsilon_promises_nothing(self, delta):
         """At no false-positive rate, at 0 neither: the data may be published as they are."""
         curve = EpsilonDelta(math.inf, delta)
-        assert curve.tpr([0.0, 5e-324, 0.5, 1.0]).tolist() == [1.0] * 4
+        assert curve.tpr_at([0.0, 5e-324, 0.5, 1.0]).tolist() == [1.0] * 4
         assert (curve.accuracy(0.3), curve.advantage(), curve.eta(0.3)) == (1.0, 1.0, 0.3)
         assert [curve.delta(each) for each in (0.0, 1e6, math.inf)] == [1.0] * 3
         assert curve.epsilon(0.999) == math.inf
@@ -262,7 +262,7 @@ class TestProfile:
         fpr = np.array([0.0, 1e-320, 1e-300, 0.5])
         with np.errstate(divide="ignore", over="ignore"):
             expected = np.minimum(1.0, np.exp(np.minimum(0.0, epsilon + np.log(fpr))))
-        np.testing.assert_allclose(EpsilonDelta(epsilon).tpr(fpr), expected, atol=1e-12)
+        np.testing.assert_allclose(EpsilonDelta(epsilon).tpr_at(fpr), expected, atol=1e-12)
 
     @pytest.mark.parametrize("epsilon", [0.0, 0.3, 5.0, 400.0, 800.0])
     @pytest.mark.parametrize("delta", [0.0, 1e-7, 0.2, 1.0])
@@ -349,13 +349,15 @@ class TestDoubled:
     @pytest.mark.parametrize("mu", [0.0, 0.3, 2.0])
     def test_gaussian_is_exact(self, mu):
         curve = Gaussian(mu)
-        np.testing.assert_allclose(curve.doubled().tpr(RATES), curve.tpr(curve.tpr(RATES)), rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(
+            curve.doubled().tpr_at(RATES), curve.tpr_at(curve.tpr_at(RATES)), rtol=1e-6, atol=1e-12
+        )
 
     @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
     @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.2])
     def test_epsilon_delta_covers_both_steps(self, epsilon, delta):
         curve = EpsilonDelta(epsilon, delta)
-        assert (curve.doubled().tpr(RATES) >= curve.tpr(curve.tpr(RATES)) - 1e-12).all()
+        assert (curve.doubled().tpr_at(RATES) >= curve.tpr_at(curve.tpr_at(RATES)) - 1e-12).all()
         assert curve.doubled().promised == pytest.approx((2 * epsilon, min(1.0, (1 + math.exp(epsilon)) * delta)))
 
     @pytest.mark.parametrize(
@@ -440,7 +442,7 @@ class TestLawsOfCeilings:
     @given(CONTENTS, st.floats(0.01, 0.99))
     def test_success_is_the_best_of_all_attackers_and_of_blind_guessing(self, content, prior):
         curve, grid = from_dict(content), np.linspace(0, 1, 4001)
-        attackers = prior * curve.tpr(grid) + (1 - prior) * (1 - grid)
+        attackers = prior * curve.tpr_at(grid) + (1 - prior) * (1 - grid)
         accuracy = curve.accuracy(prior)
         assert accuracy >= max(attackers.max(), prior, 1 - prior) - 1e-15
         assert accuracy <= max(attackers.max(), prior, 1 - prior) + 1 / 4000 + 1e-12  # between two grid points
@@ -550,7 +552,7 @@ def test_a_large_epsilon_is_found():
 )
 def test_a_rate_for_a_rate_whatever_the_shape(curve, shape):
     rates = np.full(shape, 0.2)
-    assert np.shape(curve.fnr(rates)) == np.shape(curve.tpr(rates)) == np.shape(curve.ppv(rates)) == shape
+    assert np.shape(curve.fnr(rates)) == np.shape(curve.tpr_at(rates)) == np.shape(curve.ppv(rates)) == shape
 
 
 def test_the_abstract_curve_cannot_be_made():

@@ -31,7 +31,7 @@ def test_a_long_roc_is_thinned_to_exact_corners_with_both_ends():
     assert len(curve.at) <= 1010
     exact = {(round(a, 12), round(b, 12)) for a, b in zip(fpr, tpr, strict=True)}
     assert {(round(a, 12), round(1 - b, 12)) for a, b in zip(curve.at, curve.value, strict=True)} <= exact
-    assert np.abs(curve.tpr(fpr) - np.maximum.accumulate(tpr)).max() < 0.006
+    assert np.abs(curve.tpr_at(fpr) - np.maximum.accumulate(tpr)).max() < 0.006
     assert curve.at[1] <= 1 / np.count_nonzero(~scores.member)
 
 

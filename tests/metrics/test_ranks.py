@@ -46,7 +46,7 @@ class TestPValue:
         rate = stats.beta(test.rank, test.n_alarms - test.rank + 1)
 
         def integrand(fpr):
-            return rate.pdf(fpr) * stats.binom.sf(test.hits - 1, test.n_hits, float(claim.tpr(fpr)))
+            return rate.pdf(fpr) * stats.binom.sf(test.hits - 1, test.n_hits, float(claim.tpr_at(fpr)))
 
         ends = [0.0, *rate.ppf([0.1, 0.5, 0.9, 0.999]), 1.0]
         exact = sum(integrate.quad(integrand, *pair)[0] for pair in pairwise(ends))
@@ -61,7 +61,7 @@ class TestPValue:
         promise = Tangents.of(claim)
         for level in np.geomspace(1e-6, 0.5, 30):
             fpr, tpr = stats.beta.ppf(1 - level / 2, 3, 68), stats.beta.ppf(level / 2, hits, 61 - hits)
-            if tpr > float(claim.tpr(fpr)):
+            if tpr > float(claim.tpr_at(fpr)):
                 contradicted += 1
                 assert test.p_value(promise) <= level * 1.1
         assert contradicted > 0 or hits < 30

@@ -81,7 +81,7 @@ def test_no_line_would_make_it_tighter_at_the_rates_asked_for(kind) -> None:
             max(sticks_of(table, record, epsilon) for record in range(15)) + math.exp(epsilon) * fpr
             for epsilon in np.linspace(0, 8, 81)
         )
-        assert float(curve.tpr(fpr)) == pytest.approx(lowest, rel=0.03)
+        assert float(curve.tpr_at(fpr)) == pytest.approx(lowest, rel=0.03)
 
 
 def test_of_a_single_record_it_is_the_curve_of_an_attacker_who_is_told_the_other() -> None:
@@ -89,7 +89,7 @@ def test_of_a_single_record_it_is_the_curve_of_an_attacker_who_is_told_the_other
     curve = left_out_curve(np.array([[0.0], [0.5]]), rates=[0.001, 0.01, 0.3])
     for fpr in (0.001, 0.01, 0.3):
         exact = stats.norm.cdf(stats.norm.ppf(fpr) + 0.5)
-        assert exact <= float(curve.tpr(fpr)) <= exact * 1.005
+        assert exact <= float(curve.tpr_at(fpr)) <= exact * 1.005
 
 
 def test_the_root_of_the_mean_over_pairs() -> None:
@@ -98,7 +98,7 @@ def test_the_root_of_the_mean_over_pairs() -> None:
     table = (values / 60)[:, None]
     for fpr in (0.001, 0.02):
         largest = max(power_at(table, record, fpr) for record in range(60))
-        assert largest <= float(left_out_curve(table, rates=[fpr]).tpr(fpr)) <= largest * 1.003
+        assert largest <= float(left_out_curve(table, rates=[fpr]).tpr_at(fpr)) <= largest * 1.003
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -114,7 +114,7 @@ def test_no_attacker_of_the_mixture_exceeds_it(seed) -> None:
         for fpr in FPR:
             for power in exact_curve(values, record, fpr):
                 n_compared += 1
-                assert power <= float(curve.tpr(fpr)) + 1e-4
+                assert power <= float(curve.tpr_at(fpr)) + 1e-4
     assert n_compared == 60
 
 
@@ -128,7 +128,7 @@ def test_reference_values(sigma, printed) -> None:
     means = (values.sum() - values[:, None]) / 999
     table = means / calibrate_left_out(means, 0.05).scale
     curve = left_out_curve(table)
-    assert [float(curve.tpr(fpr)) for fpr in (0.001, 0.01)] == pytest.approx(printed, rel=5e-3)
+    assert [float(curve.tpr_at(fpr)) for fpr in (0.001, 0.01)] == pytest.approx(printed, rel=5e-3)
     assert curve.advantage() == pytest.approx(0.1, rel=5e-3)
 
 
@@ -140,7 +140,7 @@ def test_the_record_with_the_largest_total_variation_is_not_told_best_at_every_r
     assert joint_advantage(table).record == 999
     powers = [power_at(table, record, 0.001) for record in (998, 999)]
     assert powers[0] > 1.05 * powers[1]
-    assert powers[0] <= float(left_out_curve(table, rates=[0.001]).tpr(0.001)) <= 1.01 * powers[0]
+    assert powers[0] <= float(left_out_curve(table, rates=[0.001]).tpr_at(0.001)) <= 1.01 * powers[0]
 
 
 def test_many_records_cost_what_the_farthest_ones_do(monkeypatch) -> None:
@@ -152,7 +152,7 @@ def test_many_records_cost_what_the_farthest_ones_do(monkeypatch) -> None:
     short = left_out_curve(values / 20, rates=FPR)
     assert (short.value >= exact.value).all()
     assert (short.value > exact.value).any()
-    assert (short.tpr(FPR) <= 1.5 * exact.tpr(FPR)).all()
+    assert (short.tpr_at(FPR) <= 1.5 * exact.tpr_at(FPR)).all()
 
 
 def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeypatch) -> None:
@@ -165,7 +165,7 @@ def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeyp
 def test_a_reserve_raises_it_as_the_total_variation() -> None:
     table = np.random.default_rng(2).normal(size=(50, 2)) / 8
     alone, reserved = left_out_curve(table), left_out_curve(table, 0.2)
-    assert (reserved.tpr(FPR) > alone.tpr(FPR)).all()
+    assert (reserved.tpr_at(FPR) > alone.tpr_at(FPR)).all()
     assert reserved.advantage() == pytest.approx(joint_advantage(table, 0.2).advantage, rel=2e-3)
 
 
@@ -173,13 +173,13 @@ def test_failures() -> None:
     """A failure hides among other failures alone."""
     values = np.array([[0.0], [0.2], [np.nan], [0.1]])
     curve = left_out_curve(values)
-    assert curve.tpr(0.0) == 1.0
+    assert curve.tpr_at(0.0) == 1.0
     of_two = np.vstack([np.zeros((2, 1)), np.full((2, 1), np.nan)])
     assert left_out_curve(of_two).advantage() == pytest.approx(2 / 3)  # all four records: 2 of 3 others are apart
 
 
 def test_equal_values_tell_nothing() -> None:
-    assert left_out_curve(np.zeros((5, 2))).tpr(0.01) == pytest.approx(0.01)
+    assert left_out_curve(np.zeros((5, 2))).tpr_at(0.01) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(

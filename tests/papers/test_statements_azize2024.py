@@ -64,7 +64,7 @@ class TestTheorem22:
         inside, outside = both_distributions(outputs, member, weights)
         curve = ls.bounds.exact_tradeoff(deterministic(outputs), member, 0, weights)
         for called in itertools.product((0.0, 1.0), repeat=len(inside)):
-            assert inside @ np.array(called) <= float(curve.tpr(min(outside @ np.array(called), 1.0))) + 1e-12
+            assert inside @ np.array(called) <= float(curve.tpr_at(min(outside @ np.array(called), 1.0))) + 1e-12
 
     def test_without_a_random_threshold_another_score_may_have_more_power(self):
         """Theorem 2.2 (c) with eq. 3 as printed: at alpha = .2 the ratio may call nobody, another score one output."""
@@ -77,7 +77,7 @@ class TestTheorem22:
 
         assert power(np.log(inside / outside)) == 0.0
         assert power(np.array([1.0, 2.0, 0.0])) == 0.3
-        randomised = ls.bounds.exact_tradeoff([inside, outside], [[True], [False]], 0).tpr(alpha)
+        randomised = ls.bounds.exact_tradeoff([inside, outside], [[True], [False]], 0).tpr_at(alpha)
         assert float(randomised) == pytest.approx(0.4)
 
 
@@ -278,7 +278,7 @@ def test_eq_15_is_not_the_ratio_of_two_columns(n, rho):
     np.testing.assert_allclose(attacker.posterior(pairs.astype(float)), expit(right.ravel()), atol=1e-9)
     best = ls.bounds.exact_tradeoff([inside.ravel(), outside.ravel()], [[True], [False]], 0)
     called = [printed >= threshold for threshold in np.unique(printed)]
-    missing = [float(best.tpr(min(outside[region].sum(), 1.0))) - inside[region].sum() for region in called]
+    missing = [float(best.tpr_at(min(outside[region].sum(), 1.0))) - inside[region].sum() for region in called]
     assert min(missing) > -1e-12
     assert max(missing) > 0.001  # of the power at the same false-positive rate
     assert max((inside - outside)[region].sum() for region in called) < best.advantage() - 1e-5
@@ -490,7 +490,7 @@ RATES = np.geomspace(1e-4, 1, 200)
 
 def test_power_rises_with_the_score_and_falls_with_the_noise():
     """Section 5, Figure 2 (d) and (e): uniformly, at every false-positive rate."""
-    curves = [ls.bounds.leakage_tradeoff(m).tpr(RATES) for m in (0.5, 3.42, 5.61, 7.75)]
+    curves = [ls.bounds.leakage_tradeoff(m).tpr_at(RATES) for m in (0.5, 3.42, 5.61, 7.75)]
     assert (np.diff(curves, axis=0) >= 0).all()
     scores = [float(ls.bounds.noisy_score([1.0], [0.3], [0.21], 1, noise)) for noise in (0.0, 0.1, 0.5, 1.0)]
     assert (np.diff(scores) < 0).all()
@@ -509,9 +509,11 @@ def test_sub_sampling_raises_the_power_at_small_error_rates():
 
     half, whole = (ls.bounds.leakage_tradeoff(m, rho) for rho in (0.5, 1.0))
     for curve, rho in ((half, 0.5), (whole, 1.0)):
-        np.testing.assert_allclose(curve.tpr(RATES[:-1]), power(rho, RATES[:-1]), rtol=1e-9)
-    assert (round(float(half.tpr(rate)), 3), round(float(whole.tpr(rate)), 3)) == (0.401, 0.380)
-    assert (half.tpr(RATES[RATES >= 0.01]) <= whole.tpr(RATES[RATES >= 0.01]) + 1e-12).all()  # the axis of the figure
+        np.testing.assert_allclose(curve.tpr_at(RATES[:-1]), power(rho, RATES[:-1]), rtol=1e-9)
+    assert (round(float(half.tpr_at(rate)), 3), round(float(whole.tpr_at(rate)), 3)) == (0.401, 0.380)
+    assert (
+        half.tpr_at(RATES[RATES >= 0.01]) <= whole.tpr_at(RATES[RATES >= 0.01]) + 1e-12
+    ).all()  # the axis of the figure
     advantages = [ls.bounds.leakage_tradeoff(m, rho).advantage() for rho in np.linspace(0.02, 1, 50)]
     assert (np.diff(advantages) > 0).all()
     printed = [norm.sf(norm.isf(rate) - math.sqrt(rho * m)) for rho in (0.5, 1.0)]

@@ -246,7 +246,7 @@ class TestSmallData:
         assert {each.status for each in findings} == {"certified"}
         (curve,) = curves
         assert (curve.name, curve.release, curve.role) == ("bayes", "", "measured")
-        assert curve.tradeoff.tpr([0.0, 2 / 3]) == pytest.approx([1 / 3, 1.0])
+        assert curve.tradeoff.tpr_at([0.0, 2 / 3]) == pytest.approx([1 / 3, 1.0])
 
     def test_noise_never_helps(self) -> None:
         rng = np.random.default_rng(8)
@@ -511,11 +511,11 @@ class TestWhatIsSaid:
         )
         (curve,) = curves
         assert curve.n_nonmember == pytest.approx(1_500, abs=120)
-        tpr = np.asarray(curve.tradeoff.tpr(curve.fpr))
+        tpr = np.asarray(curve.tradeoff.tpr_at(curve.fpr))
         assert (np.asarray(curve.low) <= tpr + 1e-12).all()
         assert (tpr <= np.asarray(curve.high) + 1e-12).all()
         rates = {each.operating_point["fpr"]: each for each in findings if each.quantity == "tpr"}
-        assert rates[0.01].value == pytest.approx(float(curve.tradeoff.tpr(0.01)), abs=0.01)
+        assert rates[0.01].value == pytest.approx(float(curve.tradeoff.tpr_at(0.01)), abs=0.01)
         assert rates[0.001].low <= rates[0.001].value <= rates[0.001].high
 
     def test_a_record_that_is_always_in_has_no_curve(self) -> None:

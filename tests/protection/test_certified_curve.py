@@ -93,9 +93,9 @@ class TestFile:
         for fpr, rate in rates(made.owner).items():
             exact = brute_force(table, fpr)
             assert exact * (1 - 1e-3) <= rate <= exact * 1.005  # on the grid, and lengths are rounded up
-            assert rate == pytest.approx(float(made.owner.curves[0].tradeoff.tpr(fpr)))
+            assert rate == pytest.approx(float(made.owner.curves[0].tradeoff.tpr_at(fpr)))
         fpr = np.geomspace(1e-5, 1, 200)
-        assert (made.owner.curves[0].tradeoff.tpr(fpr) <= np.minimum(fpr + 0.1, 1) + 1e-12).all()
+        assert (made.owner.curves[0].tradeoff.tpr_at(fpr) <= np.minimum(fpr + 0.1, 1) + 1e-12).all()
 
     def test_steps_of_it_are_published(self, made) -> None:
         steps = [digit * 10.0**power for power in (-4, -3, -2, -1) for digit in (1, 2, 5)]
@@ -104,8 +104,8 @@ class TestFile:
         assert rates(made.certificate) == expected
         owner, public = made.owner.curves[0].tradeoff, made.certificate.curves[0].tradeoff
         fpr = np.geomspace(1e-5, 1, 500)
-        assert (owner.tpr(fpr) <= public.tpr(fpr) + 1e-12).all()
-        assert (public.tpr(fpr) <= np.minimum(fpr + 0.1, 1) + 1e-12).all()
+        assert (owner.tpr_at(fpr) <= public.tpr_at(fpr) + 1e-12).all()
+        assert (public.tpr_at(fpr) <= np.minimum(fpr + 0.1, 1) + 1e-12).all()
         assert "rounded up to 1, 2 or 5 times a power of ten" in in_words(made.certificate)
         exact = next(each.value for each in made.owner.findings if each.quantity == "tpr")
         assert f"{exact:.5f}"[1:] not in made.to_json()
@@ -274,16 +274,16 @@ class TestCeiling:
         expected = np.minimum.reduce(
             [fpr + 0.1, np.ones_like(fpr), np.maximum(0.005, 5 * fpr), np.maximum(0.02, 2 * fpr)]
         )
-        np.testing.assert_allclose(ceiling.tpr(fpr), expected, atol=1e-12)
+        np.testing.assert_allclose(ceiling.tpr_at(fpr), expected, atol=1e-12)
         for mu in np.linspace(0, 0.25, 26):
             power = stats.norm.cdf(stats.norm.ppf(fpr) + mu)
             if np.interp(0.001, fpr, power) <= 0.005 and np.interp(0.01, fpr, power) <= 0.02:
-                assert (power <= ceiling.tpr(fpr) + 1e-12).all()
+                assert (power <= ceiling.tpr_at(fpr) + 1e-12).all()
 
     @pytest.mark.parametrize("eta", [0.0001, 0.05, 0.49])
     def test_of_eta_alone(self, eta) -> None:
         fpr = np.linspace(0, 1, 1001)
-        np.testing.assert_allclose(ceiling_of(eta, {}).tpr(fpr), np.minimum(fpr + 2 * eta, 1), atol=1e-12)
+        np.testing.assert_allclose(ceiling_of(eta, {}).tpr_at(fpr), np.minimum(fpr + 2 * eta, 1), atol=1e-12)
 
     @pytest.mark.parametrize(
         ("rate", "step"), [(0.001, 0.001), (0.0010001, 0.002), (0.3, 0.5), (0.51, 1.0), (1.0, 1.0)]

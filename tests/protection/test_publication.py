@@ -363,7 +363,7 @@ def test_the_ceiling_is_what_the_promise_allows(eta, prior):
     """The line on which the guess of an attacker is right with the promised probability, cut at 1."""
     fpr = np.linspace(0, 1, 21)[:-1]
     line = (max(prior, 1 - prior) + eta - (1 - prior) * (1 - fpr)) / prior
-    np.testing.assert_allclose(promised_curve(eta, prior).tpr(fpr), np.minimum(line, 1), atol=1e-12)
+    np.testing.assert_allclose(promised_curve(eta, prior).tpr_at(fpr), np.minimum(line, 1), atol=1e-12)
 
 
 def test_a_calibration_is_the_owners():

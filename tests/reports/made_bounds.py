@@ -62,7 +62,7 @@ def numbers(curve: TradeOff, prior: float = 0.5, fpr: Sequence[float] = FPR, **w
     """Accuracy, advantage and members found of a ceiling."""
     found = [Finding("accuracy", curve.accuracy(prior), operating_point={"prior": prior}, **words)]
     found.append(Finding("advantage", curve.advantage(), **words))
-    found += [Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, **words) for rate in fpr]
+    found += [Finding("tpr", float(curve.tpr_at(rate)), operating_point={"fpr": rate}, **words) for rate in fpr]
     found += [
         Finding("ppv", float(curve.ppv(rate, prior)), operating_point={"fpr": rate, "prior": prior}, **words)
         for rate in fpr
@@ -103,7 +103,7 @@ def leakage(n_records: int = 5000) -> Report:
         "record": order,
         "accuracy": accuracy,
         "score": scores,
-        "tpr@0.01": [float(Gaussian(m).tpr(0.01)) for m in mu],
+        "tpr@0.01": [float(Gaussian(m).tpr_at(0.01)) for m in mu],
     }
     theorem = {"title": "per-datum leakage of a mean", "source": AZIZE, "summary": "the likelihood ratio of one record"}
     data = {"name": "adult.parquet", "digest": "0123456789abcdef", "records": n_records}

@@ -115,7 +115,7 @@ def ceiling(eta: float = 0.05, **words: Any) -> tuple[list[Finding], Curve]:
     found = [
         Finding("accuracy", 0.5 + eta, operating_point={"prior": 0.5}, **said),
         Finding("eta", eta, **said),
-        *(Finding("tpr", float(curve.tpr(fpr)), operating_point={"fpr": fpr}, **said) for fpr in FPR),
+        *(Finding("tpr", float(curve.tpr_at(fpr)), operating_point={"fpr": fpr}, **said) for fpr in FPR),
         Finding("pmp_epsilon", 1.0572, operating_point={"delta": 1e-5}, **said),
     ]
     return found, Curve("certified", "", "certified", curve)
@@ -125,7 +125,7 @@ def attack(mu: float = 0.2, games: int = 20_000) -> tuple[list[Finding], Curve]:
     """The likelihood ratio on a Gaussian with this mu, on so many games each."""
     curve = Gaussian(mu)
     fpr = np.r_[np.geomspace(1e-4, 0.1, 80), np.linspace(0.11, 0.999, 80)]
-    tpr = np.asarray(curve.tpr(fpr))
+    tpr = np.asarray(curve.tpr_at(fpr))
     half = 1.96 * np.sqrt(tpr * (1 - tpr) / games)
     band = {
         "band_fpr": fpr.tolist(),

@@ -316,7 +316,9 @@ def attack_findings(played: Played, attack: str) -> list[Finding]:
             )
         else:
             found.append(
-                Finding("tpr", *interval(np.full(len(member), pooled.tpr(fpr)), member), operating_point=at, **common)
+                Finding(
+                    "tpr", *interval(np.full(len(member), pooled.tpr_at(fpr)), member), operating_point=at, **common
+                )
             )
     return found
 
@@ -350,7 +352,7 @@ def curve_of(played: Played, attack: str) -> Curve:
     measured = roc(played.scores[attack], played.member)
     n_nonmember = int((~played.member).sum())
     fpr = measured.at[(measured.at >= min(10 / n_nonmember, 1.0)) & (measured.at < 1)]
-    tpr = measured.tpr(fpr)
+    tpr = measured.tpr_at(fpr)
     half = 3 * np.sqrt(tpr * (1 - tpr) / n_nonmember + (tpr * 0.02) ** 2 / 4)
     band = (fpr.tolist(), np.maximum(tpr - half, 0).tolist(), np.minimum(tpr + half, 1).tolist())
     return Curve(attack, played.name, "measured", measured, *band, confidence=CONFIDENCE, n_nonmember=n_nonmember)

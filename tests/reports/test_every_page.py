@@ -285,7 +285,7 @@ def test_a_curve_above_a_ceiling_that_no_test_refutes_is_explained():
     best = next(curve for curve in result.curves if curve.name == result.best)
     (ceiling,) = result.ceilings
     rates = np.geomspace(10 / best.n_nonmember, 1.0, 200)
-    enters = bool((np.asarray(best.tradeoff.tpr(rates)) > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any())
+    enters = bool((np.asarray(best.tradeoff.tpr_at(rates)) > np.asarray(ceiling.tradeoff.tpr_at(rates)) + 1e-9).any())
     assert ("by no more than chance explains: the test" in said) == enters
     low = replace(ceiling, tradeoff=Gaussian(0.01))
     below = replace(result, curves=[low if curve is ceiling else curve for curve in result.curves])

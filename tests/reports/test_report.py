@@ -180,7 +180,7 @@ def test_frames_have_a_row_a_finding_and_a_row_a_record():
 
 def test_a_curve_by_name():
     report = samples.two_models()
-    assert float(report.curve("lira", "regression").tpr(0.01)) < float(report.curve("lira").tpr(0.01))
+    assert float(report.curve("lira", "regression").tpr_at(0.01)) < float(report.curve("lira").tpr_at(0.01))
     with pytest.raises(KeyError, match="did you mean 'lira'"):
         report.curve("lirra")
 

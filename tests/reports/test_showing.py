@@ -136,13 +136,21 @@ class TestNamedCurve:
 
     def test_it_converts_as_the_trade_off_does(self):
         curve, tradeoff = self.report.curve("lira"), self.report.curves[0].tradeoff
-        assert curve.tpr(0.01) == tradeoff.tpr(0.01)
-        np.testing.assert_array_equal(curve.tpr([0.1, 0.5]), tradeoff.tpr([0.1, 0.5]))
+        assert curve.tpr_at(0.01) == tradeoff.tpr_at(0.01)
+        np.testing.assert_array_equal(curve.tpr_at([0.1, 0.5]), tradeoff.tpr_at([0.1, 0.5]))
         np.testing.assert_array_equal(curve.knots, tradeoff.knots)
         for name, words in (("advantage", ()), ("accuracy", (0.3,)), ("eta", ()), ("delta", (1.0,)), ("ppv", (0.1,))):
             assert getattr(curve, name)(*words) == getattr(tradeoff, name)(*words)
         assert curve.epsilon(0.1) == tradeoff.epsilon(0.1)
         assert curve.to_dict() == tradeoff.to_dict()
+
+    def test_its_rates_are_a_plain_array_and_those_at_any_rate_have_a_name_of_their_own(self):
+        """The array was callable, and kept its curve through arithmetic: (1 - tpr)(.01) was the rate itself."""
+        for curve in (ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one"), *self.report.curves, self.report.curve("lira")):
+            for rates in (curve.tpr, 1 - curve.tpr, curve.tpr * 2):
+                assert type(rates) is np.ndarray
+                assert not callable(rates)
+            np.testing.assert_array_equal(curve.tpr_at(curve.fpr[1:]), curve.tpr[1:])
 
     def test_what_only_its_kind_has_is_there(self):
         curve = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one")
@@ -150,7 +158,7 @@ class TestNamedCurve:
         with pytest.raises(AttributeError):
             _ = curve.nothing
         again = pickle.loads(pickle.dumps(curve))
-        assert again.tpr(0.01) == curve.tpr(0.01)
+        assert again.tpr_at(0.01) == curve.tpr_at(0.01)
 
     def test_it_is_shown_as_the_curve(self):
         curve = self.report.curve("lira", "regression")
@@ -163,7 +171,7 @@ class TestNamedCurve:
         assert with_band
         for curve in with_band:
             assert len(curve.tpr) == len(curve.fpr) == len(curve.low)
-            np.testing.assert_array_equal(curve.tpr, [curve.tradeoff.tpr(rate) for rate in curve.fpr])
+            np.testing.assert_array_equal(curve.tpr, [curve.tradeoff.tpr_at(rate) for rate in curve.fpr])
             np.testing.assert_array_equal(curve.points(), curve.tradeoff.points())
 
     def test_a_curve_without_a_band_has_the_points_that_draw_it(self):

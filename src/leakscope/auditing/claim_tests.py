@@ -492,12 +492,12 @@ def _operating_point(ceiling: TradeOff, findings: Sequence[Finding]) -> tuple[st
     if not rates:
         return "", {}
     # by the lower limit of the TPR: a high value with a wide interval shows little
-    best = max(rates, key=lambda rate: (rate.low or 0.0) - float(ceiling.tpr(rate.operating_point["fpr"])))
+    best = max(rates, key=lambda rate: (rate.low or 0.0) - float(ceiling.tpr_at(rate.operating_point["fpr"])))
     return best.attack, {
         "fpr": best.operating_point["fpr"],
         "tpr": best.value or 0.0,
         "low": best.low or 0.0,
         "high": best.high or 0.0,
-        "ceiling": float(ceiling.tpr(best.operating_point["fpr"])),
+        "ceiling": float(ceiling.tpr_at(best.operating_point["fpr"])),
         "false_alarms": best.detail["false_alarms"],
     }

@@ -63,7 +63,7 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
         Finding("eta", curve.eta(prior), operating_point=at, bound_type="upper", **common),
         Finding("advantage", curve.advantage(), bound_type="upper", **common),
         *(
-            Finding("tpr", float(curve.tpr(rate)), operating_point={"fpr": rate}, bound_type="upper", **common)
+            Finding("tpr", float(curve.tpr_at(rate)), operating_point={"fpr": rate}, bound_type="upper", **common)
             for rate in fpr
         ),
     ]
@@ -87,7 +87,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
         case "advantage":
             return curve.advantage()
         case "tpr":
-            return float(curve.tpr(limit.fpr or 0.0))
+            return float(curve.tpr_at(limit.fpr or 0.0))
         case "eta":
             return curve.eta(prior)
         case _:

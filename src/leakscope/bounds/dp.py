@@ -228,7 +228,7 @@ def dpsgd_tradeoff(
     --------
     >>> from leakscope.bounds.dp import dpsgd_tradeoff
     >>> curve = dpsgd_tradeoff(2.5193, 0.01, 1000)
-    >>> round(curve.eta(), 4), round(float(curve.tpr(0.01)), 4)
+    >>> round(curve.eta(), 4), round(float(curve.tpr_at(0.01)), 4)
     (0.05, 0.019)
     """
     from leakscope.dpsgd.accountant import dpsgd  # here, for dp-accounting takes most of a second to import

@@ -227,7 +227,7 @@ def exact_tradeoff(
     --------
     >>> from leakscope.bounds.exact import exact_tradeoff
     >>> curve = exact_tradeoff([[0.75, 0.25], [0.25, 0.75]], [[True], [False]], 0)  # randomised response
-    >>> curve.advantage(), float(curve.tpr(0.25))
+    >>> curve.advantage(), float(curve.tpr_at(0.25))
     (0.5, 0.75)
     """
     member, weights = _game(member, weights)

@@ -137,7 +137,7 @@ def leakage_tradeoff(m: float, rho: float = 1.0) -> TradeOff:
     Returns
     -------
     TradeOff
-        With ``delta(epsilon)``, ``advantage()``, ``tpr(fpr)``. Status: asymptotic.
+        With ``delta(epsilon)``, ``advantage()``, ``tpr_at(fpr)``. Status: asymptotic.
 
     Examples
     --------

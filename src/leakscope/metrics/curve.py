@@ -46,7 +46,7 @@ def roc(scores: Scores) -> Piecewise:
     >>> import numpy as np
     >>> from leakscope.core.types import Scores
     >>> curve = roc(Scores("loss", np.array([[0.1, 0.4, 0.3, 0.9]]), np.array([[False, False, True, True]])))
-    >>> curve.tpr([0.0, 0.25, 0.5]).tolist()
+    >>> curve.tpr_at([0.0, 0.25, 0.5]).tolist()
     [0.5, 0.5, 1.0]
     """
     scored = rows(scores)

@@ -75,7 +75,7 @@ def left_out_curve(
     >>> wages = np.random.default_rng(0).lognormal(3, 0.5, 1000)
     >>> means = (wages.sum() - wages[:, None]) / 999
     >>> curve = left_out_curve(means / 0.29, rates=[0.001, 0.01])
-    >>> round(float(curve.tpr(0.001)), 4), round(float(curve.tpr(0.01)), 4)
+    >>> round(float(curve.tpr_at(0.001)), 4), round(float(curve.tpr_at(0.01)), 4)
     (0.0023, 0.0192)
     """
     reserve = non_negative("reserve", reserve)

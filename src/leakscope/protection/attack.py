@@ -178,7 +178,7 @@ def _checked(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) ->
 def _tpr(mechanism: Mechanism, result: AttackResult, config: AttackConfig, rate: float) -> Finding:
     """Report the true positive rate at a false positive rate."""
     if result.tradeoff is not None:
-        return _finding(mechanism, result, "tpr", {"fpr": rate}, float(result.tradeoff.tpr(rate)))
+        return _finding(mechanism, result, "tpr", {"fpr": rate}, float(result.tradeoff.tpr_at(rate)))
     try:
         interval = tpr_at_fpr(result.scores, rate, config.confidence)
     except NotApplicable as reason:

@@ -109,7 +109,7 @@ def _allowed(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
     ]
     if calibration.band is not None:
         findings += [
-            Finding("tpr", float(calibration.band.tpr(rate)), operating_point={"fpr": rate}, **common)
+            Finding("tpr", float(calibration.band.tpr_at(rate)), operating_point={"fpr": rate}, **common)
             for rate in job.plan.fpr
         ]
         findings.append(_practical(job, calibration, common))

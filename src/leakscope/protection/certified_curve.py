@@ -70,7 +70,7 @@ def for_publication(
         curve may tell of the data, as the scale of the noise does.
     """
     if limits is None:
-        limits = {rate: rounded_up_to_1_2_5(float(curve.tpr(rate))) for rate in rates}
+        limits = {rate: rounded_up_to_1_2_5(float(curve.tpr_at(rate))) for rate in rates}
     return ceiling_of(eta, limits)
 
 
@@ -102,7 +102,7 @@ def ceiling_of(eta: float, limits: Mapping[float, float]) -> Piecewise:
 
     Examples
     --------
-    >>> ceiling_of(0.05, {0.001: 0.005}).tpr([0.0001, 0.001, 0.002, 0.1]).round(6).tolist()
+    >>> ceiling_of(0.05, {0.001: 0.005}).tpr_at([0.0001, 0.001, 0.002, 0.1]).round(6).tolist()
     [0.005, 0.005, 0.01, 0.2]
     """
     # each bound is the larger of a constant and a line through 0; corners are where bounds or their parts meet

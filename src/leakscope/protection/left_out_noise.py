@@ -252,7 +252,7 @@ def _broken(whitened: LeftOut, advantage: float, limits: Mapping[float, float]) 
     if not limits:
         return {}
     curve = left_out_curve(whitened, rates=list(limits))
-    proved = {rate: min(float(curve.tpr(rate)), rate + advantage) for rate in limits}
+    proved = {rate: min(float(curve.tpr_at(rate)), rate + advantage) for rate in limits}
     return {rate: tpr for rate, tpr in proved.items() if tpr > limits[rate]}
 
 

@@ -102,7 +102,10 @@ def public_report(
     findings = [
         Finding("accuracy", mechanism.prior_accuracy + eta, operating_point=at, **common),
         Finding("eta", eta, operating_point=at, **common),
-        *(Finding("tpr", float(ceiling.tpr(rate)), operating_point={"fpr": rate}, **common) for rate in job.plan.fpr),
+        *(
+            Finding("tpr", float(ceiling.tpr_at(rate)), operating_point={"fpr": rate}, **common)
+            for rate in job.plan.fpr
+        ),
         rms_finding(calibration, source=common["source"]),
     ]
     about = _about(job, calibration, value, insecure, note)
@@ -127,7 +130,7 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
     Examples
     --------
     >>> from leakscope.protection.publication import promised_curve
-    >>> round(float(promised_curve(0.05, 0.5).tpr(0.01)), 12)
+    >>> round(float(promised_curve(0.05, 0.5).tpr_at(0.01)), 12)
     0.11
     """
     lowest = 1 - (max(prior, 1 - prior) + eta - (1 - prior)) / prior  # FNR at FPR = 0

@@ -179,7 +179,7 @@ def _rates(prepared: Prepared, curve: TradeOff, release: str = "") -> list[Findi
     """List the true positive rates that a curve allows at the false positive rates of interest."""
     findings = []
     for rate in prepared.request.plan.rates:
-        tpr = round(float(curve.tpr(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
+        tpr = round(float(curve.tpr_at(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
         findings.append(Finding("tpr", tpr, operating_point={"fpr": rate}, release=release, **prepared.common))
     return findings
 

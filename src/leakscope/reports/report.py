@@ -149,7 +149,18 @@ class Curve:
         >>> len(curve.tpr) == len(curve.fpr) > 2, len(curve.low)
         (True, 0)
         """
-        return np.asarray(self.tradeoff.tpr(self.fpr)) if len(self.band_fpr) else self.points().tpr
+        return np.asarray(self.tradeoff.tpr_at(self.fpr)) if len(self.band_fpr) else self.points().tpr
+
+    def tpr_at(self, fpr: ArrayLike) -> Any:
+        """Compute the true positive rate at a false positive rate in [0, 1].
+
+        Examples
+        --------
+        >>> import leakscope as ls
+        >>> round(float(ls.bound("gaussian", mu=1.0).curves[0].tpr_at(0.01)), 4)
+        0.0924
+        """
+        return self.tradeoff.tpr_at(fpr)
 
     def points(self) -> Roc:
         """Points that draw the curve: arrays ``fpr`` and ``tpr``.
@@ -170,30 +181,6 @@ class Curve:
 
     def _repr_html_(self) -> str:
         return import_module("leakscope.reports.render.html").curve_fragment(self)
-
-
-class TruePositiveRates(np.ndarray):
-    """TPR at the points of a curve, as an array; called with false positive rates, the curve there.
-
-    Examples
-    --------
-    >>> import leakscope as ls
-    >>> tpr = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one").tpr
-    >>> float(tpr[-1]), round(float(tpr(0.01)), 4)
-    (1.0, 0.0924)
-    """
-
-    tradeoff: TradeOff | None
-
-    def __array_finalize__(self, obj: Any) -> None:
-        """Keep the curve in slices and copies."""
-        self.tradeoff = getattr(obj, "tradeoff", None)
-
-    def __call__(self, fpr: ArrayLike) -> Any:
-        """Return the true positive rate at these false positive rates."""
-        if self.tradeoff is None:
-            raise ValueError("these rates were read from a file without their curve; ask the curve itself")
-        return self.tradeoff.tpr(fpr)
 
 
 @final
@@ -221,11 +208,9 @@ class NamedTradeOff(TradeOff):
         return self.points().fpr
 
     @property
-    def tpr(self) -> TruePositiveRates:  # pyright: ignore[reportIncompatibleMethodOverride] -- it is called all the same
-        """True positive rates of these points; ``tpr(0.01)`` is the rate at another false positive rate."""
-        rates = self.points().tpr.view(TruePositiveRates)
-        rates.tradeoff = self.curve.tradeoff
-        return rates
+    def tpr(self) -> np.ndarray:
+        """True positive rates of these points; `tpr_at` is the rate at any false positive rate."""
+        return self.points().tpr
 
     @property
     def knots(self) -> Sequence[float] | np.ndarray:
@@ -361,7 +346,7 @@ class Report:
     def curve(self, name: str, release: str | None = None) -> NamedTradeOff:
         """Return the trade-off of an attack or of a claim, of the first release that has it.
 
-        Its arrays ``fpr`` and ``tpr`` draw it, and ``tpr(0.01)`` is its true positive rate at another rate.
+        Its arrays ``fpr`` and ``tpr`` draw it, and ``tpr_at(0.01)`` is its true positive rate at another rate.
 
         Examples
         --------

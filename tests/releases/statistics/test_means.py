@@ -379,7 +379,7 @@ class TestTheTheory:
         for fpr in (0.01, 0.1, 0.3):
             threshold = leakage_threshold(drawn, fpr)
             assert covers(outside, threshold, fpr)
-            assert covers(inside, threshold, float(curve.tpr(fpr)))
+            assert covers(inside, threshold, float(curve.tpr_at(fpr)))
 
     @pytest.mark.parametrize("name", ["half", nightly("tenth")])
     def test_the_printed_law_of_a_sub_sample_fails(self, name):
@@ -390,8 +390,8 @@ class TestTheTheory:
         printed = Gaussian(np.sqrt(rho * m))
         for fpr in (0.001, 0.3):
             threshold = leakage_threshold(m / rho, fpr)
-            assert covers(inside, threshold, float(leakage_tradeoff(m, rho).tpr(fpr)))
-            assert not covers(inside, threshold, float(printed.tpr(fpr)), level=1e-6)
+            assert covers(inside, threshold, float(leakage_tradeoff(m, rho).tpr_at(fpr)))
+            assert not covers(inside, threshold, float(printed.tpr_at(fpr)), level=1e-6)
         standard = (inside - outside.mean()) / outside.std()
         distance = stats.kstest(standard, stats.norm(np.sqrt(rho * m)).cdf).statistic
         assert distance > 2 * dkw(len(inside), 1 - LEVEL)

@@ -59,7 +59,7 @@ def test_a_chart_calls_equal_only_what_is_equal_everywhere():
     low = np.r_[0.0001, 0.001, RATES], np.r_[0.99, 0.98, MISSED]
     same, other = Piecewise(*low), Piecewise(low[0], np.r_[0.8, 0.72, MISSED])
     drawn = np.linspace(0.02, 1, 50)
-    np.testing.assert_allclose(same.tpr(drawn), other.tpr(drawn))
+    np.testing.assert_allclose(same.tpr_at(drawn), other.tpr_at(drawn))
     assert any("Alpha = Beta" in text for text in texts(same, Piecewise(*low)))
     told = texts(same, other)
     assert not any("=" in text for text in told)

@@ -83,7 +83,7 @@ def test_values_of_an_asymptotic_estimate_are_not_rounded_up():
     report = bound([], [curve], fpr=[0.01])
     assert "9.2\u202f%" in texts(plots.roc(report, ax=plots.ROC.axes()))
     upper = Finding(
-        "tpr", float(Gaussian(1.0).tpr(0.01)), operating_point={"fpr": 0.01}, bound_type="upper", release="x"
+        "tpr", float(Gaussian(1.0).tpr_at(0.01)), operating_point={"fpr": 0.01}, bound_type="upper", release="x"
     )
     assert "9.3\u202f%" in texts(plots.roc(replace(report, findings=(upper,)), ax=plots.ROC.axes()))
 
@@ -142,10 +142,10 @@ def test_a_protected_release_shows_ceiling_attack_and_no_noise():
     axes = plots.roc(report, ax=plots.ROC.axes())
     (certified,), (attack,), (unprotected,) = curves(axes, CLAIM), curves(axes, ATTACK), curves(axes, MUTE)[:1]
     x = certified.get_xdata()
-    np.testing.assert_allclose(certified.get_ydata(), Gaussian(made_protected.mu_of(0.05)).tpr(x))
-    np.testing.assert_allclose(unprotected.get_ydata(), Gaussian(0.37).tpr(unprotected.get_xdata()))
+    np.testing.assert_allclose(certified.get_ydata(), Gaussian(made_protected.mu_of(0.05)).tpr_at(x))
+    np.testing.assert_allclose(unprotected.get_ydata(), Gaussian(0.37).tpr_at(unprotected.get_xdata()))
     assert attack.get_xdata()[0] >= 10 / 20_000
-    assert forbidden(axes)[:, 1].min() == pytest.approx(float(Gaussian(made_protected.mu_of(0.05)).tpr(1e-4)))
+    assert forbidden(axes)[:, 1].min() == pytest.approx(float(Gaussian(made_protected.mu_of(0.05)).tpr_at(1e-4)))
 
 
 def test_a_leak_without_noise_that_is_far_above_leaves_the_gain_panel():

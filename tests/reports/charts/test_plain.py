@@ -85,7 +85,7 @@ def test_curves_are_those_of_the_report_from_ten_false_alarms_on() -> None:
     line = next(line for line in report.plot(column()).lines if line.get_label() == "LiRA")
     fpr, tpr = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     assert fpr[0] >= 10 / curve.n_nonmember
-    np.testing.assert_allclose(tpr, curve.tradeoff.tpr(fpr))
+    np.testing.assert_allclose(tpr, curve.tradeoff.tpr_at(fpr))
 
 
 @pytest.mark.parametrize("colors", [["0.0", "0.4"], ["red", "blue"]])

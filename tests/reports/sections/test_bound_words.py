@@ -157,7 +157,7 @@ def test_rates_are_those_of_the_headline():
     words = {"bound_type": "upper", "status": "certified"}
     found = [
         accuracy(0.731059),
-        Finding("tpr", float(curve.tpr(0.01)), operating_point={"fpr": 0.01}, **words),
+        Finding("tpr", float(curve.tpr_at(0.01)), operating_point={"fpr": 0.01}, **words),
         Finding("tpr", 0.5, operating_point={"fpr": 0.01}, scope=Scope("median"), **words),
         Finding("tpr", 0.4, operating_point={"fpr": 0.01}, bound_type="lower", status="certified"),
     ]

@@ -65,8 +65,8 @@ class TradeOff(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Canonical JSON of the curve; ``from_dict`` reads it."""
 
-    def tpr(self, fpr: ArrayLike) -> Array:
-        """True-positive rate: 1 - fnr(fpr)."""
+    def tpr_at(self, fpr: ArrayLike) -> Array:
+        """True-positive rate at a false-positive rate: 1 - fnr(fpr)."""
         return 1.0 - self.fnr(fpr)
 
     def points(self) -> Roc:
@@ -83,7 +83,7 @@ class TradeOff(ABC):
         """
         grid = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 301), np.linspace(0.0, 1.0, 201)])
         fpr = np.unique(np.concatenate([grid, np.asarray(self.knots, dtype=float)]))
-        tpr = np.asarray(self.tpr(fpr))
+        tpr = np.asarray(self.tpr_at(fpr))
         return Roc(np.r_[0.0, fpr], np.r_[0.0, tpr])  # the curve may begin above 0
 
     @final
@@ -121,7 +121,7 @@ class TradeOff(ABC):
         """Fraction of members among the points called members, at a false-positive rate."""
         prior = probability("prior", prior, open_ends=True)
         fpr = np.asarray(fpr, dtype=float)
-        hits, alarms = prior * self.tpr(fpr), (1 - prior) * fpr
+        hits, alarms = prior * self.tpr_at(fpr), (1 - prior) * fpr
         called = hits + alarms
         return np.where(called > 0, hits / np.where(called > 0, called, 1), prior)
 

@@ -97,7 +97,7 @@ class EpsilonDelta(TradeOff):
     >>> from leakscope.core.tradeoff import EpsilonDelta
     >>> round(EpsilonDelta(1.0, 0.0).advantage(), 6)
     0.462117
-    >>> float(EpsilonDelta(float("inf")).tpr(0.0))
+    >>> float(EpsilonDelta(float("inf")).tpr_at(0.0))
     1.0
     """
 

@@ -27,7 +27,7 @@ class Piecewise(TradeOff):
     Examples
     --------
     >>> from leakscope.core.tradeoff import Piecewise
-    >>> float(Piecewise([0.1], [0.4]).tpr(0.1))
+    >>> float(Piecewise([0.1], [0.4]).tpr_at(0.1))
     0.6
     """
 

@@ -130,7 +130,7 @@ class Attacker:
             "at_zero": believed.value,
             "at_zero_error": believed.error,
             "at_zero_limit": float(ndtr((self.m_scal - self.m_targ / 2) / deviation) - ndtr(-deviation / 2)),
-            "power": float(ls.metrics.roc(turned).tpr(LOW_RATE)),
+            "power": float(ls.metrics.roc(turned).tpr_at(LOW_RATE)),
         }
 
 
@@ -246,7 +246,7 @@ def _powers(ax: Axes, numbers: pd.DataFrame, styles: Mapping[str, Mapping[str, A
     for target, part in numbers.groupby("target", sort=True):
         color, marker = (styles[str(target)][name] for name in ("color", "marker"))
         curves = [ls.bounds.leakage_tradeoff(m) for m in part["m_star"].iloc[0] * np.cos(np.radians(turn)) ** 2]
-        ax.plot(turn, [float(curve.tpr(LOW_RATE)) for curve in curves], color=color)
+        ax.plot(turn, [float(curve.tpr_at(LOW_RATE)) for curve in curves], color=color)
         ax.plot(part["angle"], part["power"], marker, color=color, label=f"{target} target")
     _key(ax, {"theorem": ("-", 1.6)})
     ax.axhline(LOW_RATE, color=figures.MUTE, linestyle=":", linewidth=1)

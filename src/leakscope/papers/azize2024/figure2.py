@@ -137,11 +137,11 @@ def empirical_against_theory(
 ) -> Iterator[dict[str, Any]]:
     """(c): the ROC of the hard target in its Kolmogorov band, and that of the scalar product."""
     across, up = band_widths(ratio)
-    low = np.maximum(curve.tpr(np.maximum(RATES - across, 0)) - up, 0)
-    high = np.minimum(curve.tpr(np.minimum(RATES + across, 1)) + up, 1)
-    yield from line("c", "theory", "theory", RATES, curve.tpr(RATES), low=low, high=high)
+    low = np.maximum(curve.tpr_at(np.maximum(RATES - across, 0)) - up, 0)
+    high = np.minimum(curve.tpr_at(np.minimum(RATES + across, 1)) + up, 1)
+    yield from line("c", "theory", "theory", RATES, curve.tpr_at(RATES), low=low, high=high)
     for name, scores in (("likelihood ratio", ratio), ("scalar product", product)):
-        yield from line("c", name, "simulated", RATES, ls.metrics.roc(scores).tpr(RATES))
+        yield from line("c", name, "simulated", RATES, ls.metrics.roc(scores).tpr_at(RATES))
 
 
 def by_target(plain: Mapping[str, ls.Scores], world: World, written: Sequence[World]) -> Iterator[dict[str, Any]]:
@@ -150,7 +150,7 @@ def by_target(plain: Mapping[str, ls.Scores], world: World, written: Sequence[Wo
         name = f"{target}, m = {world.score(target):.2f}"
         yield from against(name, "d", plain[target], world.score(target))
         curve = ls.bounds.leakage_tradeoff(over_draws(written, target).value)
-        yield from line("d", name, "printed", LOG_RATES, curve.tpr(LOG_RATES))
+        yield from line("d", name, "printed", LOG_RATES, curve.tpr_at(LOG_RATES))
 
 
 def by_noise(noisy: Mapping[float, ls.Scores], world: World) -> Iterator[dict[str, Any]]:
@@ -164,15 +164,15 @@ def rows_by_fraction(by_fraction: Mapping[float, ls.Scores], m: float) -> Iterat
     """(f): the power after sub-sampling, the mixture, and the printed curve."""
     for rho, scores in by_fraction.items():
         name = rf"$\rho$ = {rho:g}"
-        yield from line("f", name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr(LOG_RATES))
-        yield from line("f", name, "ours", LOG_RATES, ls.bounds.leakage_tradeoff(m, rho).tpr(LOG_RATES))
-        yield from line("f", name, "printed", LOG_RATES, ls.tradeoff.Gaussian(np.sqrt(rho * m)).tpr(LOG_RATES))
+        yield from line("f", name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr_at(LOG_RATES))
+        yield from line("f", name, "ours", LOG_RATES, ls.bounds.leakage_tradeoff(m, rho).tpr_at(LOG_RATES))
+        yield from line("f", name, "printed", LOG_RATES, ls.tradeoff.Gaussian(np.sqrt(rho * m)).tpr_at(LOG_RATES))
 
 
 def against(name: str, panel: str, scores: ls.Scores, m: float) -> Iterator[dict[str, Any]]:
     """Compare the measured power with that of a leakage score."""
-    yield from line(panel, name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr(LOG_RATES))
-    yield from line(panel, name, "theory", LOG_RATES, ls.bounds.leakage_tradeoff(m).tpr(LOG_RATES))
+    yield from line(panel, name, "simulated", LOG_RATES, ls.metrics.roc(scores).tpr_at(LOG_RATES))
+    yield from line(panel, name, "theory", LOG_RATES, ls.bounds.leakage_tradeoff(m).tpr_at(LOG_RATES))
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -227,5 +227,5 @@ def band_widths(scores: ls.Scores) -> tuple[float, float]:
 def distance(fpr: Array, tpr: Array, curve: ls.tradeoff.TradeOff, widths: tuple[float, float]) -> float:
     """Find the least factor of a band around a curve that holds all operating points."""
     at = ndtr(np.linspace(-6, 6, 2001))
-    apart = np.maximum(abs(fpr[:, None] - at) / widths[0], abs(tpr[:, None] - curve.tpr(at)) / widths[1])
+    apart = np.maximum(abs(fpr[:, None] - at) / widths[0], abs(tpr[:, None] - curve.tpr_at(at)) / widths[1])
     return float(apart.min(axis=1).max())

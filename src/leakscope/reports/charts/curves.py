@@ -65,7 +65,7 @@ class Line:
 
     def tpr_at(self, fpr: float) -> float:
         """Members found at a rate, as the findings say it where they do."""
-        return self.stated.get(fpr, float(self.tradeoff.tpr(fpr)))
+        return self.stated.get(fpr, float(self.tradeoff.tpr_at(fpr)))
 
     def tpr_text(self, fpr: float) -> str:
         """Write the members found at a rate as text."""
@@ -89,7 +89,7 @@ class Line:
     @property
     def vacuous(self) -> bool:
         """A ceiling that allows an attack to find everybody, at every rate that is drawn."""
-        return self.role == "ceiling" and float(self.tradeoff.tpr(self.start)) > 0.995
+        return self.role == "ceiling" and float(self.tradeoff.tpr_at(self.start)) > 0.995
 
 
 Array = np.ndarray
@@ -128,7 +128,7 @@ def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
     moved = np.minimum(fpr + tolerance, 1.0)
 
     def stays_below(low: TradeOff, high: TradeOff) -> bool:
-        return bool((np.asarray(low.tpr(fpr)) <= np.asarray(high.tpr(moved)) + tolerance).all())
+        return bool((np.asarray(low.tpr_at(fpr)) <= np.asarray(high.tpr_at(moved)) + tolerance).all())
 
     return stays_below(one, other) and stays_below(other, one)
 
@@ -181,7 +181,7 @@ class Curves:
         ceilings: dict[str, list[Array]] = {}
         for line in self.lines:
             if line.role == "ceiling":
-                ceilings.setdefault(line.release, []).append(np.asarray(line.tradeoff.tpr(self.fpr)))
+                ceilings.setdefault(line.release, []).append(np.asarray(line.tradeoff.tpr_at(self.fpr)))
         if not ceilings:
             return
         lowest = self.height(self.fpr, np.max([np.min(tprs, axis=0) for tprs in ceilings.values()], axis=0))
@@ -192,7 +192,7 @@ class Curves:
     def values(self, line: Line) -> tuple[Array, Array]:
         """Return what is drawn of a line, in the data of the axes."""
         fpr = self.fpr[self.fpr >= line.start]
-        return fpr, self.height(fpr, np.asarray(line.tradeoff.tpr(fpr)))
+        return fpr, self.height(fpr, np.asarray(line.tradeoff.tpr_at(fpr)))
 
     def place(self, fpr: float, tpr: float) -> tuple[float, float]:
         """Return a point in pixels of the panel."""

@@ -357,7 +357,7 @@ def _found_and_allowed(result: Result, fpr: float) -> list[str]:
         finding = result.find("tpr", name, fpr=fpr)
         if finding is not None and finding.value is not None:
             rates.append(f"{result.attack_title(name)} {percent(finding.value)}")
-    rates += [f"{curve.name} {percent(float(curve.tradeoff.tpr(fpr)))}" for curve in result.ceilings]
+    rates += [f"{curve.name} {percent(float(curve.tradeoff.tpr_at(fpr)))}" for curve in result.ceilings]
     return rates
 
 
@@ -367,7 +367,7 @@ def _drawn_rates(result: BoundResult | ProtectedResult, fpr: float) -> list[str]
     for curve in result.curves:
         name, at_most = _named(result, curve)
         written = percent_at_most if at_most else percent
-        rates.append(f"{name} {written(float(np.asarray(curve.tradeoff.tpr(fpr))))}")
+        rates.append(f"{name} {written(float(np.asarray(curve.tradeoff.tpr_at(fpr))))}")
     return rates
 
 

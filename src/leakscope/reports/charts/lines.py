@@ -205,7 +205,7 @@ def lines_of(result: Result, floor: float) -> list[Line]:
 def measured_line(curve: Curve, title: str, best: bool, stated: Mapping[float, float] | None = None) -> Line:
     """Return the line of an attack, from ten false alarms or its strictest threshold on."""
     fpr = np.asarray(curve.tradeoff.knots, dtype=float)
-    tpr = np.asarray(curve.tradeoff.tpr(fpr))
+    tpr = np.asarray(curve.tradeoff.tpr_at(fpr))
     inner = np.unique(np.column_stack([fpr, tpr])[(fpr + tpr > 0) & (fpr + tpr < 2)], axis=0)
     begin = 0.0
     if len(inner):

@@ -72,7 +72,7 @@ def _draw(ax: Axes, line: Line, floor: float, **style: Any) -> None:
         ax.plot([fpr], [tpr], label=line.label, **{**style, **marker})
         return
     fpr = np.geomspace(max(line.start, floor), 1, _N_POINTS)
-    ax.plot(fpr, np.asarray(line.tradeoff.tpr(fpr)), label=line.label, **style)
+    ax.plot(fpr, np.asarray(line.tradeoff.tpr_at(fpr)), label=line.label, **style)
 
 
 def _band(ax: Axes, line: Line, color: Any) -> None:

@@ -246,7 +246,7 @@ def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
 
 def _gain_range(lines: Sequence[Line], fpr: Array) -> tuple[float, float]:
     """Return the ends of the linear panel in percentage points: attacks fill it, and a ceiling that is near."""
-    gains = {line: gain_over_guessing(fpr, np.asarray(line.tradeoff.tpr(fpr))) for line in lines}
+    gains = {line: gain_over_guessing(fpr, np.asarray(line.tradeoff.tpr_at(fpr))) for line in lines}
     measured = [values for line, values in gains.items() if line.role in ("best", "attack")]
     bands = [100 * np.subtract(line.band[2], line.band[0]) for line in lines if line.role == "best"]
     ceilings = [float(values.max()) for line, values in gains.items() if line.role in ("ceiling", "asymptotic")]

@@ -45,7 +45,7 @@ def one_curve(curve: Curve) -> tuple[str, Markup]:
     if not rates:
         return "—", say(FEW, name=lettered(name))
     written = percent if curve.role == "measured" else percent_at_most
-    found = [written(float(curve.tradeoff.tpr(rate))) for rate in rates]
+    found = [written(float(curve.tradeoff.tpr_at(rate))) for rate in rates]
     others = [f"{members} at {percent(rate)}" for rate, members in zip(rates[1:], found[1:], strict=True)]
     pattern = MEASURED if curve.role == "measured" else CEILING
     listed_others = f", {listed(others)}" if others else ""

@@ -115,8 +115,8 @@ def _entered(result: Result, alone: bool) -> Markup:
         if curve.role != "measured" or curve.name != result.best or curve.n_nonmember <= LEAST_ALARMS:
             continue
         rates = np.geomspace(LEAST_ALARMS / curve.n_nonmember, 1.0, 200)
-        found = np.asarray(curve.tradeoff.tpr(rates))
-        if any((found > np.asarray(ceiling.tradeoff.tpr(rates)) + 1e-9).any() for ceiling in ceilings):
+        found = np.asarray(curve.tradeoff.tpr_at(rates))
+        if any((found > np.asarray(ceiling.tradeoff.tpr_at(rates)) + 1e-9).any() for ceiling in ceilings):
             on = "" if alone else f" on {result.title}"
             return say(ENTERED, attack=result.attack_title(curve.name), on=on)
     return Markup("")
