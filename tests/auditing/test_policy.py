@@ -12,17 +12,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import leakscope as ls
+from leakscope.attacks import find
 from leakscope.auditing.gates import exit_code, failures
 from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of, with_claims
+from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
 from leakscope.core.claims import Claim
 from leakscope.core.findings import Term
 from leakscope.core.games import half_split
 from leakscope.core.reasons import words
 from leakscope.core.tradeoff import EpsilonDelta
 from leakscope.core.types import Game, Points, Scores, Signals
+from leakscope.metrics.rates import tpr_at_fpr
 from leakscope.plans.limits import Limit
-from leakscope.plans.policies import policy_of
+from leakscope.plans.policies import PolicyPlan, policy_of
 from leakscope.releases.structure import Structure, structure_of
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.sections.audit import decisions
@@ -158,6 +160,84 @@ class TestRules:
         assert (check.outcome, check.limit, check.value) == ("kept", 0, None)
         assert check.reason is not None
         assert check.reason.id == "no_classes"
+
+
+def shifted(distance: float, n_models: int = 16) -> Scores:
+    """Scores whose models differ so much that the rate of all models of the recipe has no interval."""
+    rng = np.random.default_rng(4)
+    member = np.tile(np.arange(400) % 2 == 0, (n_models, 1))
+    return Scores("a", rng.normal(size=member.shape) + rng.normal(size=(n_models, 1)) + distance * member, member)
+
+
+class TestWithoutAnInterval:
+    """A limit on a TPR over all models of a recipe, of which too few were trained for an interval."""
+
+    policy = policy_of({"limits": ["tpr@0.01=0.1"]})
+
+    def decided(self, scores: Scores, policy: PolicyPlan | None = None):
+        policy = policy or self.policy
+        ends = ends_of("a", scores, policy.parsed_limits, Levels(0.95, 0.95))
+        return decision(policy, observed(), [ends])
+
+    def test_what_decides_it_is_named(self):
+        """They differ too much for any number of models below 4/.01: 25 times as many fits."""
+        found = self.decided(shifted(0.5))
+        (check,) = found.checks
+        assert (found.verdict, check.outcome, check.low, check.high) == ("ask", "open", None, None)
+        assert check.reason is not None
+        said = words(Term(check.reason.id, **check.reason.values))
+        assert "any number below 400 (25 times as many fits)" in said
+        assert "tpr_these_models@0.01 has an interval now" in said
+
+    def test_these_models_alone_may_refuse(self):
+        found = self.decided(shifted(4.0))
+        (check,) = found.checks
+        assert (found.verdict, check.outcome, check.high) == ("do_not_release", "not_kept", None)
+        these_models = tpr_at_fpr(shifted(4.0), 0.01, 0.95, "these_models")
+        assert check.low == pytest.approx(these_models.low)
+        assert check.reason is not None
+        assert check.reason.id == "these_models_above"
+
+    def test_these_models_alone_grant_nothing(self):
+        generous = policy_of({"limits": ["tpr@0.01=0.9"]})
+        assert tpr_at_fpr(shifted(0.0), 0.01, 0.95, "these_models").high < 0.9
+        assert self.decided(shifted(0.0), generous).verdict == "ask"
+
+    def test_an_attack_without_an_interval_is_never_dropped(self):
+        other = AttackEnds("b", 0.01, 0.0, 0.02)
+        (limit,) = self.policy.parsed_limits
+        ends = ends_of("a", shifted(0.5), [limit], Levels(0.95, 0.95))
+        assert decision(self.policy, observed(), [{limit: other}]).verdict == "release"
+        assert decision(self.policy, observed(), [{limit: other}, ends]).verdict == "ask"
+
+
+class TestDefaultAttacks:
+    """A policy that asks for the default attacks asks a person where the user left one out."""
+
+    policy = policy_of({"limits": ["auc=0.6"], "attacks": ["default"]})
+    ends = ({LIMIT: AttackEnds("lira", 0.5, 0.45, 0.55)},)
+
+    def test_none_may_be_left_out(self):
+        assert left_out_of_default(find("default")) == ()
+        assert left_out_of_default(find(["default", "quantile"])) == ()
+        left_out = left_out_of_default(find(["lira", "mast", "rmia"]))
+        assert left_out == ("gap", "confidence", "loss", "entropy")
+        found = decision(self.policy, observed(), self.ends, left_out=left_out)
+        assert (found.verdict, found.left_out) == ("ask", left_out)
+        (check,) = [check for check in found.checks if check.attack == "default"]
+        assert check.reason is not None
+        assert check.reason.values["names"] == "gap, confidence, loss, entropy are"
+
+    def test_one_that_does_not_apply_does_not_count(self):
+        """All were asked for, and only one could be played."""
+        assert decision(self.policy, observed(), self.ends).verdict == "release"
+
+    def test_without_such_a_limit_they_are_listed(self):
+        found = decision(AUC, observed(), self.ends, left_out=("gap",))
+        assert (found.verdict, found.left_out) == ("release", ("gap",))
+
+    def test_the_ready_policy_asks_for_them(self):
+        assert "default" in policy_of("research").attacks
 
 
 def test_levels_are_shared():

@@ -6,6 +6,8 @@ from scipy import stats
 
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, randomised_tpr, roc_band, tpr_at_fpr
+from leakscope.metrics.rows import rows
+from leakscope.metrics.spread import Shifts
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 
@@ -238,3 +240,19 @@ def test_the_band_has_no_ends_where_there_is_no_interval(audits):
 def test_one_model_has_one_target(audits):
     (scores,) = audits(1, 1, 400, 1.0)
     assert tpr_at_fpr(scores, 0.1) == tpr_at_fpr(scores, 0.1, target="these_models")
+
+
+@pytest.mark.parametrize(("spread", "few"), [(0.05, True), (2.0, False)])
+def test_a_refused_interval_says_how_many_models_would_have_one(audits, spread, few):
+    """At 1 % either 4/.01 models, or as many as make the limit of the measured spread small enough."""
+    (scores,) = audits(1, 2, 400, 1.0, spread)
+    found = tpr_at_fpr(scores, 0.01)
+    assert found.refused == "too_few_models"
+    assert found.detail["models_needed_at_any_spread"] == 400
+    shifts = Shifts(rows(scores))
+    measured = np.std(shifts.shift, ddof=1) / shifts.noise
+    n_models = np.arange(2, 401)
+    upper = measured * np.sqrt((n_models - 1) / stats.chi2.ppf(0.05, n_models - 1))
+    enough = n_models[upper <= 0.35]
+    assert found.detail["models_needed"] == (enough[0] if len(enough) else 400)
+    assert (found.detail["models_needed"] < 400) == few

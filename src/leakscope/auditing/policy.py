@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope import metrics
-from leakscope.attacks import ATTACKS, find
+from leakscope.attacks import ATTACKS, DEFAULT, find
 from leakscope.auditing.group_checks import group_checks
 from leakscope.auditing.groups import AttackedGroups
 from leakscope.auditing.observed import FindingSpec, ObservedRelease
@@ -121,12 +121,25 @@ def ends_of(attack: str, scores: Scores, limits: Sequence[Limit], levels: Levels
         except NotApplicable as error:
             ends[limit] = AttackEnds(attack, reason=error.reason)
             continue
-        refused = above.refused or below.refused
-        if refused:
-            ends[limit] = AttackEnds(attack, above.value, reason=Term(refused))
+        if above.refused or below.refused:
+            # of these models alone there is an interval; its lower end may refuse a release, its upper end grants none
+            these_models = Limit(quantity="tpr_these_models", fpr=limit.fpr, limit=limit.limit)
+            low = _measured(scores, these_models, levels.refusal).low
+            ends[limit] = AttackEnds(attack, above.value, low, reason=_too_few_models(limit, above, below, scores))
         else:
             ends[limit] = AttackEnds(attack, above.value, below.low, above.high)
     return ends
+
+
+def _too_few_models(limit: Limit, above: Interval, below: Interval, scores: Scores) -> Term:
+    """Say how many models would give an attack an interval at both levels."""
+    refused = [interval.detail for interval in (above, below) if interval.refused]
+    needed = int(max(detail["models_needed"] for detail in refused))
+    at_any_spread = int(max(detail["models_needed_at_any_spread"] for detail in refused))
+    values = {"fpr": limit.fpr, "needed": needed, "times": needed / len(scores.value)}
+    if needed == at_any_spread:
+        return Term("too_few_models_at_rate", **values)
+    return Term("too_few_models_at_spread", at_any_spread=at_any_spread, **values)
 
 
 def _measured(scores: Scores, limit: Limit, confidence: float) -> Interval:
@@ -204,6 +217,7 @@ def decision(
     ends: Sequence[Ends],
     below: Term | None = None,
     groups: AttackedGroups | None = None,
+    left_out: Sequence[str] = (),
 ) -> DecisionFacts:
     """Compare a model with a policy.
 
@@ -217,6 +231,8 @@ def decision(
         Why attacks that are wrong more often than a guess leave no verdict.
     groups : AttackedGroups, optional
         Where the policy limits what is reached in groups, or how many records are exposed.
+    left_out : sequence of str
+        The default attacks that were not asked for.
 
     Returns
     -------
@@ -225,7 +241,7 @@ def decision(
     run = {_base_name(end.attack) for of_attack in ends for end in of_attack.values()}
     if groups is not None:
         run |= {_base_name(on.attack) for on in groups.attacks}
-    checks = [_required(name, run, observed.other_recipe) for name in policy.attacks]
+    checks = [_required(name, run, observed.other_recipe, left_out) for name in policy.attacks]
     # the intervals of one model are over its records
     is_one_model = observed.game.n_targets == 1
     includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
@@ -254,7 +270,24 @@ def decision(
         elif verdict == "release" and any(check.outcome != "kept" for check in of_structure):
             verdict = "ask"
         checks += of_structure
-    return DecisionFacts(release=observed.name, verdict=verdict, checks=tuple(checks))
+    return DecisionFacts(release=observed.name, verdict=verdict, checks=tuple(checks), left_out=tuple(left_out))
+
+
+def left_out_of_default(attacks: Sequence[Attack]) -> tuple[str, ...]:
+    """Name the default attacks that were not asked for; one that was, and does not apply, is not left out."""
+    if not any(getattr(attack, "by_name", True) for attack in attacks):
+        return ()  # a group of attacks was asked for, such as "default", of which an audit takes those that it can play
+    asked = {_base_name(attack.name) for attack in attacks}
+    return tuple(name for name in DEFAULT if name not in asked)
+
+
+def _default_attacks(left_out: Sequence[str]) -> CheckFacts:
+    """Check that all default attacks were asked for."""
+    if not left_out:
+        return CheckFacts(check="attack", attack="default", outcome="kept")
+    are = "is" if len(left_out) == 1 else "are"
+    reason = Term("default_left_out", names=f"{', '.join(left_out)} {are}")
+    return CheckFacts(check="attack", attack="default", outcome="open", reason=_facts(reason))
 
 
 def refuse_unknown_attacks(policy: PolicyPlan | None, attacks: Sequence[Attack]) -> None:
@@ -324,7 +357,7 @@ def _refused(given: DecisionFacts) -> DecisionFacts:
     if any(check.check == "claim" for check in given.checks):
         return given
     checks = (CheckFacts(check="claim", outcome="not_kept"), *given.checks)
-    return DecisionFacts(release=given.release, verdict="do_not_release", checks=checks)
+    return given.model_copy(update={"verdict": "do_not_release", "checks": checks})
 
 
 def _asked(given: DecisionFacts, reason: Term | None) -> DecisionFacts:
@@ -336,7 +369,7 @@ def _asked(given: DecisionFacts, reason: Term | None) -> DecisionFacts:
         *given.checks,
     )
     verdict: Verdict = "ask" if given.verdict == "release" else given.verdict
-    return DecisionFacts(release=given.release, verdict=verdict, checks=checks)
+    return given.model_copy(update={"verdict": verdict, "checks": checks})
 
 
 def _asks_about_exposed(policy: PolicyPlan) -> bool:
@@ -362,11 +395,12 @@ def _attack_checks(limit: Limit, ends: Sequence[AttackEnds], includes_limit: Ter
     unmeasured = [end for end in ends if end not in measured]
     if not ends:
         return [CheckFacts(**base, outcome="open", reason=_facts(Term("no_attack")))]
+    most_surely_above = max(ends, key=lambda end: (end.low or 0.0, end.value or 0.0))
+    if (most_surely_above.low or 0.0) > limit.limit:
+        reason = None if most_surely_above in measured else _facts(Term("these_models_above"))
+        return [CheckFacts(**base, **_shown(most_surely_above), outcome="not_kept", reason=reason)]
     checks: list[CheckFacts] = []
     if measured:
-        most_surely_above = max(measured, key=lambda end: (end.low or 0.0, end.value or 0.0))
-        if (most_surely_above.low or 0.0) > limit.limit:
-            return [CheckFacts(**base, **_shown(most_surely_above), outcome="not_kept")]
         largest = max(measured, key=lambda end: (end.high or 0.0, end.value or 0.0))
         if (largest.high or 0.0) > limit.limit:
             checks.append(CheckFacts(**base, **_shown(largest), outcome="open", reason=_facts(includes_limit)))
@@ -406,8 +440,10 @@ def _unless_kept(checks: Sequence[CheckFacts], below: Term) -> list[CheckFacts]:
     ]
 
 
-def _required(name: str, run: set[str], other_recipe: Term | None) -> CheckFacts:
+def _required(name: str, run: set[str], other_recipe: Term | None, left_out: Sequence[str]) -> CheckFacts:
     """Check that an attack was run, with references of the model's recipe if it needs them."""
+    if name == "default":
+        return _default_attacks(left_out)
     attack = ATTACKS.get(name)
     if name in run and other_recipe is not None and attack is not None and attack.needs_references:
         return CheckFacts(check="attack", attack=name, outcome="open", reason=_facts(other_recipe))

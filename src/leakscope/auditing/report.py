@@ -10,7 +10,7 @@ from leakscope.attacks import Attack as TableAttack
 from leakscope.auditing.evaluate import Judgement, judge
 from leakscope.auditing.large import judge_blocks
 from leakscope.auditing.observed import ObservedFiles, ObservedRelease
-from leakscope.auditing.policy import Levels, decision, with_claims
+from leakscope.auditing.policy import Levels, decision, left_out_of_default, with_claims
 from leakscope.core.types import Attack
 from leakscope.plans.audits import AuditPlan, refuse_unknown
 from leakscope.reports import Observation, Report
@@ -62,8 +62,9 @@ def assemble(
             advance()
     decisions: list[DecisionFacts] = []
     if policy is not None:
+        left_out = left_out_of_default(attacks)
         decisions = [
-            decision(policy, observed, judgement.ends, below_chance(judgement.findings), judgement.groups)
+            decision(policy, observed, judgement.ends, below_chance(judgement.findings), judgement.groups, left_out)
             for observed, judgement in zip(releases, judgements, strict=True)
         ]
     report = Report(

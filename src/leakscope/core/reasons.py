@@ -11,6 +11,7 @@ _DEPENDENT = (
     "draw the data of each model by itself, or so that each point is in exactly half of the models"
 )
 _SHIFT = "members and others do not come from one source: a classifier that does not see the model tells them apart"
+_THESE_MODELS = "a limit on tpr_these_models@{fpr:g} has an interval now, and is a promise about these models alone"
 _LAYER = (
     "Dirac canaries in a user-supplied training loop reach only the layer that is added for them: they show whether "
     "gradients in that layer are clipped, not whether those of the network's own layers are"
@@ -161,6 +162,13 @@ REASONS: Mapping[str, str] = {
     "interval_of_one_model_includes_limit": "the interval includes the limit: more records would narrow it; more "
     "reference models would not",
     "too_few_models": "too few models for an interval; train more",
+    "too_few_models_at_spread": "too few models for an interval: {needed:,} give one if they differ as little as these "
+    "({times:.2g} times as many fits), and {at_any_spread:,} in any case; " + _THESE_MODELS,
+    "too_few_models_at_rate": "too few models for an interval: they differ too much for any number below {needed:,} "
+    "({times:.2g} times as many fits); " + _THESE_MODELS,
+    "these_models_above": "too few models for an interval over all models of the recipe, and the limit is exceeded by "
+    "these models alone",
+    "default_left_out": "the policy asks for the default attacks, and {names} left out of them; name default",
     "group_includes_limit": "the interval includes the limit: {needed:,} models can judge a group of this size",
     "group_too_small": "this group has too few records to be judged: give more data, or join it with another",
     "records_untested": "{models:,} models cannot test single records; {needed:,} would",

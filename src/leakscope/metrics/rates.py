@@ -60,7 +60,9 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
     Interval
         ``detail`` has the realised ``fpr``, the ``threshold``, the ``false_alarms`` and the ``games``, the
         number of non-member scores behind the threshold; of several models also how many there are and the
-        ``between_model_spread``, the standard deviation of a model's shift over that of a record's noise.
+        ``between_model_spread``, the standard deviation of a model's shift over that of a record's noise. Where the
+        interval is refused, ``models_needed`` would have one if the spread stays, and ``models_needed_at_any_spread``
+        in any case.
 
     Raises
     ------
@@ -408,7 +410,10 @@ class Pooled:
         detail |= {"models": self.scores.n_models, "between_model_spread": self.scores.shifts.spread}
         if self.target == "these_models":
             return replace(self._over_records(fpr, n_called), detail=detail)
-        return replace(self._over_models(fpr, n_called), detail=detail)
+        interval = self._over_models(fpr, n_called)
+        if interval.refused:
+            detail |= self._models_needed(fpr)
+        return replace(interval, detail=detail)
 
     def band(self, at: Sequence[float] | Float[Array, " A"]) -> tuple[Array, Array, Array]:
         """Estimate the rate at several false positive rates, with pointwise limits; NaN where they are refused."""
@@ -442,7 +447,8 @@ class Pooled:
             low, high = 0.0, fpr * high / least
         interval = Interval(value, low, min(high, 1.0), self.confidence, self.scores.interval_over)
         if self.target == "population" and not self.scores.single and self._is_refused(strictest):
-            return replace(interval, low=0.0, high=1.0, refused="too_few_models")
+            needed = self._models_needed(strictest)
+            return replace(interval, low=0.0, high=1.0, refused="too_few_models", detail=needed)
         return interval
 
     def _is_refused(self, fpr: float) -> bool:
@@ -455,6 +461,13 @@ class Pooled:
         """
         in_tail = self.scores.n_models * min(fpr, 1 - fpr)
         return in_tail < FEWEST_IN_TAIL and self.scores.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD
+
+    def _models_needed(self, fpr: float) -> dict[str, float]:
+        """How many models give an interval: at any spread, and if the measured one stays as it is."""
+        at_any_spread = math.ceil(FEWEST_IN_TAIL / min(fpr, 1 - fpr) - 1e-9)
+        at_this_spread = self.scores.shifts.models_until(1 - self.confidence, MOST_SPREAD)
+        needed = at_any_spread if at_this_spread is None else min(at_this_spread, at_any_spread)
+        return {"models_needed": needed, "models_needed_at_any_spread": at_any_spread}
 
     def _threshold(self, fpr: float) -> float:
         """Find the smallest score whose false positive rate is at most fpr."""

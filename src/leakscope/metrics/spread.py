@@ -54,6 +54,19 @@ class ShiftsOfModels(ABC):
         """
         return _upper_factor(len(self.shift) - 1, alpha) * float(self.shift.std(ddof=1)) / self.noise
 
+    def models_until(self, alpha: float, most: float) -> int | None:
+        """Compute how many models have an upper limit of at most ``most`` if the spread stays; None if none have."""
+        measured = float(self.shift.std(ddof=1)) / self.noise
+        if measured >= most:
+            return None
+        low, high = 1, 2  # degrees of freedom
+        while _upper_factor(high, alpha) * measured > most:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _upper_factor(middle, alpha) * measured > most else (low, middle)
+        return high + 1
+
     def dilation(self, alpha: float) -> float:
         """Factor by which the true spread may exceed that of these models, for skewed shifts too.
 

@@ -69,7 +69,9 @@ class PolicyPlan(Plan):
         default=(),
         description="on the strongest attack, as accuracy=0.6 or tpr@0.01=0.05, or as a table; accuracy at prior 1/2",
     )
-    attacks: tuple[str, ...] = Field(default=(), description="attacks that must have been run")
+    attacks: tuple[str, ...] = Field(
+        default=(), description="attacks that must have been run; default: none of the default ones may be left out"
+    )
     confidence: Annotated[float, a_fraction(least=0.5, below=True)] = Field(
         default=0.95, description="that none of the verdicts is wrong, over all models of an audit"
     )

@@ -279,7 +279,7 @@ class CheckFacts(Facts):
     )
     attack: Text = Field(default="", description="The attack that the value is of, or that must have been run.")
     group: Text = Field(default="", description="The group of records that the value is of.")
-    reason: TermFacts | None = Field(default=None, description="Why it is open.")
+    reason: TermFacts | None = Field(default=None, description="Why it is open, or not kept.")
 
 
 class DecisionFacts(Facts):
@@ -288,6 +288,7 @@ class DecisionFacts(Facts):
     release: Text
     verdict: Literal["release", "ask", "do_not_release"]
     checks: tuple[CheckFacts, ...]
+    left_out: tuple[Text, ...] = Field((), description="The default attacks that the audit was not asked for.")
 
 
 class LedgerEntryFacts(Facts):

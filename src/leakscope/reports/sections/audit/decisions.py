@@ -147,7 +147,7 @@ def _decision(result: Result, given: DecisionFacts, policy: Mapping[str, Any]) -
         action=str(actions.get(given.verdict) or ""),
         summary=_summary(given, policy, plural(result.about.unit)),
         checks=[_check(check, result) for check in checks],
-        not_run=_not_run(result),
+        not_run=" ".join(part for part in (_not_run(result), _left_out(given.left_out)) if part),
     )
 
 
@@ -158,7 +158,17 @@ def _not_run(result: Result) -> str:
     if not titles:
         return ""
     were = "was" if len(titles) == 1 else "were"
-    return f"{listed(titles)} {were} not run; the findings say why. The verdict is about the other attacks."
+    reasons = dict.fromkeys(reason_words(finding.reason) for finding in missing if finding.attack and finding.reason)
+    why = "; ".join(reasons)
+    return f"{listed(titles)} {were} not run ({why}). The verdict is about the other attacks."
+
+
+def _left_out(names: Sequence[str]) -> str:
+    """Name the default attacks that the audit was not asked for."""
+    if not names:
+        return ""
+    were = "was" if len(names) == 1 else "were"
+    return f"Of the default attacks, {listed(names)} {were} not asked for: the verdict does not know what they reach."
 
 
 def _summary(given: DecisionFacts, policy: Mapping[str, Any], units: str) -> Markup:
@@ -198,7 +208,9 @@ def _are(n: int) -> str:
 def _check(check: CheckFacts, result: Result) -> Check:
     fpr = "" if check.fpr is None else percent(check.fpr)
     return Check(
-        title=TITLES[check.check].format(fpr=fpr, attack=check.attack, units=plural(result.about.unit)),
+        title="Default attacks"
+        if check.attack == "default"
+        else TITLES[check.check].format(fpr=fpr, attack=check.attack, units=plural(result.about.unit)),
         limit=_limit(check),
         measured=_measured(check, result),
         outcome=OUTCOMES[check.outcome],
