@@ -146,11 +146,9 @@ class TestNamedCurve:
 
     def test_its_rates_are_a_plain_array_and_those_at_any_rate_have_a_name_of_their_own(self):
         """The array was callable, and kept its curve through arithmetic: (1 - tpr)(.01) was the rate itself."""
-        for curve in (
-            ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one"),
-            *self.report.curves,
-            self.report.curve("lira"),
-        ):
+        bound = ls.bound("gaussian", mu=1.0)
+        named = bound.curve("mu = 1, replace one"), self.report.curve("lira")
+        for curve in (*named, *bound.curves, *self.report.curves):
             for rates in (curve.tpr, 1 - curve.tpr, curve.tpr * 2):
                 assert type(rates) is np.ndarray
                 assert not callable(rates)
