@@ -232,8 +232,8 @@ def test_table_2_is_claimed_and_drawn():
 def test_a_yes_or_no_has_no_low_false_positive_rate():
     member = np.tile(np.arange(400) < 200, (2, 1))
     rng = np.random.default_rng(0)
-    assert np.isnan(table2.tpr_at(ls.Scores("gap", (rng.random((2, 400)) < 0.5) * 1.0, member)))
-    assert table2.tpr_at(ls.Scores("loss", member + rng.random((2, 400)) / 2, member)) == 1.0
+    assert np.isnan(table2.tpr(ls.Scores("gap", (rng.random((2, 400)) < 0.5) * 1.0, member)))
+    assert table2.tpr(ls.Scores("loss", member + rng.random((2, 400)) / 2, member)) == 1.0
 
 
 def test_a_run_of_the_paper_s_size_has_a_verdict():

@@ -166,7 +166,7 @@ def test_finite_mechanisms(seed: int, n_games: int, as_users_run_it) -> None:
         information = mutual_information_discrete(chances, game.member)
         epsilon = pmp_discrete(chances, game.member)
         bounds: dict[str, np.ndarray | float] = {
-            "information": np.array([kl_upper(each, game.prior) for each in information]) - blind,
+            "information": np.array([kl_upper(each, blind) for each in information]) - blind,
             "practical membership privacy": EpsilonDelta(epsilon).accuracy(game.prior) - blind,
             "differential privacy": by_differential_privacy(game, chances),
         }
