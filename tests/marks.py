@@ -19,5 +19,5 @@ def nightly_but(cases: Iterable[Any], *by_day: Any) -> list[Any]:
 
 
 def slow_but(cases: Iterable[Any], *fast: Any) -> list[Any]:
-    """Cases of one value each that all belong to the day, slow but for the fast ones."""
+    """Cases of one value each, slow but for the fast ones, which are run on every change."""
     return [case if case in fast else pytest.param(case, marks=pytest.mark.slow) for case in cases]

@@ -200,6 +200,7 @@ def few_etas(monkeypatch) -> tuple[float, ...]:
     return figure2.ETAS
 
 
+@pytest.mark.slow
 def test_our_noise_keeps_eta_and_no_less_does(outer, few_etas, as_users_run_it):
     shrunk = (1 - 0.8**figure2.STEPS) * outer
     lengths = np.linalg.norm(shrunk[:, None] - shrunk, axis=2) / 100

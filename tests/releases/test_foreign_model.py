@@ -84,6 +84,7 @@ def test_it_answers_as_in_this_process_however_much_it_prints(read):
     assert not hasattr(model, "decision_function")
 
 
+@pytest.mark.slow
 def test_classes_are_learned_from_an_answer(read):
     model = read("mapping")
     assert not hasattr(model, "classes_")
@@ -109,9 +110,19 @@ def test_a_graph_that_is_no_model(read, does, line):
     ("does", "line", "goes_on"),
     [
         ("large", "m.onnx needs more than the 1,0.. MB of memory that a model of its size may take", True),
-        ("long", "m.onnx needs more than the 1,0.. MB of memory that a model of its size may take", True),
+        pytest.param(
+            "long",
+            "m.onnx needs more than the 1,0.. MB of memory that a model of its size may take",
+            True,
+            marks=pytest.mark.slow,
+        ),
         ("dies", r"m.onnx ended its process \(3\): it is damaged, or needs more than the 1,0.. MB", False),
-        ("objects", "could not convert|float\\(\\) argument|must be a string or a real number", True),
+        pytest.param(
+            "objects",
+            "could not convert|float\\(\\) argument|must be a string or a real number",
+            True,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_an_answer_may_not_do(read, does, line, goes_on):
@@ -135,6 +146,7 @@ def test_one_that_never_ends_is_stopped(read, monkeypatch):
     assert is_over(model)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it(read):
     model = read("endless")
     # a signal to this very thread, as it waits for the process without running any Python

@@ -119,7 +119,11 @@ class TestFramesAsTheyAre:
         ],
         ids=["times", "times of a zone", "durations", "missing times", "string", "boolean", "Int64"],
     )
-    @pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), LogisticRegression()], ids=["tree", "logistic"])
+    @pytest.mark.parametrize(
+        "estimator",
+        [DecisionTreeClassifier(), pytest.param(LogisticRegression(), marks=pytest.mark.slow)],
+        ids=["tree", "logistic"],
+    )
     def test_columns_of_newer_types(self, column, estimator):
         points = from_arrays(people(more=column), LABELS)
         found = Estimator(estimator).observe(points, ROWS, SEEDS, ("loss",))

@@ -23,6 +23,7 @@ from leakscope.releases.estimator import Estimator
 from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
 from leakscope.releases.specs import imported
 from tests.cli.calling import caller
+from tests.marks import slow_but
 
 Project = Callable[[Mapping[str, str]], None]
 MODEL = "class Model:\n    pass\n"
@@ -346,9 +347,9 @@ class TestLiveValues:
         exec(change, {"__name__": "helper", "helper": sys.modules["helper"]})
         assert digest_of(mine) not in {None, first}
 
-    @pytest.mark.parametrize("text", [text for text, _ in LIVE.values()], ids=LIVE)
-    def test_the_digest_is_the_same_in_another_process(self, text, project, tmp_path):
-        project({"mine.py": USES, "helper.py": text, **REGISTRY})
+    @pytest.mark.parametrize("live", slow_but(LIVE, *list(LIVE)[::8]))
+    def test_the_digest_is_the_same_in_another_process(self, live, project, tmp_path):
+        project({"mine.py": USES, "helper.py": LIVE[live][0], **REGISTRY})
         says = "import plugin, mine; from leakscope.releases.source_code import digest_of; print(digest_of(mine.Model))"
         run = subprocess.run([sys.executable, "-c", says], cwd=tmp_path, capture_output=True, text=True, check=True)
         imported("plugin:f")

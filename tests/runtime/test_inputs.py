@@ -19,6 +19,7 @@ import pytest
 import leakscope as ls
 from leakscope.releases.source_code import State, UserCode
 from leakscope.runtime.inputs import watched
+from tests.marks import slow_but
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -198,7 +199,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_but(KINDS, "open", "numpy's map", "a dict", "the environment", "a program"))
 def test_findings_with_a_store_are_those_without(kind, user, tmp_path):
     """One thing that a training depends on is changed at random, back and forth."""
     user.begin(KINDS[kind])
@@ -287,6 +288,7 @@ class TestNotStored:
         assert not list((tmp_path / "store").glob("*.npz"))
         assert reused(user.audit(tmp_path / "store")) == (0, 4)
 
+    @pytest.mark.slow
     def test_a_value_that_only_this_process_has(self, user, tmp_path):
         """Workers import the module as its file says."""
         user.begin("return settings.CONF['depth']")
@@ -297,6 +299,7 @@ class TestNotStored:
 
 
 class TestWorkers:
+    @pytest.mark.slow
     def test_workers_find_the_key_of_the_driver(self, user, tmp_path):
         user.begin(KINDS["open"])
         store = tmp_path / "store"

@@ -111,6 +111,7 @@ class TestDamage:
         store.save(key(row=0), self.several if arrays is None else arrays)
         return (store.folder / f"{key(row=0)}.npz").read_bytes()
 
+    @pytest.mark.slow
     def test_each_single_bit_turned_over_refuses_the_chunk(self, store):
         """Headers, names, sizes, the directory of the zip, contents and the digest itself."""
         whole = self.whole(store)

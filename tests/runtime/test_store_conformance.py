@@ -528,6 +528,7 @@ class TestServers:
         assert store.load(KEY) is not None
         assert (store.retries, waits) == (0, [])
 
+    @pytest.mark.slow
     def test_a_server_that_is_not_there(self, store, waits, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         with pytest.raises(OSError, match="it does not answer, or is too busy"):
