@@ -21,15 +21,16 @@ def of_sizes(*counts: int) -> list[Group]:
 
 
 @pytest.mark.parametrize(
-    ("n_models", "least"), [(1, 800), (2, 1250), (4, 625), (64, 40), (63, 40), (125, 20), (1000, 20)]
+    ("n_models", "least"),
+    [(1, 800), (2, 3300), (4, 1650), (7, 943), (8, 313), (64, 40), (63, 40), (125, 20), (1000, 20)],
 )
-def test_a_group_that_is_judged_has_2500_records_over_all_models(n_models, least) -> None:
+def test_a_group_that_is_judged_has_2500_records_over_all_models_and_more_over_few(n_models, least) -> None:
     assert least_size(n_models) == least
 
 
 def test_models_for_a_group() -> None:
-    assert [models_for(n) for n in (2500, 1250, 100, 20, 19)] == [2, 2, 25, 125, None]
-    for n in range(20, 1251):
+    assert [models_for(n) for n in (3300, 2500, 1250, 500, 100, 20, 19)] == [2, 3, 6, 8, 25, 125, None]
+    for n in range(20, 3301):
         assert least_size(models_for(n)) <= n  # it is judged by itself then
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscope.auditing.groups import AttackedGroups, OnGroups
 from leakscope.core.findings import Term
-from leakscope.data.groups import TRIALS, least_size, models_for
+from leakscope.data.groups import FEWEST, least_size, models_for
 from leakscope.plans.limits import Limit
 from leakscope.reports.about import CheckFacts, term_facts
 
@@ -82,7 +82,7 @@ def _what_decides(limit: Limit, attacked: AttackedGroups, on: OnGroups, idx: int
     distance = abs(number.value - limit.limit)
     if distance < 0.01:
         return Term("interval_includes_limit")
-    needed = max(math.ceil(n_models * (width / distance) ** 2), math.ceil(TRIALS / n_records), n_models + 1)
+    needed = max(math.ceil(n_models * (width / distance) ** 2), models_for(max(n_records, FEWEST)) or 0, n_models + 1)
     return Term("group_includes_limit", needed=needed)
 
 
