@@ -888,6 +888,15 @@ class TestDeclaredRanges:
         names = ["mean of x0", "mean of x1", "records with x0", "records with x1"]
         assert [row.name for row in made.certificate.about.values] == names
 
+    def test_the_planned_noise_of_a_mean_is_that_of_its_exact_sum_and_count(self) -> None:
+        """To first order: ``sqrt(s^2 + (mean - middle)^2 t^2)/N`` with the deviations s and t of sum and count."""
+        x = pd.DataFrame({"x0": [1.0, 2.0, np.nan] * 10})
+        made = calibrate("mean", x, eta=0.45, promise="anyone", ranges="x0=0:10")
+        mu = 2 * norm.ppf(0.95)
+        of_sum, of_count = 2 * 5 / mu, 2 / (np.sqrt(3) * mu)
+        mean, _ = made.certificate.about.planned
+        assert mean.noise_std == pytest.approx(np.hypot(of_sum, (1.5 - 5) * of_count) / 20, rel=1e-6)
+
     def test_columns_go_to_units_of_their_ranges(self) -> None:
         """Noise that is right for ages is nothing beside incomes: no grid fitted both."""
         x = np.random.default_rng(0).uniform(0, [100, 20_000], (500, 2))
@@ -916,6 +925,18 @@ class TestDeclaredRanges:
             "row_is_a_unit", "ledger_not_rolled_back", "nothing_outside_the_ledger", "refusals_not_published",
             "on_a_grid_counted", "time_not_published",
         ]  # fmt: skip
+
+    @pytest.mark.parametrize("promise", ["file", "drawn", "anyone"])
+    def test_levels_that_look_alike_are_named_where_levels_are_taken_from_the_data(self, promise) -> None:
+        """Under promise anyone spaces at the ends are removed, so that they are one level."""
+        towns = pd.DataFrame({"town": ["Bern", "Bern "] * 6 + ["Biel"] * 12})
+        words: dict[str, Any] = {"levels": {"town": ["Bern", "Biel"]}} if promise == "anyone" else {"games": 0}
+        made = calibrate("table", towns, eta=0.2, promise=promise, by="town", **words)
+        note = (
+            "town has 'Bern' (6 times) and 'Bern ' (6 times), which are different classes: write them alike in the "
+            "file if they are one"
+        )
+        assert made.certificate.about.notes[:1] == (() if promise == "anyone" else (note,))
 
     def test_a_value_without_a_level_is_in_no_cell(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"town": ["a", "b", None, "c"]})
