@@ -29,6 +29,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import coverage
+import pytest
 from cosmic_ray import plugins
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -96,7 +97,7 @@ class Covered(NamedTuple):
 
 
 def main() -> int:
-    """Run the drawn mutants, and print what became of each; 1 if one lives that is not accepted."""
+    """Run the drawn mutants, and print what became of each; 1 if one lives that is not accepted, or was not tested."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mutants", type=int, default=200, help="how many are drawn")
     parser.add_argument("--draw", default="0", help="another text draws others")
@@ -117,13 +118,16 @@ def main() -> int:
             copy = free.get()
             try:
                 return fate(mutant, copy, covered, given.seconds)
+            except RuntimeError as problem:
+                print(problem, flush=True)
+                return "error"
             finally:
                 free.put(copy)
 
         fates: defaultdict[str, list[Mutant]] = defaultdict(list)
         with ThreadPoolExecutor(given.workers) as pool:
             for mutant, word in zip(drawn, pool.map(judged, drawn), strict=True):
-                if word != "killed" and mutant.key in accepted:
+                if word not in ("killed", "error") and mutant.key in accepted:
                     word = "accepted"
                 fates[word].append(mutant)
                 print(f"{word:>10}  {mutant.text}", flush=True)
@@ -241,17 +245,27 @@ def copy_of_checkout(place: Path) -> Path:
     return place
 
 
-def pytest_of(copy: Path, arguments: Sequence[str], seconds: float | None = None) -> int | None:
-    """Run tests of a copy with its own sources; the exit status, or None where they took too long."""
+def all_pass(copy: Path, arguments: Sequence[str], seconds: float | None = None) -> bool | None:
+    """Run tests of a copy with its own sources; None where they took too long.
+
+    Raises
+    ------
+    RuntimeError
+        If no test ran: pytest was interrupted, did not understand its arguments, or found no test.
+    """
     environment = os.environ | ONE_THREAD | AS_USERS_RUN_IT | {"PYTHONPATH": str(copy / "src")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    # a module that a mutant makes impossible to import fails, as a test does
+    options = ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
     try:
         done = subprocess.run(
-            command, cwd=copy, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds
+            command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds
         )
     except subprocess.TimeoutExpired:
         return None
-    return done.returncode
+    if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout.decode(errors='replace')[-2000:]}")
+    return done.returncode == pytest.ExitCode.OK
 
 
 def coverage_of_tests(copy: Path, workers: int) -> Covered:
@@ -261,7 +275,7 @@ def coverage_of_tests(copy: Path, workers: int) -> Covered:
     options = [f"--cov={copy / PACKAGE}", "--cov-context=test", "--cov-report=", f"--junitxml={times}"]
     settings = copy / "contexts.toml"
     settings.write_text(f'[tool.coverage.run]\ndata_file = "{database}"\n', encoding="utf-8")
-    if pytest_of(copy, [*options, f"--cov-config={settings}", "-n", str(workers), *arguments]) != 0:
+    if not all_pass(copy, [*options, f"--cov-config={settings}", "-n", str(workers), *arguments]):
         raise RuntimeError("the tests fail without any mutant")
     data = coverage.CoverageData(str(database))
     data.read()
@@ -289,10 +303,10 @@ def fate(mutant: Mutant, copy: Path, covered: Covered, seconds: float) -> str:
     try:
         place.write_text(mutant.source, encoding="utf-8")
         for part in filter(None, (of_its_file, others)):  # to collect one file of tests is quick, and mostly enough
-            status = pytest_of(copy, ["-x", *listed_in(copy, part)], seconds)
-            if status is None:
+            passed = all_pass(copy, ["-x", *listed_in(copy, part)], seconds)
+            if passed is None:
                 return "undecided"
-            if status != 0:
+            if not passed:
                 return "killed"
     finally:
         place.write_text(unchanged, encoding="utf-8")

@@ -300,6 +300,26 @@ class TestTheSameRequest:
         assert (one.value != other.value).any()  # one of two is equal in a run of some 2,000: both lie on a grid
 
 
+@pytest.mark.parametrize(
+    ("more", "exact"),
+    [
+        ({"statistic": "sum"}, ROWS.clip(-2, 2).sum(axis=0)),
+        ({"x": ROWS[:20]}, ROWS[:20].clip(-2, 2).mean(axis=0)),
+        ({"ranges": ("x0=-1:1", "x1=-1:1")}, ROWS.clip(-1, 1).mean(axis=0)),
+    ],
+    ids=["statistic", "data", "ranges"],
+)
+def test_an_older_release_is_not_taken_for_a_new_one(ledger, without_draw, more, exact) -> None:
+    """What is released and printed is the new one's, also where both have the same names."""
+    older = release("dp", ledger, budget=0.4)
+    made = release("dp", ledger, budget=0.4, **more)
+    about = made.certificate.about
+    assert made.value[:2] == pytest.approx(exact, rel=1e-4)
+    assert [row.value for row in about.values][:2] == pytest.approx(exact, rel=0.03)  # as many digits as the noise has
+    assert about.certificate.entry.number == 2
+    assert about.certificate.entry.digest != older.certificate.about.certificate.entry.digest
+
+
 WIDE = np.random.default_rng(1).uniform(-1, 1, size=(12, 100))
 OTHER_REQUESTS: Mapping[str, dict[str, Any]] = {
     "eta": {"eta": 0.051},
@@ -442,7 +462,10 @@ class TestTheSameUnit:
         """Neither id nor group is advised, because that design takes no group."""
         frame = pd.DataFrame({"person": list("abbbcc"), "wage": [1.0, 2, 3, 4, 5, 6]})
         words = {"eta": 0.1, "promise": "anyone", "ranges": "wage=0:80", "ledger": ledger}
-        advice = "under promise anyone each person needs one row: remove duplicates or aggregate first"
+        advice = (
+            "under promise anyone a person is one row: aggregate the rows of each person to one first, and remove "
+            "duplicates"
+        )
         with refused(f"person names several records alike: 'b' names 3 records, and 1 more repeat; {advice}"):
             protect("mean", frame, id="person", **words)
         with refused(f"protect: group belongs to design leave-one-out, got design dp; {advice}"):
@@ -918,13 +941,24 @@ class TestDeclaredRanges:
             call("quantiles", ROWS, **words)
         assert not ledger.exists()
 
-    def test_what_is_assumed_in_order(self, ledger) -> None:
-        made = release("dp", ledger)
-        assert [term.id for term in made.certificate.about.certificate.assumptions][-11:] == [
-            "n_is_public", "replace_one_any_data", "ranges_declared", "values_clamped", "limits_beforehand",
-            "row_is_a_unit", "ledger_not_rolled_back", "nothing_outside_the_ledger", "refusals_not_published",
-            "on_a_grid_counted", "time_not_published",
-        ]  # fmt: skip
+    def test_what_is_assumed_in_order(self, ledger, tmp_path) -> None:
+        """All of it, and nothing else: a record may be any other one, and what was declared was declared blindly."""
+        pd.DataFrame({"x0": ROWS[:, 0], "town": ["Bern", "Biel"] * 12}).to_csv(tmp_path / "people.csv", index=False)
+        mean = {"statistic": "mean", "ranges": ["x0=-2:2"], "drop": ["town"]}
+        table = {"statistic": "table", "by": "town", "levels": {"town": ["Bern", "Biel"]}}
+        data = tmp_path / "people.csv"
+        made = protect_file(data=data, statistic=[mean, table], promise="anyone", eta=0.05, ledger=ledger, n_jobs=1)
+        for half in (made.certificate, made.owner):
+            assert [term.id for term in half.about.certificate.assumptions] == [
+                "declared_form",
+                "n_is_public", "replace_one_any_data",
+                "levels_declared", "ranges_declared", "values_clamped", "limits_beforehand",
+                "row_is_a_unit",
+                "ledger_not_rolled_back", "nothing_outside_the_ledger",
+                "refusals_not_published",
+                "on_a_grid_counted",
+                "time_not_published",
+            ]  # fmt: skip
 
     @pytest.mark.parametrize("promise", ["file", "drawn", "anyone"])
     def test_levels_that_look_alike_are_named_where_levels_are_taken_from_the_data(self, promise) -> None:

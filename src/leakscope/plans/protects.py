@@ -60,7 +60,7 @@ OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
 
 
 # Where a person is one row: what to do with several.
-_ONE_ROW = "each person needs one row: remove duplicates or aggregate first"
+_ONE_ROW = "a person is one row: aggregate the rows of each person to one first, and remove duplicates"
 NO_GROUP: Mapping[Design | None, str] = {
     "dp": f"under promise anyone {_ONE_ROW}",
     "half": f"under promise drawn {_ONE_ROW}",
