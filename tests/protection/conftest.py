@@ -15,8 +15,7 @@ def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(coupling, "tradeoff", lambda self, noise, confidence=None: None)
 
 
-@pytest.fixture(autouse=True)
-def ledgers_apart(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other ledgers are asked by the tests of that alone: all others release the same records under many ledgers."""
-    if not getattr(request.module, "ASKS_OTHER_LEDGERS", False):
-        monkeypatch.setattr(other_ledgers, "_ledgers_to_ask", lambda request, own, known: ([], []))
+@pytest.fixture
+def ledgers_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other ledgers are not asked: for a test that releases the same records under two of them on purpose."""
+    monkeypatch.setattr(other_ledgers, "_ledgers_to_ask", lambda request, own, known: ([], []))

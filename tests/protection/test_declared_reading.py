@@ -210,6 +210,7 @@ def test_a_value_that_other_designs_refuse_ends_no_release(tmp_path) -> None:
     assert "what other designs" not in made.certificate.to_json()
 
 
+@pytest.mark.usefixtures("ledgers_apart")
 def test_other_designs_are_compared_on_fields_that_are_texts(tmp_path) -> None:
     rows = [f"{record},{town}" for record, town in enumerate(TOWNS)]
     words = {"id": "id", "compare": True, "promise": "anyone", "eta": 0.05, "games": 0}

@@ -294,6 +294,7 @@ class TestTheSameRequest:
         assert again.to_json() == first.to_json()
         assert len(ReleaseLedger.open(ledger, design).releases) == 1
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_has_other_noise_in_another_ledger(self, tmp_path, design) -> None:
         one, other = (release(design, tmp_path / name) for name in "ab")
         assert one.noise.scale == other.noise.scale
@@ -599,6 +600,7 @@ class TestBudget:
             declare("quantiles", ROWS, **words)
         assert protect(order[0], ROWS, **words).to_json() == made[0].to_json()
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_the_same_declared_query_costs_less_than_another(self, tmp_path) -> None:
         """Declared pair by pair, mean and sum are one number twice: more of the budget is left for others."""
         reserves = []
@@ -768,6 +770,7 @@ class TestRefusals:
                 call(statistic, np.array(rows)[:, None], **words)
             assert not ledger.exists()
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_two_records(self, tmp_path) -> None:
         for design in WORDS:
             made = release(design, tmp_path / design, x=ROWS[:2])
@@ -817,6 +820,7 @@ class TestExactNumbers:
             ("quantiles", {"set": {"probabilities": [0.5]}}),
         ],
     )
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_values_that_are_equal_for_so_many_that_no_noise_is_needed(self, ledger, statistic, words) -> None:
         """Of ten 0s and eleven 1s: whoever it is, at most 11 of the 20 others leave another value behind."""
         rows = np.repeat([0.0, 1.0], [10, 11])[:, None]
@@ -984,6 +988,7 @@ class TestDeclaredRanges:
         assert (made.owner.about.notes, made.certificate.about.notes) == ((note,), ())
         assert made.certificate.about.table.total is None
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_a_level_for_all_others(self, ledger, without_draw) -> None:
         """With one for every column everybody is in a cell, and the counts add up to n, which is public."""
         frame = pd.DataFrame({"town": ["a", "b", None, "c"], "sex": ["f", "f", "m", None]})
@@ -1024,6 +1029,7 @@ class TestDeclaredRanges:
         assert outside.startswith("1 of 5 values of age lie outside of 0 to 4, and are in no bin: ")
         assert missing == "1 of 5 values of age are missing or no numbers, and are in no bin"
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_the_public_half_says_how_missing_values_count(self, ledger) -> None:
         """It is a fact of the method: the same line whether any value is missing or not."""
         for number, wages in enumerate(([1.0, 2.0, 3.0], [1.0, None, 3.0])):
@@ -1306,6 +1312,7 @@ class TestFile:
         assert both(made) == halves[0]
         assert [each.published for each in ReleaseLedger.open(kept, design).releases] == [True]
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_two_copies_that_went_on_differently_are_told_by_their_entries(self, tmp_path, design) -> None:
         path, copy = tmp_path / "ledger", tmp_path / "copy"
         release(design, path, budget=0.4)

@@ -24,7 +24,6 @@ from leakscope.protection.known_ledgers import list_file, listed_ledgers, note_l
 from leakscope.protection.other_ledgers import opened, state_of
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")
-ASKS_OTHER_LEDGERS = True
 WORDS: dict[str, dict[str, Any]] = {
     "anyone": {"promise": "anyone", "ranges": ["wage=0:80", "age=18:99"], "drop": ["town"]},
     "file": {"promise": "file", "games": 0, "drop": ["town"]},

@@ -161,6 +161,7 @@ class TestLedgers:
         assert fresh.releases[0].subject == fresh.releases[1].subject
         assert fresh.releases[0].release != fresh.releases[1].release
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_two_ledgers_share_no_noise(self, tmp_path):
         values = [released(tmp_path / name).value for name in ("a.json", "b.json")]
         keys = {Ledger.open(tmp_path / name, from_arrays(ROWS).digest).key for name in ("a.json", "b.json")}

@@ -15,7 +15,6 @@ from leakscope.noise.release_ledger import ReleaseLedger
 from leakscope.protection import Protected, calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
-ASKS_OTHER_LEDGERS = True
 DATA = "people.csv"
 LEDGER = Path("people.csv.ledger")
 WORDS: Mapping[str, dict[str, Any]] = {

@@ -83,6 +83,7 @@ class TestDifferentialPrivacy:
         (entry,) = ReleaseLedger.open(ledger, "dp").releases
         assert entry.mu == pytest.approx(mu_of(ETA), rel=1e-12)
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_epsilon_is_that_of_all_together(self, ledger, tmp_path) -> None:
         two = [TABLE, {**TABLE, "name": "again"}]
         made = release(ledger, *two, promise="anyone")
@@ -168,6 +169,7 @@ class TestLeaveOneOut:
         # pairs, or three, in fewer than 1 of 100,000
         assert len({float(each.value[0]) for each in four.statistics.values()}) >= 3
 
+    @pytest.mark.usefixtures("ledgers_apart")
     def test_weights(self, ledger, tmp_path) -> None:
         mean = {**MEAN, "weight": 1}
         equal = release(ledger, mean, TABLE).statistics
@@ -423,6 +425,7 @@ class TestSamplingErrorOfReleasedNumbers:
                 assert values[name].sampling_std == (error if error > 0 else None)
 
 
+@pytest.mark.usefixtures("ledgers_apart")
 def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
     made = release(ledger, MEAN)
     alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", games=0, ledger=ledger.with_name("other"))
