@@ -37,7 +37,7 @@ NAMES = {
     "attribute_accuracy": "Correct guesses of {attack}",
     "attribute_gain": "Gain of {attack}",
     "accuracy": "Accuracy of {attack}",
-    "named_right": "Naming the one left out, {attack}",
+    "named_right": "Naming the record left out, {attack}",
     "baseline_accuracy": "Baseline accuracy, without any attack",
     "membership_without_model": "Membership without the model, area under the curve",
     "epsilon": "ε",

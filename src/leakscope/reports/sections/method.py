@@ -26,7 +26,7 @@ QUANTITIES = {
     "attribute_accuracy": "correct guesses",
     "attribute_gain": "gain",
     "eta": "gain over guessing",
-    "named_right": "naming the one left out",
+    "named_right": "naming the record left out",
 }
 Judged = Sequence[Result] | Sequence[Part] | Sequence[AttributeResult]
 

@@ -55,7 +55,7 @@ class DesignWords:
     whether : str
         What an attacker cannot tell, for the first sentence.
     lede_limit : str
-        A sentence after the first one.
+        A sentence after the first one, with the gap ``told`` for what the printed noise tells.
     odds : str
         Under which odds the accuracy is that of the promise, where the game itself does not set them.
     guesses, everyone : str
@@ -319,14 +319,13 @@ LEFT_OUT = DesignWords(
         "the seed takes the noise away."
     ),
     owner_holds="what is proved beyond the promise, sampling errors, attacks and a digest",
-    whether="whether {whose} is the one left out",
+    whether="whether {whose} is the {unit} left out",
     lede_limit=(
         "The promise is about that one {unit}, and not about the file: unless its scale was declared, the printed "
-        "noise tells the largest value of a sum or a mean to some ten per cent, and the release is no anonymisation in "
-        "the sense of the law."
+        "noise tells {told} to some ten per cent, and the release is no anonymisation in the sense of the law."
     ),
     odds=EVEN_ODDS,
-    guesses="knows all {n} and guesses whether {whose} is the one left out",
+    guesses="knows all {n} and guesses whether {whose} is the {unit} left out",
     everyone="whichever of {them} it is and whatever the attacker computes",
     unattacked="No attack was run against it.",
     no_noise=f"None: {LEFT_OUT_EXACT}",
@@ -343,8 +342,8 @@ LEFT_OUT = DesignWords(
     game=(
         "One of the {n} is drawn uniformly at random and in secret, and left out. The release is a function of the "
         "other {k} alone, plus noise; all else is public. The attacker knows all {n}, the method and the distribution "
-        "of the noise, but neither which one is left out nor the noise that was drawn, and guesses whether the one "
-        "left out is a given {unit} or a random other one: both are equally likely beforehand. Prior {prior}."
+        "of the noise, but neither which one is left out nor the noise that was drawn, and guesses whether the "
+        "{unit} left out is a given one or a random other one: both are equally likely beforehand. Prior {prior}."
     ),
     noise_origin={
         "none": "",
@@ -352,9 +351,9 @@ LEFT_OUT = DesignWords(
         "scale": "Its scale was computed from all {n}.",
         "shape": "Its scale and shape were computed from all {n}.",
     },
-    recognised="No attacker recognises the one left out in more than {rates}.",
+    recognised="No attacker recognises the {unit} left out in more than {rates}.",
     rate=RATE,
-    found="the one left out recognised",
+    found="the record left out recognised",
     false_alarm="another one called left out",
     limits=(
         Limit(
@@ -365,13 +364,13 @@ LEFT_OUT = DesignWords(
         Limit(
             "Part of the promise",
             "The words “a function of the others alone, all else public”. Without them, publishing the statistic of "
-            "all {n} would keep the same promise about the one left out.",
+            "all {n} would keep the same promise about the {unit} left out.",
         ),
         Limit(
             "Other releases",
             "A fresh left-out {unit} for each release would protect nobody.",
             with_ledger=(
-                "So the ledger keeps the same one left out for the life of the data, and adds up what all its releases "
+                "So the ledger keeps the same {unit} left out for the life of the data, and adds up what all its releases "
                 f"tell. {ROLLED_BACK}"
             ),
             without_ledger=(
@@ -416,7 +415,7 @@ LEFT_OUT = DesignWords(
     sampling_note=SAMPLING_OF_ALL,
     beside=BESIDE,
     errs=(
-        "Against the statistic of all {n_count} {units} this release errs by the one left out and by its noise, "
+        "Against the statistic of all {n_count} {units} this release errs by the {unit} left out and by its noise, "
         "differential privacy on all {n_count} by its noise alone."
     ),
     in_the_game=(
@@ -432,7 +431,7 @@ LEFT_OUT = DesignWords(
         ETA,
         (
             "TPR, FPR",
-            "How often the one left out is recognised; how often another one is wrongly called the one left out.",
+            "How often the {unit} left out is recognised; how often another one is wrongly called the {unit} left out.",
         ),
         CEILING,
         (

@@ -172,12 +172,12 @@ class ProtectedResult:
 
     @property
     def named_right(self) -> Finding | None:
-        """Probability of naming the one left out from this release."""
+        """Probability of naming the record left out from this release."""
         return next(iter(self._of("", "named_right")), None)
 
     @property
     def named_right_of_all(self) -> Finding | None:
-        """Probability of naming the one left out from all releases of the ledger."""
+        """Probability of naming the record left out from all releases of the ledger."""
         of_all = (*self._of("joint", "named_right"), *self._of("joint_of_one", "named_right"))
         return next(iter(of_all), None)
 

@@ -29,7 +29,7 @@ SEEING_SEVERAL = ", on seeing all {n} statistics of this release,"
 ALONE = "On seeing this release alone it is at most {alone} of 100."
 AVERAGE = "whatever the attacker computes"
 NAMED = (
-    "Somebody who tries to name the one left out{seeing} is right with probability at most {named}{alone}; without any "
+    "Somebody who tries to name the {unit} left out{seeing} is right with probability at most {named}{alone}; without any "
     "release the probability is {by_chance}."
 )
 EXPOSED = "For the owner alone: from this release the most exposed {unit} can be told in at most {right} of 100 cases."
@@ -39,6 +39,8 @@ WITHOUT = {
     False: "Without noise the best attacker would be right in {about}{right}.",
 }
 SHADED = ", and the promise. Shaded: forbidden by the certificate"
+LARGEST_VALUE = "the largest value of {totals}"
+LARGEST_MOVE = "how far the numbers move without the {unit} that they depend on most,"
 OWNERS = "This is for the owner of the data alone: it holds exact functions of all {n}, as {holds}.{instead}"
 INSTEAD = " What may be published is release.json, release.html and release.csv."
 DRAWN_AGAIN = "Whoever knows the seed can draw the noise again."
@@ -127,7 +129,18 @@ def lede(result: ProtectedResult) -> Markup:
     limit = words.lede_limit
     if limit and result.certificate.no_noise:
         limit = LIMIT_WITHOUT_NOISE
-    return joined([first, fill(result, limit), price(result)])
+    return joined([first, fill(result, limit, told=_told(result)), price(result)])
+
+
+def _told(result: ProtectedResult) -> Markup:
+    """Name what the printed noise of a leave-one-out release tells of the file, by its statistics."""
+    asked = result.about.plan.get("statistic")
+    parts = asked if isinstance(asked, list) else [result.about.plan]
+    names = [part.get("statistic") for part in parts if isinstance(part, dict)]
+    totals = [f"a {name}" for name in ("sum", "mean") if name in names]
+    if totals:
+        return say(LARGEST_VALUE, totals=" or ".join(totals))
+    return fill(result, LARGEST_MOVE)
 
 
 def price(result: ProtectedResult) -> Markup:
@@ -190,7 +203,7 @@ def _seeing_several(result: ProtectedResult) -> str:
 
 
 def named(result: ProtectedResult) -> Markup:
-    """Say how well the one left out can be named; empty for other designs."""
+    """Say how well the record left out can be named; empty for other designs."""
     of_all, of_this = result.named_right_of_all, result.named_right
     if of_this is None:
         return Markup("")
@@ -200,7 +213,7 @@ def named(result: ProtectedResult) -> Markup:
     elif result.shares_a_budget and of_all is not None:
         seeing, named, alone = SEEING_ALL, of_all, f", on seeing this release alone at most {probability(of_this)}"
     by_chance = significant(1 / result.certificate.n)
-    return say(NAMED, seeing=seeing, named=probability(named), alone=alone, by_chance=by_chance)
+    return say(NAMED, unit=result.unit, seeing=seeing, named=probability(named), alone=alone, by_chance=by_chance)
 
 
 def probability(finding: Finding) -> str:
