@@ -50,7 +50,7 @@ SCOPES = {"leave-one-out": Scope(), "dp": Scope("any_data")}
 
 
 def named_right(eta: float) -> float:
-    """Probability that the one left out is named: 1/n + (1 - 1/n) TV, with TV = 2 eta."""
+    """Probability that the record left out is named: 1/n + (1 - 1/n) TV, with TV = 2 eta."""
     return 1 / N + (1 - 1 / N) * 2 * eta
 
 

@@ -107,8 +107,8 @@ def test_reports_follow_the_schema_and_are_read_again(name, tmp_path):
 
 # The one sentence of a page that may speak of anonymity: it says that there is none.
 NO_ANONYMISATION = (
-    "unless its scale was declared, the printed noise tells the largest value of a sum or a mean to some ten per cent, "
-    "and the release is no anonymisation in the sense of the law."
+    "unless its scale was declared, the printed noise tells the largest value of a mean to some ten per cent, and the "
+    "release is no anonymisation in the sense of the law."
 )
 
 
@@ -224,16 +224,16 @@ def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
         for said in (
             "One of the 1,000 people is drawn uniformly at random and in secret, and left out. The release is a "
             "function of the other 999 alone, plus noise; all else is public.",
-            "guesses whether the one left out is a given person or a random other one: both are equally likely",
+            "guesses whether the person left out is a given one or a random other one: both are equally likely",
             "the promise is about one person among 1,000 people that the attacker knows",
             'The words "a function of the others alone, all else public". Without them, publishing the statistic of '
-            "all 1,000 people would keep the same promise about the one left out.",
+            "all 1,000 people would keep the same promise about the person left out.",
             "Everything that depends on all 1,000 people is outside of the promise and tells about the file: the "
             "scale, the shape and the grid of the noise, refusals, standard errors.",
             "Each release tells the size of one that is far from all others to some ten per cent, and several releases "
             "tell it more closely.",
-            "A fresh left-out person for each release would protect nobody. So the ledger keeps the same one left out "
-            "for the life of the data, and adds up what all its releases tell.",
+            "A fresh left-out person for each release would protect nobody. So the ledger keeps the same person left "
+            "out for the life of the data, and adds up what all its releases tell.",
             "What several people change together is the sum of their shifts, and the noise need not hide that.",
             "Where the file itself is the secret, use differential privacy (promise anyone).",
         ):
@@ -256,36 +256,53 @@ def test_leave_one_out_says_all_that_it_means_and_does_not(owner):
 
 @words_alone
 def test_leave_one_out_promises_and_names():
-    """P(the one left out is named) <= 1/1000 + .999 * .1 = .1009."""
+    """P(the record left out is named) <= 1/1000 + .999 * .1 = .1009."""
     report = alone(design_report("leave-one-out"))
     assert promise(report) == (
-        "An attacker who knows all 1,000 people and guesses whether a given person is the one left out is right in at "
+        "An attacker who knows all 1,000 people and guesses whether a given person is the person left out is right in at "
         "most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is and "
-        "whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the one "
-        "left out is right with probability at most 0.1009; without any release the probability is 0.0010."
+        "whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the "
+        "person left out is right with probability at most 0.1009; without any release the probability is 0.0010."
     )
     lede = flat(protected_words.lede(protected_result(report)).striptags())
     assert lede == (
         "If both answers are equally likely beforehand, nobody is right in more than 55.0 of 100 cases about whether a "
-        "given person is the one left out. The promise is about that one person, and not about the file: "
+        "given person is the person left out. The promise is about that one person, and not about the file: "
         f"{NO_ANONYMISATION}"
     )
     whole = flat(Page(report.to_html()).whole)
     assert "Protected release · 1,000 people, all but one of them in the data · promise η = 0.05 ·" in whole
-    assert "Naming the one left out, any attacker 10.1 of 100" in whole
+    assert "Naming the record left out, any attacker 10.1 of 100" in whole
     assert "every attacker\u2019s guess “left out or not” at even odds on seeing this release" in whole
     assert "Its scale and shape were computed from all 1,000 people." in whole
+
+
+@words_alone
+@pytest.mark.parametrize(
+    ("statistic", "told"),
+    [
+        ("mean", "the largest value of a mean to some ten per cent"),
+        ("sum", "the largest value of a sum to some ten per cent"),
+        ([{"statistic": "ols"}, {"statistic": "mean"}], "the largest value of a mean to some ten per cent"),
+        ("quantiles", "how far the numbers move without the person that they depend on most, to some ten per cent"),
+        ("ols", "how far the numbers move without the person that they depend on most, to some ten per cent"),
+    ],
+)
+def test_what_the_printed_noise_tells_is_said_of_the_statistic(statistic, told):
+    report = alone(design_report("leave-one-out", plan={"statistic": statistic}))
+    lede = flat(protected_words.lede(protected_result(report)).striptags())
+    assert f"the printed noise tells {told}, and the release is no anonymisation" in lede
 
 
 def test_the_axes_of_leave_one_out_are_of_who_is_left_out():
     report = report_of(public("leave-one-out"))
     texts = {text.get_text() for text in roc(report).texts}
-    assert {"the one left out recognised (TPR)", "false alarms: another one called left out (FPR)"} <= texts
-    assert "the one left out in more than 11 % of cases at 1 % false alarms and 11 % at 0.1 %." in (
+    assert {"the record left out recognised (TPR)", "false alarms: another one called left out (FPR)"} <= texts
+    assert "the person left out in more than 11 % of cases at 1 % false alarms and 11 % at 0.1 %." in (
         row(report, "Whole curve")
     )
     page = page_of(public("leave-one-out"))
-    assert "The one left out recognised (TPR) against false alarms (FPR), logarithmic axes" in page
+    assert "The record left out recognised (TPR) against false alarms (FPR), logarithmic axes" in page
 
 
 def test_differential_privacy_is_for_everybody():
@@ -394,12 +411,12 @@ def test_naming_is_of_all_releases_where_that_is_known():
     """1/1000 + .999 * .2 = .2008."""
     said = promise(design_report("leave-one-out", owner=True))
     assert (
-        "Somebody who tries to name the one left out, on seeing all releases of this ledger, is right with probability "
+        "Somebody who tries to name the person left out, on seeing all releases of this ledger, is right with probability "
         "at most 0.2008, on seeing this release alone at most 0.1009; without any release the probability is 0.0010."
         in said
     )
     said = promise(design_report("leave-one-out"))
-    assert "name the one left out, on seeing this release alone, is right with probability at most 0.1009; " in said
+    assert "name the person left out, on seeing this release alone, is right with probability at most 0.1009; " in said
     assert "Naming" not in heads(design_report("dp"))
 
 
@@ -516,7 +533,7 @@ def test_total_errors_are_said_of_what_each_errs_by():
         for name, error in (("this_calibration", 0.2), ("dp_gaussian_all_records", 0.3))
     ]
     said = costs.total(protected_result(design_report("leave-one-out", owner=True, findings=totals))).striptags()
-    assert said.startswith("Against the statistic of all 1,000 people this release errs by the one left out and by its")
+    assert said.startswith("Against the statistic of all 1,000 people this release errs by the person left out and by its")
     assert costs.total(protected_result(design_report("dp", owner=True, findings=totals))) == ""
 
 
@@ -598,7 +615,7 @@ def test_other_words_of_a_design_change_the_words_of_a_report_and_nothing_else(n
 def test_a_design_has_no_words_that_fill_cannot_fill():
     """Every gap of every sentence is known."""
     known = {"n", "n_count", "k", "unit", "units", "whose", "prior", "statistic", "asked", "bound", "names", "rates"}
-    known |= {"fraction", "fpr", "longer", "levels", "ranges", "entry", "classes", "them"}
+    known |= {"fraction", "fpr", "longer", "levels", "ranges", "entry", "classes", "them", "told"}
     gaps = set(re.findall(r"\{(\w+)\}", repr(WORDS)))
     assert gaps <= known
     assert certificate_of("dp")["entry"]["budget"] == BUDGET
