@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from benchmarks import dpsgd, half_splits, left_out, memory, pmp, protection, scoring, statistic, whitebox
+from benchmarks import dpsgd, half_splits, left_out, memory, pmp, protection, reading, scoring, statistic, whitebox
 
 
 def peak_gigabytes(*module: str) -> float:
@@ -26,7 +26,7 @@ def main() -> int:
         peak = peak_gigabytes(*module)
         print(line(work, f"{peak:.2f} GB", f"< {limit:g} GB"))
         kept &= peak < limit
-    modules = (scoring, statistic, pmp, half_splits, protection, left_out, dpsgd, whitebox)
+    modules = (scoring, statistic, pmp, half_splits, protection, left_out, dpsgd, whitebox, reading)
     for row in [row for module in modules for row in module.rows()]:
         print(line(row.name, f"{row.ratio:,.0f}x", f"{row.wanted:,.0f}x"))
         kept &= row.ratio >= row.wanted / 2

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from benchmarks import dpsgd, half_splits, left_out, pmp, protection, scoring, statistic, whitebox
+from benchmarks import dpsgd, half_splits, left_out, pmp, protection, reading, scoring, statistic, whitebox
 from benchmarks.scoring import Row, cpu_seconds
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +54,7 @@ def few_repeats(work: Callable[[], object], repeats: int = REPEATS) -> float:
         pytest.param(left_out, left_out.rows, {}, id="values without each record"),
         pytest.param(dpsgd, dpsgd.part, {}, id="noise of DP-SGD"),
         pytest.param(whitebox, whitebox.rows, {"N_PARAMETERS": 50_000}, id="white box"),
+        pytest.param(reading, reading.rows, {"MANY": 16_000}, id="many columns"),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")
