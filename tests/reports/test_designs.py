@@ -259,8 +259,8 @@ def test_leave_one_out_promises_and_names():
     """P(the record left out is named) <= 1/1000 + .999 * .1 = .1009."""
     report = alone(design_report("leave-one-out"))
     assert promise(report) == (
-        "An attacker who knows all 1,000 people and guesses whether a given person is the person left out is right in at "
-        "most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is and "
+        "An attacker who knows all 1,000 people and guesses whether a given person is the person left out is right in "
+        "at most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is and "
         "whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the "
         "person left out is right with probability at most 0.1009; without any release the probability is 0.0010."
     )
@@ -411,8 +411,8 @@ def test_naming_is_of_all_releases_where_that_is_known():
     """1/1000 + .999 * .2 = .2008."""
     said = promise(design_report("leave-one-out", owner=True))
     assert (
-        "Somebody who tries to name the person left out, on seeing all releases of this ledger, is right with probability "
-        "at most 0.2008, on seeing this release alone at most 0.1009; without any release the probability is 0.0010."
+        "Somebody who tries to name the person left out, on seeing all releases of this ledger, is right with "
+        "probability at most 0.2008, on seeing this release alone at most 0.1009; without any release the probability is 0.0010."
         in said
     )
     said = promise(design_report("leave-one-out"))
@@ -533,7 +533,7 @@ def test_total_errors_are_said_of_what_each_errs_by():
         for name, error in (("this_calibration", 0.2), ("dp_gaussian_all_records", 0.3))
     ]
     said = costs.total(protected_result(design_report("leave-one-out", owner=True, findings=totals))).striptags()
-    assert said.startswith("Against the statistic of all 1,000 people this release errs by the person left out and by its")
+    assert said.startswith("Against the statistic of all 1,000 people this release errs by the person left out and by ")
     assert costs.total(protected_result(design_report("dp", owner=True, findings=totals))) == ""
 
 

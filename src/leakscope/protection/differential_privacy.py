@@ -119,6 +119,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     value = _value(mechanism, grid)
     prepared = Prepared(
         request,
+        points,
         "dp",
         units,
         k=n,

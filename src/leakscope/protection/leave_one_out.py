@@ -157,6 +157,7 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
         )
     return Prepared(
         request,
+        request.data.points,
         "leave-one-out",
         units,
         k=n - 1,

@@ -13,6 +13,7 @@ from leakscope.core.findings import Finding, Scope, Term
 from leakscope.core.grid import Grid
 from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.core.tradeoff import TradeOff
+from leakscope.core.types import Points
 from leakscope.noise import GaussianNoise
 from leakscope.plans.protects import PROMISE_OF, Design, Promise
 from leakscope.protection.request import Request
@@ -33,6 +34,9 @@ class Prepared:
     Parameters
     ----------
     request : Request
+    points : Points
+        Of all records, as the design reads them: under differential privacy the columns that are used, with every
+        value as it was declared to be.
     design : {"leave-one-out", "dp"}
     units : Units
         Records, or people.
@@ -77,6 +81,7 @@ class Prepared:
     """
 
     request: Request
+    points: Points
     design: Design
     units: Units
     k: int

@@ -22,7 +22,6 @@ from leakscope.plans.protects import NOT_PRINTED, WeightedPlan
 from leakscope.plans.several import SeveralPlan, several_content
 from leakscope.protection.certified_curve import for_publication, gaussian_curve
 from leakscope.protection.counted_twice import counted_twice
-from leakscope.protection.declared_data import declared_view
 from leakscope.protection.design_costs import cost_of_designs
 from leakscope.protection.office_rules import check_office_rules, check_told_by_noise
 from leakscope.protection.planned import of_statistic_named, planned_numbers
@@ -448,11 +447,8 @@ def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTab
 
 def _parameters(prepared: Prepared) -> StatisticParameters | None:
     """Describe the statistic to a reader of its numbers."""
-    request = prepared.request
-    points, statistic = request.data.points, request.statistic
-    if prepared.design == "dp":  # of the columns that are used
-        points, _ = declared_view(statistic, request.plan, points)
-    facts = parameters_of(request.plan, statistic, points)
+    plan, statistic = prepared.request.plan, prepared.request.statistic
+    facts = parameters_of(plan, statistic, prepared.points)
     if facts is None or not isinstance(statistic, Linear) or not isinstance(statistic.features, CountsAndSums):
         return facts
     least = float(statistic.features.least_count(prepared.rms))
@@ -461,10 +457,7 @@ def _parameters(prepared: Prepared) -> StatisticParameters | None:
 
 def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
     """Check the rules of statistics offices, for the owner."""
-    request = prepared.request
-    plan, statistic, points = request.plan, request.statistic, request.data.points
-    if prepared.design == "dp":
-        points, _ = declared_view(statistic, plan, points)
+    plan, statistic, points = prepared.request.plan, prepared.request.statistic, prepared.points
     by_noise: tuple[OfficeRule, ...] = ()
     if prepared.design == "leave-one-out" and not prepared.declared and plan.group is None:
         by_noise = check_told_by_noise(plan, statistic, points, prepared.rms)

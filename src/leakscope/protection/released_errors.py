@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection.declared_data import declared_view
 from leakscope.protection.prepared import Prepared
 from leakscope.releases.statistics.algorithms import LeastSquares
 from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
@@ -110,8 +109,4 @@ def _diagonal(part: Prepared, released: Float[Array, " e"]) -> Iterator[tuple[st
 
 def _columns(part: Prepared) -> list[str]:
     """Name the columns that the statistic is of."""
-    request = part.request
-    points = request.data.points
-    if part.design == "dp":
-        points, _ = declared_view(request.statistic, request.plan, points)
-    return list(columns_of(points.x))
+    return list(columns_of(part.points.x))

@@ -117,7 +117,8 @@ def joined(
         "value_of": value_of,
         "owner_notes": [f"{part.request.name}: {note}" for part in parts for note in part.owner_notes],
     }
-    return Prepared(request, first.design, units, per_unit=per_unit, parts=tuple(parts), **{**fields, **others})
+    fields |= {"per_unit": per_unit, "parts": tuple(parts), **others}
+    return Prepared(request, request.data.points, first.design, units, **fields)
 
 
 def statistics_of(prepared: Prepared, value: Float[Array, " d"]) -> dict[str, ReleasedStatistic]:

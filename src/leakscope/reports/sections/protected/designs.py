@@ -370,8 +370,8 @@ LEFT_OUT = DesignWords(
             "Other releases",
             "A fresh left-out {unit} for each release would protect nobody.",
             with_ledger=(
-                "So the ledger keeps the same {unit} left out for the life of the data, and adds up what all its releases "
-                f"tell. {ROLLED_BACK}"
+                "So the ledger keeps the same {unit} left out for the life of the data, and adds up what all its "
+                f"releases tell. {ROLLED_BACK}"
             ),
             without_ledger=(
                 "So the same one has to be left out for the life of the data, in a ledger that adds up what all "

@@ -29,8 +29,8 @@ SEEING_SEVERAL = ", on seeing all {n} statistics of this release,"
 ALONE = "On seeing this release alone it is at most {alone} of 100."
 AVERAGE = "whatever the attacker computes"
 NAMED = (
-    "Somebody who tries to name the {unit} left out{seeing} is right with probability at most {named}{alone}; without any "
-    "release the probability is {by_chance}."
+    "Somebody who tries to name the {unit} left out{seeing} is right with probability at most {named}{alone}; without "
+    "any release the probability is {by_chance}."
 )
 EXPOSED = "For the owner alone: from this release the most exposed {unit} can be told in at most {right} of 100 cases."
 BEST = "The best attack that we know is right in {right} of 100 for {target}{interval}."
