@@ -260,8 +260,8 @@ def test_leave_one_out_promises_and_names():
     report = alone(design_report("leave-one-out"))
     assert promise(report) == (
         "An attacker who knows all 1,000 people and guesses whether a given person is the person left out is right in "
-        "at most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is and "
-        "whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the "
+        "at most 55.0 of 100 cases if both answers are equally likely beforehand, whichever of the 1,000 people it is "
+        "and whatever the attacker computes; guessing from the prior alone gives 50. Somebody who tries to name the "
         "person left out is right with probability at most 0.1009; without any release the probability is 0.0010."
     )
     lede = flat(protected_words.lede(protected_result(report)).striptags())
@@ -412,8 +412,8 @@ def test_naming_is_of_all_releases_where_that_is_known():
     said = promise(design_report("leave-one-out", owner=True))
     assert (
         "Somebody who tries to name the person left out, on seeing all releases of this ledger, is right with "
-        "probability at most 0.2008, on seeing this release alone at most 0.1009; without any release the probability is 0.0010."
-        in said
+        "probability at most 0.2008, on seeing this release alone at most 0.1009; without any release the "
+        "probability is 0.0010." in said
     )
     said = promise(design_report("leave-one-out"))
     assert "name the person left out, on seeing this release alone, is right with probability at most 0.1009; " in said
