@@ -39,8 +39,8 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Kills, whole command lines, browsers, long statistics."""
-    install(session, ".[dev,parquet]")
+    """Kills, whole command lines, browsers, long statistics, and the slow ones of networks."""
+    install(session, EVERYTHING)
     environment = ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}  # the fast ones call the same
     session.run(
         "python", "-m", "pytest", "-n", "3", "--dist", "loadfile", "-m", SLOW, *session.posargs, env=environment
@@ -65,8 +65,8 @@ def minimum(session: nox.Session) -> None:
 def networks(session: nox.Session) -> None:
     """Networks and DP-SGD."""
     install(session, EVERYTHING)
-    by_day = f"{BY_DAY} and not benchmarks"
-    session.run("python", "-m", "pytest", "-n", "2", "-m", by_day, "tests/networks", *session.posargs, env=ONE_THREAD)
+    fast = f"{BY_DAY} and not slow and not benchmarks"
+    session.run("python", "-m", "pytest", "-n", "2", "-m", fast, "tests/networks", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session

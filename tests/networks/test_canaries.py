@@ -102,6 +102,7 @@ class TestChoosing:
         assert chosen.coordinates.max() < release.n_parameters() == 65 * 32 + 33 * 10
         assert chosen.points.digest != digits.digest
 
+    @pytest.mark.slow
     def test_the_farthest_gradients_are_found(self, digits):
         """Of 40 candidates 8 have a wrong label and strong ink; the law of gradients is that of the clean records."""
         odd = random(digits, 8, seed=1).numbers

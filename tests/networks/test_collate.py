@@ -130,6 +130,7 @@ def test_collate_is_part_of_the_description_of_a_training_function():
         nightly(pad_lists, {"of_row": np.array, "of_label": int}),
     ],
 )
+@pytest.mark.slow
 def test_loaders_of_a_trained_network_bring_their_own(model, collate, types):
     expected = ls.audit_model(model, MEMBERS, OTHERS, train={"collate": pad_lists}, **WORDS)
     report = ls.audit_model(model, *as_loaders(collate, **types), **WORDS)

@@ -216,6 +216,7 @@ class TestVerdicts:
         assert len(accountants(report)) == 1
 
     @pytest.mark.usefixtures("without_charts")
+    @pytest.mark.slow
     def test_the_same_bytes_from_plan_and_call_whatever_the_store(self, leakscope, tmp_path):
         X, y = load_digits(return_X_y=True)
         flags = "--dpsgd steps=20 --dpsgd sample_rate=0.1 --dpsgd noise_multiplier=2 --canaries mislabelled"
@@ -228,6 +229,7 @@ class TestVerdicts:
         called = ls.audit(network, X, y, dpsgd=SHORT, seed=3, n_jobs=1, **MISLABELLED)
         assert epsilons(called) == epsilons(ls.Report.from_json(tmp_path / "one" / "report.json"))
 
+    @pytest.mark.slow
     def test_two_rates_are_told_apart(self, digits):
         nets = {
             name: private_network(network, replace(SHORT, sample_rate=q), name) for name, q in (("a", 0.1), ("b", 0.2))
@@ -319,6 +321,7 @@ class TestVerdicts:
         assert "ε of any other noise, canaries independent" in page
         assert "the noise in the coordinate of each canary is independent of the noise in those of the others" in page
 
+    @pytest.mark.slow
     def test_half_splits_are_compared_with_the_curve_of_a_swap(self, digits):
         report = ls.audit(network, *digits, n_models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], n_jobs=1)
         (curve,) = accountants(report)
@@ -525,6 +528,7 @@ class TestPage:
 
     TEXT = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_the_audit_prints_what_the_page_shows(self, leakscope, tmp_path, monkeypatch):
         package = re.search(r"^```python\n(# my_package\.py\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
         shown = re.search(r"^\$ leakscope (.*--dpsgd .*)\n((?:.*\n)*?)```$", self.TEXT, re.MULTILINE)

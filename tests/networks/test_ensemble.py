@@ -140,6 +140,7 @@ def test_a_short_training_is_that_of_a_plain_loop(kind, make, sizes, training_da
 
 
 @side_by_side
+@pytest.mark.slow
 def test_models_stop_by_themselves(kind, make, training_data_of):
     """A model that stops early is the model that is trained alone; the others go on."""
     recipe = Recipe(epochs=12, batch=16, lr=0.02, stop=0.02)

@@ -158,6 +158,7 @@ def _auc(score: np.ndarray, member: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("n_classes", "noise", "above"), [(3, None, 0.8), (4, 2.0, 0.65)])
+@pytest.mark.slow
 def test_the_attack_sees_members_of_an_overfitted_network(n_classes, noise, above):
     """As the loss does, whose AUC is .93 with random labels and .78 with noisy ones; that of MATT is .89 and .75.
 
@@ -191,6 +192,7 @@ class Largest(TorchDispatchMode):
         return made
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_and_blocks_do_not_change_the_numbers(monkeypatch):
     """Gradients of all points would take 115 kB, the Hessian as well, the products 230 kB; allowed are 80 kB."""
     rng = np.random.default_rng(0)

@@ -135,6 +135,7 @@ def test_another_precision_is_named(points, member):
         Network(lambda: stack().double()).observe(points, member[:1], np.array([0]), ["loss"])
 
 
+@pytest.mark.slow
 def test_same_bytes_from_the_store_and_by_any_number_of_workers(tmp_path, points, member):
     """Five rows in chunks of two: all at once, with two workers, and gone on with after a chunk was lost."""
     network = Network(Branches, Recipe(epochs=2), rows=2)

@@ -98,6 +98,7 @@ def of_attack(report: ls.Report) -> dict[tuple[str, str, bool], float | None]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_one_run_step_by_step(digits, release, kind):
     found = one_run(digits, release, kind, 60, seed=3)
     planted = CHOSEN[kind](digits, release)

@@ -188,6 +188,7 @@ def test_both_image_experiments_run_and_their_figures_say_what_they_show(
 
 
 @pytest.mark.parametrize("setting", ["text", nightly("code"), nightly("trained")])
+@pytest.mark.slow
 def test_one_setting_can_be_run_alone(made_up_images, few_epochs, setting, monkeypatch) -> None:
     monkeypatch.setattr(table1, "RECALL", 0.89)  # of so few members
     lab = Lab(quick=True, n_jobs=1, setting=setting)
@@ -202,6 +203,7 @@ def test_one_setting_can_be_run_alone(made_up_images, few_epochs, setting, monke
     _labelled(table1.draw(table.numbers), 3)
 
 
+@pytest.mark.slow
 def test_two_thirds_of_the_images_are_trained_on_as_in_the_public_code(made_up_images) -> None:
     found = images.attacked_as_code("mnist", 30, 40, 0, 3)
     assert {found[attack].shape for attack in images.ATTACKS} == {(70,)}

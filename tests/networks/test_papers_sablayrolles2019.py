@@ -189,6 +189,7 @@ def tree(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_table_3_on_a_folder_with_any_network(tree):
     assert Recipe.of(table3.PAPERS_RECIPE).lr_in(89) == pytest.approx(1e-4)  # divided by 10 after 30 and 60 epochs
     train, lab = {"epochs": 20, "lr": 0.003, "batch": 8}, Lab(seed=1, n_jobs=1)

@@ -91,6 +91,7 @@ def auc(out: str, attack: str) -> float:
 
 
 @pytest.mark.parametrize("names", [np.array(["b", "10", "2"]), nightly(np.array([9, 7, 5]))])
+@pytest.mark.slow
 def test_the_columns_are_those_that_are_named(leakscope, names):
     torch.save(of_width(4).state_dict(), "net.pt")
     command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss"
@@ -104,6 +105,7 @@ def test_the_columns_are_those_that_are_named(leakscope, names):
     assert auc("named", "loss") == auc("numbered", "loss") != auc("sorted", "loss")
 
 
+@pytest.mark.slow
 def test_the_layers_that_are_named(leakscope):
     network = of_width(4)
     torch.save(network.state_dict(), "net.pt")
@@ -308,5 +310,6 @@ def test_tensors_that_share_bytes_take_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["state", "safetensors"])
+@pytest.mark.slow
 def test_mutated_weights_give_one_line(kind):
     check(kind, 100)
