@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from sklearn.metrics import average_precision_score
 
 import leakscope as ls
 from leakscope.papers import reproduce
-from leakscope.papers.lab import Lab
+from leakscope.papers.lab import Lab, median_of
 from leakscope.papers.printed import Ours, printed
 from leakscope.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
 from leakscope.papers.sablayrolles2019.setting import above, accuracy, lead
@@ -213,20 +215,51 @@ def test_a_lead_is_paired_and_what_is_within_its_error_is_not_below():
     assert above({"a less b": found}).detail == "a less b: +0.0833 +- 0.1667"
 
 
-def test_table_2_is_claimed_and_drawn():
-    found = dict(zip(table2.ATTACKS, map(Ours, [0.6, 0.7, 0.71, 0.72, 0.8, 0.81]), strict=True))
-    leads = {"mast less malt": Ours(0.01, 0.001), "malt less zero_one": Ours(0.11, 0.002)}
-    thresholds, losses = np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([[0.0, 8.0], [1.0, 3.0]])
-    spread = table2.relative_spread(thresholds, losses)
-    assert (spread.value, spread.error) == (0.125, 0.125)  # 1/4 and 0
-    assert spread.detail == "half of the thresholds are from 1.75 to 2.25 nats"
-    claims = table2.claimed(found, leads, spread, "")
+def networks_of(*rows):
+    """A table of attacked networks: train, zero_one, shadow, malt and mast of each; the rest is the same for all."""
+    table = pd.DataFrame(rows, columns=["train", "zero_one", "shadow", "malt", "mast"])
+    same = {f"tpr_{name}": 0.1 for name in table2.ATTACKS} | {"tpr_zero_one": np.nan}
+    return table.assign(network=range(len(rows)), lira=0.8, rmia=0.7, spread=0.2, low=0.0, high=0.06, **same)
+
+
+def test_table_2_is_claimed_by_the_median_of_the_networks_that_trained_and_drawn():
+    """A network that never trained, and one far from the others: neither moves the median."""
+    rows = [(0.99, 0.69, 0.73, 0.76 + step / 1000, 0.78 + step / 1000) for step in range(20)]
+    networks = networks_of(*rows, (0.99, 0.7, 0.6, 0.55, 0.6), (0.62, 0.5, 0.5, 0.5, 0.5))
+    trained = networks["train"] >= table2.TRAINED
+    assert trained.tolist() == [True] * 21 + [False]
+    claims = table2.claimed(networks[trained], "")
     assert claims.keys() == PRINTED["table2"].keys()
+    assert claims["malt"].value == pytest.approx(0.769)
     assert claims["order"].value is True
-    assert table2.claimed(found, leads | {"mast less malt": Ours(-0.01, 0.001)}, spread, "")["order"].value is False
-    rows = [table2.row_of(name, each, np.nan if name == "zero_one" else 0.1) for name, each in found.items()]
-    assert [row["printed"] for row in rows[:4]] == [0.694, 0.739, 0.771, 0.776]
-    assert len(axes_of(table2.draw(pd.DataFrame(rows)))) == 2
+    assert claims["thresholds"].detail == "half of the thresholds are from 0 to 0.06 nats"
+    few = table2.claimed(networks[:1], "")
+    assert all(claim.unclear for claim in few.values())
+    assert few.keys() == claims.keys()
+    rows = pd.DataFrame(table2.rows_of(networks))
+    assert len(rows) == 22 * len(table2.ATTACKS)
+    assert rows.groupby("attack")["failed"].sum().tolist() == [1] * len(table2.ATTACKS)
+    assert rows.drop_duplicates("attack")["printed"].tolist()[:4] == [0.694, 0.739, 0.771, 0.776]
+    left, _ = axes_of(table2.draw(rows))
+    drawn = [line.get_xdata() for line in left.lines if line.get_marker() in (".", "x")]
+    assert sum(map(len, drawn)) == len(rows)
+
+
+def test_a_spread_is_relative_to_that_of_the_losses():
+    found = table2.spread_of(np.array([1.0, 3.0]), np.array([0.0, 8.0]))
+    assert found == {"spread": 0.25, "low": 1.5, "high": 2.5}
+
+
+def test_the_interval_of_a_median_is_as_sure_as_three_standard_errors():
+    """29 runs: the seventh smallest and largest, since P(Bin(29, 1/2) <= 6) is below Phi(-3)."""
+    below = [sum(math.comb(29, k) for k in range(up_to)) / 2**29 for up_to in (7, 8)]
+    assert below[0] <= 0.00135 < below[1]
+    values = np.append(np.arange(28.0), 1000.0)
+    found = median_of(values)
+    assert (found.value, 3 * found.error) == (14.0, pytest.approx(8.0))
+    assert 3 * median_of([1.0, 2.0, 9.0]).error == pytest.approx(7.0)
+    with pytest.raises(ValueError, match="needs at least 2 runs, got 1"):
+        median_of([1.0])
 
 
 def test_a_yes_or_no_has_no_low_false_positive_rate():
@@ -238,7 +271,7 @@ def test_a_yes_or_no_has_no_low_false_positive_rate():
 
 def test_a_run_of_the_paper_s_size_has_a_verdict():
     assert table2.PAPER.smaller() == ""
-    assert table2.ON_CPU.smaller() == "n = 2,000 of 15,000 images, 50 of 50 epochs, 30 of 30 shadow models"
+    assert table2.ON_CPU.smaller() == "n = 2,000 of 15,000 images, 50 of 50 epochs, 10 of 30 shadow models"
 
 
 def test_crops_are_those_of_the_paper_at_its_size():

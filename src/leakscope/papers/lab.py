@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom, norm
 
 import leakscope as ls
 from leakscope.papers import data
-from leakscope.papers.printed import Ours
+from leakscope.papers.printed import ERRORS, Ours
 
 T = TypeVar("T")
 Number = float | int
@@ -209,3 +210,36 @@ def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str
     if len(values) < 2:
         raise ValueError(f"a mean with an error needs at least 2 runs, got {len(values)}")
     return Ours(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), smaller, detail)
+
+
+def median_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:
+    """Take the median of independent runs; a third of its farther end from order statistics stands for the error.
+
+    The two order statistics hold the median of the distribution as often as three standard errors hold a mean, whatever
+    the distribution is. Fewer than ten runs cannot: there they are the smallest and the largest run.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    smaller, detail : str
+        As of `Ours`.
+
+    Raises
+    ------
+    ValueError
+        If there is one run alone, which has no error.
+
+    Examples
+    --------
+    >>> median_of([0.0, 1.0, 5.0]).value
+    1.0
+    """
+    values = np.sort(np.asarray(values, dtype=float))
+    n = len(values)
+    if n < 2:
+        raise ValueError(f"a median with an error needs at least 2 runs, got {n}")
+    outside = int(np.count_nonzero(binom.cdf(np.arange(n // 2), n, 0.5) <= norm.sf(ERRORS)))
+    first = max(outside - 1, 0)  # P(the median is below the k-th smallest) = P(Bin(n, 1/2) < k)
+    median = float(np.median(values))
+    farther = max(median - values[first], values[n - 1 - first] - median)
+    return Ours(median, float(farther / ERRORS), smaller, detail)

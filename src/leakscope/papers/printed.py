@@ -36,6 +36,8 @@ class Ours:
         What a reader should see next to the value.
     unclear : bool
         Whether the errors are too large to tell if the statement holds.
+    at_least : bool
+        Whether the value is a lower bound of what is compared, so that its interval has no upper end.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Ours:
     smaller: str = ""
     detail: str = ""
     unclear: bool = False
+    at_least: bool = False
 
     @classmethod
     def stated(cls, holds: bool | None, smaller: str = "", detail: str = "") -> Ours:
@@ -139,7 +142,7 @@ class Printed:
         least = -math.inf if self.kind == "at_most" else -allowed
         most = math.inf if self.kind == "at_least" else allowed
         low = float(ours.value) - self.value - ERRORS * ours.error
-        high = float(ours.value) - self.value + ERRORS * ours.error
+        high = math.inf if ours.at_least else float(ours.value) - self.value + ERRORS * ours.error
         if low >= least and high <= most:
             return "agrees"
         if high < least or low > most:
@@ -273,9 +276,45 @@ class Claim:
 def _measured(ours: Ours | None) -> dict[str, Any]:
     """Our number as plain values by name."""
     if ours is None:
-        return {"ours": None, "error": None, "note": ""}
+        return {"ours": None, "error": None, "note": "", "at_least": False}
     value = None if ours.unclear else ours.value
-    return {"ours": value, "error": ours.error, "note": "; ".join(filter(None, (ours.smaller, ours.detail)))}
+    note = "; ".join(filter(None, (ours.smaller, ours.detail)))
+    return {"ours": value, "error": ours.error, "note": note, "at_least": ours.at_least}
+
+
+def judged_again(experiment: str, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Judge the claims of a run that is kept by what is printed as it is known today.
+
+    Parameters
+    ----------
+    experiment : str
+        As ``"izzo2022/figure2"``.
+    rows : iterable of mapping
+        As `Claim.row` made them. A claim that has none was added since the run.
+    """
+    paper, _, figure = experiment.partition("/")
+    by_key = {row["key"]: row for row in rows}
+    judged = []
+    for key, claim in printed(paper)[figure].items():
+        row = by_key.get(key, {"verdict": "not run", "tried": ()})
+        tried = {one["setting"]: ours for one in row["tried"] if (ours := _kept(one)) is not None}
+        judged.append(claim.compared_with(_kept(row), tried).row())
+    return judged
+
+
+def _kept(row: Mapping[str, Any]) -> Ours | None:
+    """What was measured, from a row of `Claim.row`; None where nothing was."""
+    if row["verdict"] == "not run":
+        return None
+    is_smaller = row["verdict"] == "smaller"
+    return Ours(
+        value=False if row["ours"] is None else row["ours"],
+        error=row["error"],
+        smaller=row["note"] if is_smaller else "",
+        detail="" if is_smaller else row["note"],
+        unclear=row["ours"] is None,
+        at_least=row.get("at_least", False),
+    )
 
 
 def all_above(differences: Iterable[Ours]) -> bool | None:

@@ -1,17 +1,20 @@
 """Table 2: a small convolutional network, attacked with 30 shadow models.
 
-31 models are trained on halves of 30,000 images each; the paper attacks one with the other 30, we attack each of them
-with all others. MALT has one threshold for all images, set on all models together; MAST has one for each image, which
-best separates the models with and without it, and needs no further one. The batch of 50 is ours: none is printed.
+The paper attacks one network, of half of 30,000 images, with 30 others. Here ten are attacked, each with 30 references of
+its own, so that the ten accuracies are independent. MALT and the shadow models have one threshold for each attacked
+network, the best in hindsight; MAST has one for each image, which best separates the references with and without it, and
+needs no further one. The batch of 50 is ours: none is printed.
 
-What we add: LiRA and RMIA on the same models, and for all attacks how many members they find at a false positive
+A network that is right about fewer than nine of ten of its own images failed to train, and is left out. Of the others the
+median is compared with what is printed, because a few networks may be far from the rest; each of them is drawn.
+
+What we add: LiRA and RMIA on the same networks, and for all attacks how many members they find at a false positive
 rate of 1 %, where accuracies say little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +23,13 @@ from matplotlib.figure import Figure
 
 import leakscope as ls
 from leakscope.papers import figures
-from leakscope.papers.lab import Lab, Outcome, mean_of, trials_of
+from leakscope.papers.lab import Lab, Outcome, mean_of, median_of, trials_of
 from leakscope.papers.printed import Ours, printed
-from leakscope.papers.sablayrolles2019.setting import above, accuracy, accuracy_by_target, cifar, lead
+from leakscope.papers.sablayrolles2019.setting import above, accuracy_by_target, cifar
 
 SEEN = ("loss", "correct", "log_odds", "log_prob")
 FPR = 0.01
+TRAINED = 0.9  # accuracy on a network's own images below which it failed to train
 ATTACKS = {
     "zero_one": "gap",
     "shadow": "shadow",
@@ -36,77 +40,76 @@ ATTACKS = {
 }
 TITLES = {"zero_one": "0-1", "shadow": "Shadow models", "malt": "MALT", "mast": "MAST", "lira": "LiRA", "rmia": "RMIA"}
 AT = {"zero_one": 0.5, "mast": 0.0}  # attacks that bring their threshold
+PRINTED_ATTACKS = ("zero_one", "shadow", "malt", "mast")
 ORDER = (("mast", "malt"), ("malt", "zero_one"))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Images a model, epochs, and models."""
+    """Images a network, epochs, attacked networks, and references of each."""
 
     n: int
     epochs: int
-    models: int
+    attacked: int
+    references: int
 
     def smaller(self) -> str:
         """How much smaller than the paper's; empty if it is not."""
-        sizes = f"n = {self.n:,} of 15,000 images, {self.epochs} of 50 epochs, {self.models - 1} of 30 shadow models"
-        return "" if self == PAPER else sizes
+        if self == PAPER:
+            return ""
+        sizes = f"n = {self.n:,} of 15,000 images, {self.epochs} of 50 epochs"
+        return f"{sizes}, {self.references} of 30 shadow models"
 
 
-PAPER, ON_CPU, QUICK = Scale(15_000, 50, 31), Scale(2000, 50, 31), Scale(250, 20, 8)
+PAPER, ON_CPU, QUICK = Scale(15_000, 50, 10, 30), Scale(2000, 50, 4, 10), Scale(250, 20, 2, 3)
 
 
 def measure(lab: Lab) -> Outcome:
-    """Run at the paper's sizes on a GPU; with 2,000 images a model without one."""
+    """Run at the paper's sizes on a GPU; with 2,000 images a network without one."""
     import torch
-
-    from leakscope.papers.sablayrolles2019.networks import tanh_cnn
 
     if lab.quick:
         scale = QUICK
     else:
         scale = PAPER if torch.cuda.is_available() else ON_CPU
-    recipe = ls.releases.Recipe(epochs=scale.epochs, lr=0.001, batch=50, device="auto")
     points = cifar(2 * scale.n, lab.stream("table2", "images"))
-    game = ls.games.half_split(len(points), scale.models, seed=lab.seed)
-    release = ls.releases.Network(tanh_cnn, recipe)
-    signals = ls.signals_of(release, points, game, SEEN, seed=lab.seed, **lab.execution)
-    scores = {name: ls.attacks.ATTACKS[row](signals) for name, row in ATTACKS.items()}
-    accuracies = {name: accuracy(attack_scores, AT.get(name)) for name, attack_scores in scores.items()}
-    numbers = pd.DataFrame([row_of(name, accuracies[name], tpr(scores[name])) for name in scores])
-    run = f"{scale.models} models of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs; right about "
+    networks = pd.DataFrame([attacked(points, scale, number, lab) for number in range(scale.attacked)])
+    trained = networks["train"] >= TRAINED
+    run = f"{scale.attacked} attacked networks of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs, each with "
+    run += f"{scale.references} references of its own; {np.count_nonzero(~trained)} failed to train; right about "
+    run += f"{networks['train'].mean():.1%} of their images and {networks['validation'].mean():.1%} of the others."
+    each = [
+        row
+        for name in ("train", *ATTACKS)
+        for failed, part in networks.groupby(~trained)
+        for row in trials_of(part[name], attack=name, failed=failed)
+    ]
+    claims = claimed(networks[trained], scale.smaller())
+    return Outcome(pd.DataFrame(rows_of(networks)), claims, run, trials=pd.DataFrame(each))
+
+
+def attacked(points: ls.Points, scale: Scale, number: int, lab: Lab) -> dict[str, float]:
+    """Train a network and its references, all on random halves, and attack it."""
+    from leakscope.papers.sablayrolles2019.networks import tanh_cnn
+
+    seed = ls.seeds.integer(lab.seed, "table2", "network", number)
+    halves = ls.games.half_split(len(points), 1 + scale.references, seed=seed)
+    game = ls.Game("one network", halves.member, halves.is_target_point, n_targets=1)
+    release = ls.releases.Network(tanh_cnn, ls.releases.Recipe(epochs=scale.epochs, lr=0.001, batch=50, device="auto"))
+    signals = ls.signals_of(release, points, game, SEEN, seed=seed, **lab.execution)
     correct, member = signals.targets("correct"), game.target_member
-    run += f"{correct[member].mean():.1%} of their images and {correct[~member].mean():.1%} of the others."
-    leads = {f"{a} less {b}": lead(scores[a], AT.get(a), scores[b], AT.get(b)) for a, b in ORDER}
+    found = {"network": number, "train": correct[member].mean(), "validation": correct[~member].mean()}
+    scores = {name: ls.attacks.ATTACKS[row](signals) for name, row in ATTACKS.items()}
+    found |= {name: accuracy_by_target(each, AT.get(name))[0] for name, each in scores.items()}
+    found |= {f"tpr_{name}": tpr(each) for name, each in scores.items()}
     loss = signals.targets("loss")
-    spread = relative_spread(scores["mast"].value + loss, loss)  # the score is the threshold less the loss
-    each = [row for name in scores for row in trials_of(accuracy_by_target(scores[name], AT.get(name)), attack=name)]
-    return Outcome(numbers, claimed(accuracies, leads, spread, scale.smaller()), run, trials=pd.DataFrame(each))
+    return found | spread_of(scores["mast"].value + loss, loss)  # the score is the threshold less the loss
 
 
-def relative_spread(thresholds: np.ndarray, losses: np.ndarray) -> Ours:
-    """Compute the standard deviation of the images' thresholds, relative to that of their losses.
-
-    Parameters
-    ----------
-    thresholds, losses : arrays of shape (models, images)
-
-    Returns
-    -------
-    Ours
-        Mean over the models.
-    """
-    thresholds, losses = np.asarray(thresholds, dtype=float), np.asarray(losses, dtype=float)
-    quartiles = np.quantile(thresholds, [0.25, 0.75]).round(2).tolist()
-    found = mean_of(thresholds.std(axis=1) / losses.std(axis=1))
-    return replace(found, detail=f"half of the thresholds are from {quartiles[0]:g} to {quartiles[1]:g} nats")
-
-
-def row_of(name: str, measured: Ours, true_positive_rate: float) -> dict[str, Any]:
-    """Make the row of an attack: the measured accuracy, and the printed one."""
-    theirs = printed("sablayrolles2019")["table2"].get(name)
-    value = {"accuracy": measured.value, "error": measured.error, "printed": theirs.value if theirs else np.nan}
-    return {"attack": name} | value | {"tpr": true_positive_rate}
+def spread_of(thresholds: np.ndarray, losses: np.ndarray) -> dict[str, float]:
+    """Compute the standard deviation of the images' thresholds relative to that of their losses, and their quartiles."""
+    low, high = np.quantile(thresholds, [0.25, 0.75])
+    return {"spread": float(np.std(thresholds) / np.std(losses)), "low": float(low), "high": float(high)}
 
 
 def tpr(scores: ls.Scores) -> float:
@@ -116,34 +119,58 @@ def tpr(scores: ls.Scores) -> float:
     return ls.metrics.tpr_at_fpr(scores, FPR).value
 
 
-def claimed(accuracies: Mapping[str, Ours], leads: Mapping[str, Ours], spread: Ours, smaller: str) -> dict[str, Ours]:
-    """Compute the printed accuracies, their order, and how concentrated the thresholds are."""
-    claims = {name: replace(accuracies[name], smaller=smaller) for name in ("zero_one", "shadow", "malt", "mast")}
-    note = f"{smaller}; {spread.detail}" if smaller else ""
-    return claims | {"order": above(leads, smaller), "thresholds": replace(spread, smaller=note)}
+def rows_of(networks: pd.DataFrame) -> list[dict[str, Any]]:
+    """Make a row of each attack on each network: accuracy, members found, and the printed accuracy."""
+    theirs = printed("sablayrolles2019")["table2"]
+    return [
+        {
+            "attack": name,
+            "network": network["network"],
+            "failed": network["train"] < TRAINED,
+            "accuracy": network[name],
+            "tpr": network[f"tpr_{name}"],
+            "printed": theirs[name].value if name in theirs else np.nan,
+        }
+        for name in ATTACKS
+        for network in networks.to_dict("records")
+    ]
+
+
+def claimed(networks: pd.DataFrame, smaller: str) -> dict[str, Ours]:
+    """Compute the printed accuracies, their order, and how concentrated the thresholds are, of networks that trained."""
+    if len(networks) < 2:
+        unknown = Ours.stated(None, smaller, "fewer than two networks trained")
+        return dict.fromkeys([*PRINTED_ATTACKS, "order", "thresholds"], unknown)
+    claims = {name: median_of(networks[name], smaller) for name in PRINTED_ATTACKS}
+    leads = {f"{a} less {b}": median_of(networks[a] - networks[b]) for a, b in ORDER}
+    detail = f"half of the thresholds are from {networks['low'].mean():.2g} to {networks['high'].mean():.2g} nats"
+    spread = mean_of(networks["spread"], smaller, detail)
+    return claims | {"order": above(leads, smaller), "thresholds": spread}
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Accuracies compared with those printed; members found at a false positive rate of 1 %."""
+    """Accuracy on each network, compared with what is printed; members found at a false positive rate of 1 %."""
     figure, (left, right) = figures.panels(2, width=3.6, height=2.6)
-    place = np.arange(len(numbers))[::-1]
-    added = numbers["printed"].isna()
-    for these, shade, hatch, label in (
-        (~added, figures.MUTE, "", "attacks of the paper"),
-        (added, figures.OURS, "///", "added"),
-    ):
-        look = {"color": shade, "alpha": 0.75, "hatch": hatch, "edgecolor": "white"}
-        part, at = numbers[these], place[these]
-        left.barh(at, part["accuracy"] * 100, xerr=part["error"] * 100, height=0.6, label=label, **look)
-        right.barh(at, np.nan_to_num(part["tpr"]) * 100, height=0.6, **look)
-    left.plot(numbers["printed"] * 100, place, "D", color=figures.THEIRS, fillstyle="none", label="printed")
-    for at, value in zip(place, numbers["tpr"], strict=True):
-        text = "  says yes or no" if np.isnan(value) else f"  {value * 100:.1f} %"
-        right.annotate(text, (np.nan_to_num(value) * 100, at), va="center", fontsize=8)
+    names = list(numbers["attack"].unique())
+    for place, name in enumerate(reversed(names)):
+        part = numbers[numbers["attack"] == name]
+        trained, failed = part[~part["failed"]], part[part["failed"]]
+        shade = figures.MUTE if part["printed"].notna().any() else figures.OURS
+        beside = place + np.linspace(-0.25, 0.25, len(part))  # so that equal values can be told apart
+        left.plot(trained["accuracy"] * 100, beside[: len(trained)], ".", color=shade, label="a network")
+        left.plot(failed["accuracy"] * 100, beside[len(trained) :], "x", color=shade, label="failed to train")
+        left.plot(trained["accuracy"].median() * 100, place, "|", color=figures.INK, markersize=16, label="median")
+        left.plot(part["printed"].iloc[0] * 100, place, "D", color=figures.THEIRS, fillstyle="none", label="printed")
+        found = part["tpr"].median()
+        right.barh(place, np.nan_to_num(found) * 100, height=0.6, color=shade, alpha=0.75)
+        text = "  says yes or no" if np.isnan(found) else f"  {found * 100:.1f} %"
+        right.annotate(text, (np.nan_to_num(found) * 100, place), va="center", fontsize=8)
     for ax in (left, right):
-        ax.set_yticks(place, [TITLES[name] for name in numbers["attack"]])
+        ax.set_yticks(range(len(names)), [TITLES[name] for name in reversed(names)])
         ax.grid(visible=False, axis="y")
-    left.set(title="Half of the images are members", xlabel="accuracy, %", xlim=(50, None))
+    left.set(title="Half of the images are members", xlabel="accuracy, %", xlim=(48, None))
     right.set(title="False positive rate 1 %", xlabel="members found, %", xlim=(0, 100))
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    handles, labels = left.get_legend_handles_labels()
+    one_of_each = dict(zip(labels, handles, strict=True))
+    figure.legend(one_of_each.values(), one_of_each.keys(), loc="outside lower center", ncols=4)
     return figure

@@ -174,7 +174,8 @@ def measured(claim: Mapping[str, Any]) -> str:
         return "" if claim["verdict"] == "not run" else "not clear"
     if isinstance(ours, bool):
         return "so" if ours else "not so"
-    return number(ours) + (f" +- {error:.2g}" if error else "")
+    least = "at least " if claim.get("at_least") else ""
+    return least + number(ours) + (f" +- {error:.2g}" if error else "")
 
 
 def verdict(claim: Mapping[str, Any]) -> str:
