@@ -20,7 +20,7 @@ from PIL import Image
 
 from leakscope.papers import PAPERS, Experiment, figures
 from leakscope.papers.printed import changes, judged_again, printed
-from leakscope.reports.render.claims import VERDICTS, counted, measured, stated, verdict
+from leakscope.reports.render.claims import compared, counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES, RUNS = HERE / "_static" / "papers", HERE / "papers", HERE / "papers" / "runs"
@@ -100,9 +100,7 @@ def table(result: dict[str, Any]) -> str:
         for tried in claim["tried"]:
             note = f" ({tried['note']})" if tried["note"] else ""
             cells = (f"with *{tried['setting']}*{note}", "", measured(tried).replace("+-", "±"))
-            lines.append(
-                "| " + " | ".join(each.replace("|", "\\|") for each in (*cells, VERDICTS[tried["verdict"]])) + " |"
-            )
+            lines.append("| " + " | ".join(each.replace("|", "\\|") for each in (*cells, compared(tried))) + " |")
     if document["settings"]:
         lines.append("")
     for setting in document["settings"]:
@@ -117,10 +115,9 @@ def by_n(document: dict[str, Any]) -> list[str]:
         label, found, n = claim["says"].partition(", n = ")
         if not found or not n.isdigit():
             continue
-        rows = {label: (measured(claim), claim["verdict"])}
-        rows |= {f"{label}, with *{one['setting']}*": (measured(one), one["verdict"]) for one in claim["tried"]}
-        for row, (ours, said) in rows.items():
-            text = f"{stated(claim)} / {ours.split(' ')[0]} {VERDICTS[said]}"
+        rows = {label: claim} | {f"{label}, with *{one['setting']}*": one for one in claim["tried"]}
+        for row, one in rows.items():
+            text = f"{stated(claim)} / {measured(one).split(' ')[0]} {compared(one)}"
             cells.setdefault(row, {})[int(n)] = text
     sizes = sorted({n for row in cells.values() for n in row})
     if len(sizes) < 3:
@@ -188,7 +185,7 @@ def overview() -> str:
 def told(claim: dict) -> str:
     """The verdict, with a link to the erratum that explains it."""
     if claim["verdict"] == "erratum":
-        return f"[the paper errs](errata.md#erratum-{claim['erratum']})"
+        return f"[{compared(claim)}](errata.md#erratum-{claim['erratum']})"
     return verdict(claim)
 
 

@@ -39,7 +39,7 @@ from leakscope.attacks import ATTACKS
 from leakscope.bounds import BOUNDS
 from leakscope.cli import main as cli
 from leakscope.papers import PAPERS, figures
-from leakscope.papers.printed import Ours, printed
+from leakscope.papers.printed import printed
 from leakscope.plans.protects import NOISES, Coupling, ProtectionPlan
 from leakscope.plans.statistics import STATISTICS
 from tests.cli.calling import draw_no_pages
@@ -392,12 +392,6 @@ def test_a_table_is_that_of_the_run_that_is_kept_and_its_picture_can_be_drawn(na
     result = gallery.read(name)
     assert result
     assert gallery.table(result) == (ROOT / "docs" / "papers" / f"{name.replace('/', '-')}.md").read_text("utf-8")
-    paper, figure = name.split("/")
-    for row in result["claims"]["claims"]:
-        claim = printed(paper)[figure][row["key"]]
-        for ours in (row, *row["tried"]):
-            if ours["verdict"] in ("agrees", "differs", "erratum"):
-                assert claim.verdict(Ours(ours["ours"], ours["error"])) == ours["verdict"], row["key"]
     module = PAPERS[name].module
     with figures.looking():
         assert module.draw(pd.read_csv(io.StringIO(result["numbers"]))).axes
@@ -408,6 +402,7 @@ VERDICTS = (
     "holds",
     "wrong",
     "agrees",
+    "identity",
     "differs",
     "explained",
     "cannot tell",

@@ -24,13 +24,14 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 PAPERS_OF = sorted({each.paper for each in PAPERS.values()})
 WORDS = {
     "agrees": "agrees",
+    "identity": "identity",
     "cannot tell": "cannot tell",
     "smaller": "smaller run",
     "not run": "not run",
     "erratum": "wrong",
 }
 PART = re.compile(
-    r"(?P<word>agrees|differs|explained by \*\w+\*|cannot tell|smaller run|not run|wrong|holds)(?!\w)"
+    r"(?P<word>agrees|identity|differs|explained by \*\w+\*|cannot tell|smaller run|not run|wrong|holds)(?!\w)"
     r"(?: with \*(?P<setting>\w+)\*| (?P<where>at n =|for) (?P<places>[^;:()]+))?"
 )
 
@@ -135,7 +136,7 @@ def against(test: str, verdict: str, keys: dict[str, dict[str, str]], runs: dict
 
 def is_said(what: str, said: set[str], plain: str) -> bool:
     """Whether a row has this word; what holds agrees, and a row that is wrong may have a claim that agrees."""
-    return what in said or (what == "agrees" and ("holds" in said or plain.startswith("wrong")))
+    return what in said or (what in ("agrees", "identity") and ("holds" in said or plain.startswith("wrong")))
 
 
 @pytest.mark.parametrize("paper", PAPERS_OF)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leakscope.papers import PAPERS
-from leakscope.papers.printed import Ours, Printed, changes, printed, settings
+from leakscope.papers.printed import Ours, Printed, changes, judged_again, printed, settings
 
 ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
 PAPERS_OF = tuple(dict.fromkeys(each.paper for each in PAPERS.values()))
@@ -155,8 +155,55 @@ def test_only_a_difference_needs_an_explanation():
     claim = number("about", value=1.0, tolerance=0.1)
     assert claim.compared_with(Ours(1.0), {"code": Ours(1.0)}).explained_by == ""
     assert claim.compared_with(None, {"code": Ours(1.0)}).explained_by == ""
-    of_the_paper = number("about", value=1.0, tolerance=0.1, erratum=9)
-    assert of_the_paper.compared_with(Ours(2.0), {"code": Ours(1.0)}).explained_by == ""
+
+
+def test_a_setting_that_agrees_comes_before_an_erratum():
+    claim = number("about", value=1.0, tolerance=0.1, erratum=9)
+    explained = claim.compared_with(Ours(2.0), {"code": Ours(1.0)})
+    assert (explained.verdict, explained.explained_by) == ("differs", "code")
+    wide = claim.compared_with(Ours(2.0), {"code": Ours(1.0, 0.2)})
+    assert (wide.verdict, wide.explained_by) == ("erratum", "")
+
+
+def test_what_could_not_have_failed_is_an_identity_unless_it_fails():
+    claim = number("about", value=1.0, identity="by definition")
+    assert [claim.compared_with(Ours(value)).verdict for value in (1.0, 2.0)] == ["identity", "differs"]
+    assert claim.compared_with(Ours(1.0)).row()["identity"] == "by definition"
+
+
+def test_the_claims_that_could_not_have_failed():
+    assert sum(bool(claim.identity) for claim in ALL) == 16
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "can_agree"),
+    [("about", 0.01, True), ("about", 0.013, True), ("about", 0.014, False), ("at_most", 0.014, True)],
+)
+def test_whether_any_value_with_such_an_error_agrees(kind, error, can_agree):
+    """.01 and three printed errors of .01 hold three of ours up to .0133."""
+    claim = number(kind, value=1.0, tolerance=0.01, error=0.01)
+    assert claim.compared_with(Ours(1.0, error)).row()["can_agree"] is can_agree
+    assert (claim.compared_with(Ours(1.0, error)).verdict == "agrees") == (can_agree and kind == "about")
+
+
+def test_a_lower_bound_has_no_upper_end():
+    claim = number("about", value=1.0, tolerance=0.1)
+    verdicts = [claim.compared_with(Ours(value, at_least=True)).verdict for value in (0.5, 1.0, 1.2)]
+    assert verdicts == ["cannot tell", "cannot tell", "differs"]
+
+
+def test_claims_that_are_kept_are_judged_by_what_is_printed_today():
+    """As in the file of a run, whose verdicts are old, and which lacks a claim."""
+    claims = printed("delgrosso2021")["section33"]
+    first, *others = [claim.compared_with(Ours(5.0, 0.1)).row() for claim in claims.values()]
+    rows = [first | {"verdict": "agrees"}, *others[1:]]
+    found = judged_again("delgrosso2021/section33", rows)
+    assert [row["verdict"] for row in found] == ["differs", "not run", "differs", "differs"]
+    assert (found[0]["ours"], found[0]["error"], found[1]["ours"]) == (5.0, 0.1, None)
+    smaller = claims["success"].compared_with(Ours(5.0, smaller="a tenth")).row()
+    unclear = claims["success"].compared_with(Ours.stated(None, detail="why")).row()
+    for row in (smaller, unclear):
+        assert judged_again("delgrosso2021/section33", [row])[0] == row
 
 
 @pytest.mark.parametrize("paper", PAPERS_OF)

@@ -125,7 +125,7 @@ def test_the_page_shows_claims_and_figures_and_escapes(found):
 
 def test_the_table_fits_100_columns(found):
     assert max(map(len, found.table().splitlines())) <= 100
-    assert found.table().endswith("4 agree")
+    assert found.table().endswith("4 identities")
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def two_settings(monkeypatch) -> Reproduction:
 
 def test_what_explains_a_difference_is_in_the_table_and_on_the_page(two_settings):
     lines = two_settings.table().splitlines()
-    assert lines[4].endswith(" differs by 1; with code it agrees")
+    assert lines[4].endswith(" differs, by 1; with code it agrees")
     assert lines[5].startswith("- with code")
     assert lines[5].endswith("agrees")
     assert "with code: a <b>third</b> less (the public code does this)" in lines

@@ -449,7 +449,7 @@ def test_settings_of_the_experiments():
     assert (table1.SIZES, table1.FULL[2]) == ((400, 1000, 2000, 4000, 6000), 100)
     classes = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
     assert {classes[number] for number in (pretrained.SHIP, pretrained.TRUCK)} == {"ship", "truck"}
-    assert (table2.PAPER.n, table2.PAPER.epochs, table2.PAPER.models) == (15_000, 50, 31)
+    assert (table2.PAPER.n, table2.PAPER.epochs, table2.PAPER.references) == (15_000, 50, 30)
     step = {"schedule": "step", "decay_epochs": 30}
     sgd = {"optimiser": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4}
     assert table3.PAPERS_RECIPE.items() == (sgd | step | {"batch": 256, "epochs": 90}).items()

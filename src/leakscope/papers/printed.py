@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any, Literal
 
 Kind = Literal["about", "at_most", "at_least", "holds"]
-Verdict = Literal["agrees", "cannot tell", "differs", "erratum", "smaller", "not run"]
+Verdict = Literal["agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run"]
 ERRORS = 3.0  # standard errors on each side of an interval
 
 
@@ -107,6 +107,8 @@ class Printed:
         Where tolerance and error come from.
     erratum : int, optional
         The entry of the errata that explains a difference.
+    identity : str
+        Why the claim could not have failed, where it follows from definitions by calculation.
     since : str
         The day on which the claim and its tolerance were committed, ``"2026-11-20"``.
     changed : tuple of Change
@@ -123,6 +125,7 @@ class Printed:
     error: float = 0.0
     because: str = ""
     erratum: int | None = None
+    identity: str = ""
     since: str = ""
     changed: tuple[Change, ...] = ()
 
@@ -137,8 +140,7 @@ class Printed:
         if self.kind == "holds":
             return "agrees" if ours.value else "differs"
         assert self.value is not None
-        allowed = self.tolerance + ERRORS * self.error
-        allowed += 1e-12 * abs(self.value)  # rounding alone is no difference
+        allowed = self._allowed()
         least = -math.inf if self.kind == "at_most" else -allowed
         most = math.inf if self.kind == "at_least" else allowed
         low = float(ours.value) - self.value - ERRORS * ours.error
@@ -149,6 +151,23 @@ class Printed:
             return "differs"
         return "cannot tell"
 
+    def can_agree(self, ours: Ours | None) -> bool:
+        """Whether the interval of ours is narrow enough to be within what is printed, wherever it lies."""
+        if ours is None or ours.smaller or self.kind != "about":
+            return True
+        return ERRORS * ours.error <= self._allowed()
+
+    def difference(self, ours: Ours | None) -> float | None:
+        """Ours less the printed number."""
+        if ours is None or self.value is None or isinstance(ours.value, bool):
+            return None
+        return float(ours.value) - self.value
+
+    def _allowed(self) -> float:
+        """How far the whole interval of ours may be from the printed number."""
+        rounding = 1e-12 * abs(self.value or 0.0)  # that of our own arithmetic is no difference
+        return self.tolerance + ERRORS * self.error + rounding
+
     def verdict(self, ours: Ours | None) -> Verdict:
         """Say how ours compares; a difference that an erratum explains is the paper's."""
         if ours is None:
@@ -156,10 +175,14 @@ class Printed:
         if ours.smaller:
             return "smaller"
         verdict = self.compared(ours)
-        return "erratum" if verdict == "differs" and self.erratum is not None else verdict
+        if verdict == "differs" and self.erratum is not None:
+            return "erratum"
+        return "identity" if verdict == "agrees" and self.identity else verdict
 
     def compared_with(self, ours: Ours | None, tried: Mapping[str, Ours] | None = None) -> Claim:
         """Compare ours, and what comes out with other settings than the text's, by the same rule.
+
+        A setting that agrees explains a difference before an erratum does.
 
         Parameters
         ----------
@@ -169,7 +192,10 @@ class Printed:
             By the name of the setting.
         """
         others = tuple(Tried(name, one, self.verdict(one)) for name, one in (tried or {}).items())
-        return Claim(self, ours, self.verdict(ours), others)
+        verdict = self.verdict(ours)
+        if verdict == "erratum" and any(one.verdict == "agrees" for one in others):
+            verdict = "differs"
+        return Claim(self, ours, verdict, others)
 
 
 @dataclass(frozen=True)
@@ -203,7 +229,7 @@ class Tried:
     setting : str
         Its name.
     ours : Ours
-    verdict : {"agrees", "cannot tell", "differs", "erratum", "smaller", "not run"}
+    verdict : {"agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run"}
     """
 
     setting: str
@@ -220,9 +246,10 @@ class Claim:
     printed : Printed
     ours : Ours, optional
         None where it was not run.
-    verdict : {"agrees", "cannot tell", "differs", "erratum", "smaller", "not run"}
-        cannot tell: the interval of ours is neither inside nor outside of what is printed; erratum: the paper is wrong
-        there, and the errata say how; smaller: measured at another scale than the paper's, not compared.
+    verdict : {"agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run"}
+        identity: it agrees, and could not have failed; cannot tell: the interval of ours is neither inside nor outside
+        of what is printed; erratum: the paper is wrong there, no other setting agrees, and the errata say how; smaller:
+        measured at another scale than the paper's, not compared.
     tried : tuple of Tried
         The same with other settings than those of the paper's text.
     """
@@ -245,9 +272,7 @@ class Claim:
     @property
     def difference(self) -> float | None:
         """Ours less the printed number."""
-        if self.ours is None or self.printed.value is None or isinstance(self.ours.value, bool):
-            return None
-        return float(self.ours.value) - self.printed.value
+        return self.printed.difference(self.ours)
 
     def row(self) -> dict[str, Any]:
         """For a file: plain values by name."""
@@ -266,10 +291,21 @@ class Claim:
             "changed": [{"what": change.what, "why": change.why} for change in printed.changed],
             **_measured(ours),
             "difference": self.difference,
+            "can_agree": printed.can_agree(ours),
             "verdict": self.verdict,
             "erratum": printed.erratum,
+            "identity": printed.identity,
             "explained_by": self.explained_by,
-            "tried": [{"setting": one.setting, **_measured(one.ours), "verdict": one.verdict} for one in self.tried],
+            "tried": [
+                {
+                    "setting": one.setting,
+                    **_measured(one.ours),
+                    "difference": printed.difference(one.ours),
+                    "can_agree": printed.can_agree(one.ours),
+                    "verdict": one.verdict,
+                }
+                for one in self.tried
+            ],
         }
 
 
@@ -303,7 +339,7 @@ def judged_again(experiment: str, rows: Iterable[Mapping[str, Any]]) -> list[dic
 
 
 def _kept(row: Mapping[str, Any]) -> Ours | None:
-    """What was measured, from a row of `Claim.row`; None where nothing was."""
+    """Read what was measured from a row of `Claim.row`; None where nothing was."""
     if row["verdict"] == "not run":
         return None
     is_smaller = row["verdict"] == "smaller"

@@ -46,7 +46,7 @@ class Reproduction:
     >>> from leakscope.papers import reproduce
     >>> found = reproduce("delgrosso2021/section33", quick=True)
     >>> {claim.verdict for claim in found.claims}
-    {'agrees'}
+    {'identity'}
     """
 
     experiment: Experiment
@@ -216,7 +216,7 @@ def reproduce(
     --------
     >>> import leakscope as ls
     >>> print(ls.reproduce("delgrosso2021/section33", quick=True).claims[0].verdict)
-    agrees
+    identity
     """
     experiment = PAPERS.get(name) or _only(name)
     refuse_unknown_setting(experiment, as_)

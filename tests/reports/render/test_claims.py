@@ -21,10 +21,10 @@ DOCUMENT = {
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({}, ("7.75", "7.8 +- 0.001", "differs by 0.05")),
-        ({"kind": "at_most"}, ("at most 7.75", "7.8 +- 0.001", "differs by 0.05")),
+        ({}, ("7.75", "7.8 +- 0.001", "differs, by 0.05")),
+        ({"kind": "at_most"}, ("at most 7.75", "7.8 +- 0.001", "differs, by 0.05")),
         ({"kind": "at_least", "verdict": "agrees"}, ("at least 7.75", "7.8 +- 0.001", "agrees")),
-        ({"verdict": "erratum", "erratum": 9}, ("7.75", "7.8 +- 0.001", "the paper errs: erratum 9")),
+        ({"verdict": "erratum", "erratum": 9}, ("7.75", "7.8 +- 0.001", "the paper errs, by 0.05: erratum 9")),
         (
             {"kind": "holds", "printed": None, "ours": False, "error": 0.0, "difference": None},
             ("so", "not so", "differs"),
@@ -32,7 +32,13 @@ DOCUMENT = {
         ({"kind": "holds", "printed": None, "ours": True, "error": 0.0, "verdict": "agrees"}, ("so", "so", "agrees")),
         ({"ours": None, "error": None, "verdict": "not run"}, ("7.75", "", "not run")),
         ({"verdict": "smaller"}, ("7.75", "7.8 +- 0.001", "smaller run")),
-        ({"explained_by": "code"}, ("7.75", "7.8 +- 0.001", "differs by 0.05; with code it agrees")),
+        ({"verdict": "identity"}, ("7.75", "7.8 +- 0.001", "identity")),
+        ({"at_least": True}, ("7.75", "at least 7.8 +- 0.001", "differs, by 0.05")),
+        (
+            {"verdict": "cannot tell", "can_agree": False},
+            ("7.75", "7.8 +- 0.001", "cannot tell, cannot agree at these digits"),
+        ),
+        ({"explained_by": "code"}, ("7.75", "7.8 +- 0.001", "differs, by 0.05; with code it agrees")),
     ],
 )
 def test_words(change, words):
@@ -49,7 +55,7 @@ def test_long_claims_are_wrapped():
 def test_a_page_says_all_and_escapes():
     page = claims_page([DOCUMENT | {"title": "<b>"}], {"a/b": b"<svg/>"})
     assert "<b>" not in page.split("<main>")[1]
-    for words in ("differs by 0.05", "Figure 1", "7.8 +- 0.001", 'title="rounded"', "1,000 games."):
+    for words in ("differs, by 0.05", "Figure 1", "7.8 +- 0.001", 'title="rounded"', "1,000 games."):
         assert words in page
 
 

@@ -1,12 +1,12 @@
 """Table 2: a small convolutional network, attacked with 30 shadow models.
 
-The paper attacks one network, of half of 30,000 images, with 30 others. Here ten are attacked, each with 30 references of
-its own, so that the ten accuracies are independent. MALT and the shadow models have one threshold for each attacked
-network, the best in hindsight; MAST has one for each image, which best separates the references with and without it, and
-needs no further one. The batch of 50 is ours: none is printed.
+The paper attacks one network, of half of 30,000 images, with 30 others. Here ten are attacked, each with 30 references
+of its own, so that the ten accuracies are independent. MALT and the shadow models have one threshold for each attacked
+network, the best in hindsight; MAST has one for each image, which best separates the references with and without it,
+and needs no further one. The batch of 50 is ours: none is printed.
 
-A network that is right about fewer than nine of ten of its own images failed to train, and is left out. Of the others the
-median is compared with what is printed, because a few networks may be far from the rest; each of them is drawn.
+A network that is right about fewer than nine of ten of its own images failed to train, and is left out. Of the others
+the median is compared with what is printed, because a few networks may be far from the rest; each of them is drawn.
 
 What we add: LiRA and RMIA on the same networks, and for all attacks how many members they find at a false positive
 rate of 1 %, where accuracies say little.
@@ -75,8 +75,8 @@ def measure(lab: Lab) -> Outcome:
     points = cifar(2 * scale.n, lab.stream("table2", "images"))
     networks = pd.DataFrame([attacked(points, scale, number, lab) for number in range(scale.attacked)])
     trained = networks["train"] >= TRAINED
-    run = f"{scale.attacked} attacked networks of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs, each with "
-    run += f"{scale.references} references of its own; {np.count_nonzero(~trained)} failed to train; right about "
+    run = f"{scale.attacked} attacked networks of {scale.n:,} of {len(points):,} images, {scale.epochs} epochs, each "
+    run += f"with {scale.references} references of its own; {np.count_nonzero(~trained)} failed to train; right about "
     run += f"{networks['train'].mean():.1%} of their images and {networks['validation'].mean():.1%} of the others."
     each = [
         row
@@ -107,7 +107,7 @@ def attacked(points: ls.Points, scale: Scale, number: int, lab: Lab) -> dict[str
 
 
 def spread_of(thresholds: np.ndarray, losses: np.ndarray) -> dict[str, float]:
-    """Compute the standard deviation of the images' thresholds relative to that of their losses, and their quartiles."""
+    """Compute the deviation of the images' thresholds relative to that of their losses, and their quartiles."""
     low, high = np.quantile(thresholds, [0.25, 0.75])
     return {"spread": float(np.std(thresholds) / np.std(losses)), "low": float(low), "high": float(high)}
 
@@ -137,7 +137,7 @@ def rows_of(networks: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def claimed(networks: pd.DataFrame, smaller: str) -> dict[str, Ours]:
-    """Compute the printed accuracies, their order, and how concentrated the thresholds are, of networks that trained."""
+    """Compute the printed accuracies, their order and the spread of the thresholds, of networks that trained."""
     if len(networks) < 2:
         unknown = Ours.stated(None, smaller, "fewer than two networks trained")
         return dict.fromkeys([*PRINTED_ATTACKS, "order", "thresholds"], unknown)

@@ -2,8 +2,8 @@
 
 A document is what ``claims.json`` of a reproduction holds: ``name``, ``title``, ``scale``, ``run``, ``reason``,
 ``setting``, ``settings`` and ``claims``, each with ``says``, ``where``, ``kind``, ``printed``, ``tolerance``,
-``because``, ``ours``, ``error``, ``difference``, ``verdict``, ``erratum``, ``note``, ``explained_by`` and ``tried``:
-``ours``, ``error``, ``verdict`` and ``note`` with each of the other settings.
+``because``, ``ours``, ``error``, ``difference``, ``can_agree``, ``verdict``, ``erratum``, ``note``, ``explained_by``
+and ``tried``: ``ours``, ``error``, ``difference``, ``can_agree``, ``verdict`` and ``note`` with each other setting.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from leakscope.version import __version__
 
 VERDICTS = {
     "agrees": "agrees",
+    "identity": "identity",
     "cannot tell": "cannot tell",
     "differs": "differs",
     "erratum": "the paper errs",
     "smaller": "smaller run",
     "not run": "not run",
 }
-OF_SEVERAL = {"agrees": "agree", "differs": "differ"}
+OF_SEVERAL = {"agrees": "agree", "identity": "identities", "differs": "differ"}
+CANNOT_AGREE = "cannot agree at these digits"
 TOLERANCE = (
     "A claim agrees within a tolerance that was fixed before the first run, the paper's own error or rounding, and "
     "three standard errors of ours."
@@ -70,9 +72,7 @@ def claims_table(documents: Sequence[Mapping[str, Any]], width: int = WIDTH) -> 
         rows = []
         for claim in document["claims"]:
             rows.append(_row(claim["says"], stated(claim), measured(claim), verdict(claim)))
-            rows += [
-                _row(f"- with {one['setting']}", "", measured(one), VERDICTS[one["verdict"]]) for one in claim["tried"]
-            ]
+            rows += [_row(f"- with {one['setting']}", "", measured(one), compared(one)) for one in claim["tried"]]
         blocks += ["\n".join(head), columns(rows, width)]
         if document["settings"]:
             blocks.append("\n".join(_settings(document, width)))
@@ -123,7 +123,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
                     "stated": stated(claim),
                     "measured": measured(claim),
                     "verdict": verdict(claim),
-                    "tried": [(one, measured(one), VERDICTS[one["verdict"]]) for one in claim["tried"]],
+                    "tried": [(one, measured(one), compared(one)) for one in claim["tried"]],
                 }
                 for claim in document["claims"]
             ],
@@ -179,14 +179,28 @@ def measured(claim: Mapping[str, Any]) -> str:
 
 
 def verdict(claim: Mapping[str, Any]) -> str:
-    """Write the verdict in words, with the size of a difference and the erratum that explains it."""
-    text = VERDICTS[claim["verdict"]]
-    explained = f"; with {claim['explained_by']} it agrees" if claim["explained_by"] else ""
+    """Write the verdict in words, with the size of a difference and what explains it."""
+    text = compared(claim)
     if claim["verdict"] == "erratum":
         return f"{text}: erratum {claim['erratum']}"
-    if claim["verdict"] == "differs" and claim["difference"] is not None:
-        return f"{text} by {number(claim['difference'])}{explained}"
+    explained = f"; with {claim['explained_by']} it agrees" if claim["explained_by"] else ""
     return f"{text}{explained}"
+
+
+def compared(row: Mapping[str, Any]) -> str:
+    """Write the verdict on a claim or another setting, with the size of a difference.
+
+    Examples
+    --------
+    >>> compared({"verdict": "differs", "difference": 0.003})
+    'differs, by 0.003'
+    >>> compared({"verdict": "cannot tell", "difference": 0.003, "can_agree": False})
+    'cannot tell, cannot agree at these digits'
+    """
+    text = VERDICTS[row["verdict"]]
+    if row["verdict"] in ("differs", "erratum") and row.get("difference") is not None:
+        text += f", by {number(row['difference'])}"
+    return text if row.get("can_agree", True) else f"{text}, {CANNOT_AGREE}"
 
 
 def counted(documents: Sequence[Mapping[str, Any]]) -> str:
@@ -202,6 +216,9 @@ def counted(documents: Sequence[Mapping[str, Any]]) -> str:
             parts.append(f"{counts[verdict]} {text}")
         if verdict == "differs" and n_explained:
             parts[-1] += f" ({n_explained} explained by another setting)"
+    n_impossible = sum(not claim.get("can_agree", True) for claim in claims)
+    if n_impossible:
+        parts.append(f"{n_impossible} {CANNOT_AGREE}")
     return ", ".join(parts)
 
 
