@@ -60,14 +60,14 @@ class TestScore:
         z, mean, variance = rng.normal(size=(3, 8)), rng.normal(size=8), rng.uniform(0.5, 2, 8)
         gamma, n = 0.7, 50
         expected = ((z - mean) ** 2 / (variance + gamma**2)).sum(axis=1) / n
-        np.testing.assert_allclose(noisy_score(z, mean, variance, n, gamma / np.sqrt(n)), expected, rtol=1e-12)
-        dense = noisy_score(z, mean, np.diag(variance), n, gamma / np.sqrt(n))
+        np.testing.assert_allclose(noisy_score(z, mean, variance, n, gamma=gamma), expected, rtol=1e-12)
+        dense = noisy_score(z, mean, np.diag(variance), n, gamma=gamma)
         np.testing.assert_allclose(dense, expected, rtol=1e-10)
-        np.testing.assert_allclose(noisy_score(z, mean, variance, n, 0.0), leakage_score(z, mean, variance, n))
+        np.testing.assert_allclose(noisy_score(z, mean, variance, n, gamma=0.0), leakage_score(z, mean, variance, n))
 
     @given(st.floats(0, 5), st.floats(0, 5))
     def test_more_noise_never_leaks_more(self, one, other):
-        scores = [float(noisy_score([1.0, -2.0], [0.0, 0.0], [1.0, 0.1], 10, s)) for s in sorted([one, other])]
+        scores = [float(noisy_score([1.0, -2.0], [0.0, 0.0], [1.0, 0.1], 10, gamma=s)) for s in sorted([one, other])]
         assert scores[1] <= scores[0]
 
     EXPECTED = (
@@ -87,7 +87,7 @@ class TestScore:
         p = 0.3 + 0.4 * (np.arange(d) + 0.5) / d
         z = {"easy": (p <= 0.5), "hard": (p > 0.5), "medium": np.arange(d) % 2 == 0}[target].astype(float)
         variance = p * (1 - p)
-        score = float(noisy_score(z, p, Diagonal(variance), n, gamma / np.sqrt(n)))
+        score = float(noisy_score(z, p, Diagonal(variance), n, gamma=gamma))
         assert score == pytest.approx(expected, abs=6e-4 if target != "medium" else 6e-3)
         if target != "medium":
 
@@ -133,8 +133,8 @@ class TestScore:
         assert str(caught.value) == message
 
     def test_noise_is_not_negative(self):
-        with pytest.raises(ValueError, match=r"^noise must be >= 0, got -1$"):
-            noisy_score([1.0], [0.0], [1.0], 5, -1.0)
+        with pytest.raises(ValueError, match=r"^gamma must be >= 0, got -1$"):
+            noisy_score([1.0], [0.0], [1.0], 5, gamma=-1.0)
 
 
 class TestTradeoff:

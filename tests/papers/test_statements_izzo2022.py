@@ -9,9 +9,11 @@ from math import comb, e, exp, sqrt, tanh
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
-from scipy.stats import kstest
+from scipy.special import gamma as gamma_function
+from scipy.stats import gamma, kstest
 
 import leakscope as ls
 from leakscope.core.types import Points
@@ -471,6 +473,70 @@ def test_chebyshev_with_the_power_of_the_proof():
     sigma = (coin**2).mean() ** (1 / k)  # as printed: E |X - EX|^2 = sigma^4
     assert (np.abs(coin) > t * sigma).mean() == 1 > t**-k
     assert t**-k < 0.5
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 20])
+def test_the_tail_bound_in_the_proof_of_theorem_7(d):
+    """Printed: P(||X|| <= t) is at least 1 - exp(-t/(c sigma))/2; ||X|| is Gamma(d), whose tail is twice that at d = 1.
+
+    By quadrature of the density r^(d - 1) exp(-r), in units of c sigma. Without the half it is right at d = 1.
+    """
+    for t in (0.5, 1.0, 3.0, 10.0):
+        outside, everywhere = (quad(lambda r: r ** (d - 1) * exp(-r), low, np.inf)[0] for low in (t, 0))
+        tail = outside / everywhere
+        assert tail == pytest.approx(gamma(d).sf(t), rel=1e-6)
+        assert tail >= 2 * (exp(-t) / 2) * (1 - 1e-6)
+        assert d > 1 or tail == pytest.approx(exp(-t))
+
+
+@pytest.mark.parametrize("order", [1, 2, 4, 6])
+def test_the_exponents_in_the_proof_of_theorem_7(order):
+    """The line before gives M alpha - gamma; two lines print M alpha - 2 gamma, which is 0 at gamma = M/(M + 2).
+
+    c^0 bounds nothing. With 2 gamma the best gamma would be M/(M + 3), and c = (7.5/eta)^(1 + 3/M).
+    """
+    power = order / (order + 2)
+    alpha = 1 - power
+    assert order * alpha - power == pytest.approx(power)
+    assert order * alpha - 2 * power == pytest.approx(0)
+    other = order / (order + 3)
+    assert order * (1 - other) - 2 * other == pytest.approx(other)
+    assert (1 / other, 1 / power) == (pytest.approx(1 + 3 / order), pytest.approx(1 + 2 / order))
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_the_moments_of_algorithm_1_lack_an_absolute_value(order):
+    """sigma_j as printed, of two sets of outputs: for odd M the root of a negative number, and 0 of a symmetric one."""
+    skewed, symmetric = np.array([[-9.0], [1.0], [1.0], [1.0]]), np.array([[-1.0], [1.0]])
+    with np.errstate(invalid="ignore"):
+        printed = [np.mean((each - each.mean()) ** order) ** (1 / order) for each in (skewed, symmetric)]
+    right = [ls.noise.central_moment(each, order) for each in (skewed, symmetric)]
+    assert right[1] == pytest.approx(1)
+    if order % 2:
+        assert np.isnan(printed[0])
+        assert printed[1] == 0
+    else:
+        assert printed == pytest.approx(right)
+
+
+@pytest.mark.parametrize("order", [2.0, 3.0])
+def test_the_integral_in_the_proof_of_corollary_8(order):
+    """The density of U: printed with a positive exponent, a factor 1/sigma_1^2, and without s^(d - 1).
+
+    As printed the first integral has no value. The right one, of s^(d - 1) exp(-s^M d ||u||^M), is the same for all u
+    of length 1 in the norm, as the proof concludes.
+    """
+    sigma, d = np.array([0.5, 2.0]), 2
+    rays = []
+    for angle in np.linspace(0.1, 1.5, 5):
+        u = np.array([np.cos(angle), np.sin(angle)])
+        u /= (np.abs(u / sigma) ** order / d).sum() ** (1 / order)  # of length 1 in the norm of Corollary 8
+        lengths = (np.abs(u / sigma) ** order).sum()
+        assert lengths == pytest.approx(d)
+        printed = [exp(min(s**order * lengths / sigma[0] ** 2, 700.0)) for s in (1.0, 2.0, 4.0)]
+        assert 1 < printed[0] < printed[1] < printed[2]
+        rays.append(quad(lambda s, power: s ** (d - 1) * exp(-(s**order) * power), 0, np.inf, args=(lengths,))[0])
+    assert rays == pytest.approx([gamma_function(d / order) / (order * d ** (d / order))] * 5)
 
 
 # --- Sections 5 and 6 -------------------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from itertools import combinations, pairwise, product
 from math import comb, exp, log
 
 import numpy as np
+import pandas as pd
 import pytest
+from docs import gallery
 from scipy.stats import kstest, norm
 
 import leakscope as ls
@@ -245,6 +248,36 @@ def test_proposition_5_second_part(n):
         assert found < log(40 / 37) < 0.08
 
 
+def test_the_ratio_of_proposition_17_is_upside_down():
+    """Printed is P(S | x not in D)/P(S | x in D) = (sum over D with x)/(sum over D without x): it is the inverse.
+
+    What the proof then bounds by e^epsilon is the printed right side, so that its conclusion holds.
+    """
+    first, second = NEIGHBOURS
+    for seed in range(5):
+        chances = random_mechanism(seed)
+        epsilon = np.log(chances[first] / chances[second]).max()
+        inside, outside = conditional(chances, 0)
+        event = inside > outside
+        ratio = outside[event].sum() / inside[event].sum()
+        printed = chances[MEMBER[:, 0]][:, event].sum() / chances[~MEMBER[:, 0]][:, event].sum()
+        assert ratio < 1 < printed <= exp(epsilon)
+        assert printed == pytest.approx(1 / ratio)
+
+
+def test_mip_is_an_average_over_outcomes():
+    """The appendix calls MIP "worst-case over outcomes": one may prove membership, and eta is as small as wished.
+
+    The records are published with probability .01; then the posterior is 0 or 1, and PMP keeps no epsilon.
+    """
+    p = 0.01
+    published = np.hstack([p * np.eye(len(MEMBER)), np.full((len(MEMBER), 1), 1 - p)])
+    posterior = MEMBER[:, 0] @ published / published.sum(axis=0)
+    assert {0.0, 1.0} < set(posterior)
+    assert ls.bounds.exact_eta_discrete(published, MEMBER).max() == pytest.approx(p / 2)
+    assert ls.bounds.pmp_discrete(published, MEMBER) == np.inf
+
+
 @pytest.mark.parametrize(("n_records", "k"), [(6, 2), (6, 4), (9, 3), (10, 3)])
 def test_a_parent_set_of_another_size(n_records, k):
     """Footnote 1: with alpha n records in X, epsilon-PMP still follows from epsilon-DP."""
@@ -394,48 +427,69 @@ def test_larger_n_does_not_make_the_ratio_to_epsilon_smaller():
     assert mean[10] > 0.965 * mean[6]
 
 
+def kept(figure: str, line: str, x: float) -> pd.DataFrame:
+    """The epsilons of each data set of a run that is kept, at one place of the axis."""
+    result = gallery.read(f"lowy2024/{figure}")
+    assert result is not None
+    trials = pd.read_csv(io.StringIO(result["trials"]))
+    here = trials[(trials["line"] == line) & (trials["x"] == x)]
+    return here.pivot(index="trial", columns="quantity", values="value")
+
+
+def above(larger: pd.Series, smaller: pd.Series | float) -> bool:
+    """Whether a mean over data sets is larger by three standard errors or more."""
+    difference = larger - smaller
+    return difference.mean() > 3 * difference.std() / np.sqrt(len(difference))
+
+
 def test_the_ratio_to_epsilon_is_largest_at_the_smallest_epsilon_of_x():
     """Figure 4: "at its largest" at epsilon(X) = 10, says the text; it is small everywhere, and largest at 1.
 
-    The distance between the two curves is large, and larger where epsilon(X) is.
+    The distance between the two curves is large, and larger where epsilon(X) is. 20 data sets at ten places.
     """
-    one, ten = (clipped_mean.trial(0, clipped_mean.Setting(value, EXACT, d=20), 0) for value in (1.0, 10.0))
-    assert ten["pmp"] / ten["epsilon"] < one["pmp"] / one["epsilon"] < 0.05
-    assert 10 < one["epsilon"] / one["subset"] < ten["epsilon"] / ten["subset"]
+    runs = [kept("figure4", EXACT, float(value)) for value in range(1, 11)]
+    assert {len(run) for run in runs} == {20}
+    ratios = [run["pmp"] / run["epsilon"] for run in runs]
+    assert all(above(ratios[0], ratio) for ratio in ratios[1:])
+    assert all(above(0.05 - ratio, 0.0) for ratio in ratios)
+    gaps = [run["epsilon"] / run["subset"] for run in runs]
+    assert above(gaps[0], 10.0)
+    assert above(gaps[-1], gaps[0])
 
 
 def test_the_gap_is_larger_in_figure_5_than_in_figure_2():
     """Section 4: so by the nominal reading of epsilon(X) in Figure 2; by the exact one it is the other way round.
 
-    The gap between the curves is epsilon over epsilon(X), or the difference of the two ratios.
+    The gap between the curves is epsilon over epsilon(X), or the difference of the two ratios. 50 data sets each.
     """
-    five = clipped_mean.Setting(5.0, PROMISE, d=10, clip=100.0, sigma=5.0, n_outliers=2)
-    later = clipped_mean.trial(0, five, 0)
-    later_gap = later["epsilon"] / later["subset"], later["pmp"] / later["subset"] - later["pmp"] / later["epsilon"]
-    two = geometric_median.trial(0, figure2.SETTING, 0)
-    gap = {}
-    for line, epsilon, pmp in zip((EXACT, NOMINAL), two["epsilon"], two["pmp"], strict=True):
-        gap[line] = epsilon / 10, pmp / 10 - pmp / epsilon
-    assert gap[NOMINAL][0] < 1.1 < later_gap[0] < gap[EXACT][0]
-    assert gap[NOMINAL][1] < 0.001 < later_gap[1] < gap[EXACT][1]
+    gaps = []
+    for figure, line, clip in (("figure2", NOMINAL, 50.0), ("figure5", PROMISE, 100.0), ("figure2", EXACT, 50.0)):
+        run = kept(figure, line, clip)
+        assert len(run) == 50
+        gaps.append((run["epsilon"] / run["subset"], run["pmp"] / run["subset"] - run["pmp"] / run["epsilon"]))
+    for less, more in pairwise(gaps):
+        assert all(above(larger, smaller) for larger, smaller in zip(more, less, strict=True))
 
 
 def test_records_that_are_alike_allow_a_larger_epsilon():
-    """Discussion: the epsilon that keeps every attacker below .525, for sigma = .1 and 1 in the setting of Figure 1."""
-    allowed = []
-    for sigma in (0.1, 1.0):
-        loss, sensitivity = geometric_median.game(0, figure1.SETTING._replace(sigma=sigma), 0)
+    """Discussion: the epsilon that keeps every attacker below .525, for sigma = .1 and 1; 20 data sets of Figure 1."""
+    allowed = {sigma: [] for sigma in (0.1, 1.0)}
+    for sigma, number in product(allowed, range(20)):
+        loss, sensitivity = geometric_median.game(0, figure1.SETTING._replace(sigma=sigma), number)
         epsilon = ls.bounds.epsilon_for_accuracy(loss, sensitivity, 0.525)
         assert ls.bounds.pmp_exponential(loss, epsilon, sensitivity) <= log(0.525 / 0.475)
-        allowed.append(epsilon)
-    assert allowed[0] > 2 * allowed[1]
+        allowed[sigma].append(epsilon)
+    assert above(pd.Series(allowed[0.1]), 2 * pd.Series(allowed[1.0]))
 
 
 def test_clipping_lowers_what_outliers_need():
-    """Discussion: the noise that keeps every attacker below .55, for the data of Figure 5."""
+    """Discussion: the noise that keeps every attacker below .55, for 20 data sets of Figure 5."""
     setting = clipped_mean.Setting(5.0, PROMISE, d=10, sigma=5.0, n_outliers=2)
-    near, far = (clipped_mean.data(0, setting._replace(clip=clip), 0) for clip in (10.0, 100.0))
-    assert ls.bounds.scale_for_accuracy(near, 0.55) < ls.bounds.scale_for_accuracy(far, 0.55) / 3
+    scales = {}
+    for clip in (10.0, 100.0):
+        records = [clipped_mean.data(0, setting._replace(clip=clip), number) for number in range(20)]
+        scales[clip] = pd.Series([ls.bounds.scale_for_accuracy(data, 0.55) for data in records])
+    assert above(scales[100.0], 3 * scales[10.0])
 
 
 @pytest.mark.parametrize("query", ["mean", "sum"])

@@ -176,11 +176,12 @@ class TestSection34:
         assert found <= ls.bounds.posterior_bound(epsilon, delta_given_model, temperature, prior)
 
 
-def matt_of(shift, gradient, curvature):
+def matt_of(shift, gradient, curvature, **settings):
     """Scores of MATT for one model and several points."""
     game = ls.Game("one_model", np.array([np.arange(len(shift)) % 2 == 0]), np.ones(len(shift), dtype=bool), 1)
     taylor = np.column_stack([(shift * gradient).sum(axis=1), curvature])
-    return ls.attacks.ATTACKS["matt"](ls.Signals(game, None, {"taylor": taylor[None]})).value[0]
+    attack = ls.attacks.ATTACKS["matt"].with_parameters(**settings)
+    return attack(ls.Signals(game, None, {"taylor": taylor[None]})).value[0]
 
 
 def normal(mode, covariance):
@@ -202,6 +203,23 @@ class TestMatt:
             expected.append(together.logpdf(at) - without.logpdf(at))
         curvature = np.einsum("nd,de,ne->n", gradient, inverse, gradient)
         np.testing.assert_allclose(matt_of(theta - theta_0, gradient, curvature), expected, rtol=1e-8, atol=1e-8)
+
+    @pytest.mark.parametrize("temperature", [0.2, 5.0])
+    def test_eq_36_to_40_lack_the_temperature(self, temperature):
+        """By eq. 1 the posteriors are N(mode, T H^-1): the printed log-ratio is T times too large unless T = 1."""
+        rng = np.random.default_rng(3)
+        root = rng.normal(size=(4, 4))
+        inverse = np.linalg.inv(root @ root.T + np.eye(4))
+        theta, theta_0, gradient = rng.normal(size=(3, 12, 4))
+        expected = []
+        for at, start, slope in zip(theta, theta_0, gradient, strict=True):
+            without, together = (normal(mode, temperature * inverse) for mode in (start, start - inverse @ slope))
+            expected.append(together.logpdf(at) - without.logpdf(at))
+        curvature = np.einsum("nd,de,ne->n", gradient, inverse, gradient)
+        printed = matt_of(theta - theta_0, gradient, curvature)
+        np.testing.assert_allclose(printed, temperature * np.array(expected), rtol=1e-8, atol=1e-8)
+        found = matt_of(theta - theta_0, gradient, curvature, temperature=temperature)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
     def test_the_step_of_a_record_is_that_of_a_refit(self):
         """Eq. 38: exact for a squared loss, if H holds the record; without it, off by a factor 1 + O(1/n)."""

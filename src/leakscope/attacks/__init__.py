@@ -169,7 +169,7 @@ class Attack:
         Parameters
         ----------
         **parameters
-            Keywords of the attack's function: ``temperature=1.0`` of mast; ``variance="shrunk"`` of lira,
+            Keywords of the attack's function: ``temperature=1.0`` of mast and matt; ``variance="shrunk"`` of lira,
             lira_offline and label_only_lira; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and
             rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it;
             ``references=None`` of quantile, a number or None: all; ``rate=1.0`` of likelihood_ratio. The others have

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
+from leakscope.core.checks import positive
 from leakscope.core.types import Signals
 
 Array = np.ndarray
@@ -48,17 +49,20 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     return -signals.targets("gradient_norm")
 
 
-def matt(signals: Signals) -> Float[Array, "T J"]:
+def matt(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     """Score by the loss to first order around models without the point, less half of the mean effect of membership.
 
-    ``-(theta - theta0) . g - g^T H^-1 g/2`` (MATT). A point that is in the data moves the parameters by -H^-1 g, so the
-    first term has the mean ``g^T H^-1 g`` for a member and 0 for a non-member around models without the point. The
-    second term puts the threshold 0 halfway between the two.
+    ``(-(theta - theta0) . g - g^T H^-1 g/2)/T`` (MATT). A point that is in the data moves the parameters by -H^-1 g, so
+    ``-(theta - theta0) . g`` has the mean ``g^T H^-1 g`` for a member and 0 for a non-member around models without the
+    point. The second term puts the threshold 0 halfway between the two. The score is the log-ratio of two normal
+    posteriors with the covariance ``T H^-1``.
 
     Parameters
     ----------
     signals : Signals
         With ``taylor``.
+    temperature : float
+        T > 0: the model is taken to be a draw with probability proportional to exp(-sum of losses / T).
 
     Returns
     -------
@@ -69,10 +73,13 @@ def matt(signals: Signals) -> Float[Array, "T J"]:
     ------
     NotApplicable
         If the signal is missing.
+    ValueError
+        For a temperature that is not positive.
 
     References
     ----------
-    sablayrolles2019, eq. 40, with its second term, H the Hessian of the sum of the training losses.
+    sablayrolles2019, eq. 40, with its second term, H the Hessian of the sum of the training losses. Eq. 36 to 40 are
+    printed for T = 1, although eq. 1 has a temperature.
 
     Examples
     --------
@@ -84,7 +91,7 @@ def matt(signals: Signals) -> Float[Array, "T J"]:
     [[0.3, -0.3]]
     """
     terms = signals.targets("taylor")
-    return -terms[..., 0] - terms[..., 1] / 2
+    return (-terms[..., 0] - terms[..., 1] / 2) / positive("temperature", temperature)
 
 
 def glir(signals: Signals) -> Float[Array, "T J"]:

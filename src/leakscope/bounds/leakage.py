@@ -79,12 +79,11 @@ def leakage_score(
 
 
 def noisy_score(
-    z: ArrayLike, mean: ArrayLike, covariance: Covariance | ArrayLike, n: int, noise: float
+    z: ArrayLike, mean: ArrayLike, covariance: Covariance | ArrayLike, n: int, *, gamma: float
 ) -> Float[Array, "*J"]:
     """Compute the leakage score in a mean to which Gaussian noise is added.
 
-    It is ``m = ||z - mu||^2_{(C + n s^2 I)^-1}/n`` (azize2024, eq. 12, where the noise is N(0, gamma^2/n), so
-    ``gamma = sqrt(n) s``).
+    It is ``m = ||z - mu||^2_{(C + gamma^2 I)^-1}/n`` (azize2024, eq. 12).
 
     Parameters
     ----------
@@ -96,8 +95,9 @@ def noisy_score(
         As in `leakage_score`.
     n : int
         As in `leakage_score`.
-    noise : float
-        s >= 0, standard deviation of the noise in each column of the released mean.
+    gamma : float
+        >= 0: the noise in each column of the released mean is N(0, gamma^2/n). Noise of standard deviation s in the
+        mean is ``gamma = sqrt(n) s``.
 
     Returns
     -------
@@ -107,11 +107,11 @@ def noisy_score(
     Examples
     --------
     >>> from leakscope.bounds.leakage import noisy_score
-    >>> round(float(noisy_score([2.0], mean=[0.0], covariance=[1.0], n=4, noise=0.5)), 6)
+    >>> round(float(noisy_score([2.0], mean=[0.0], covariance=[1.0], n=4, gamma=1.0)), 6)
     0.5
     """
-    variance = count("n", n) * non_negative("noise", noise) ** 2
-    return leakage_score(z, mean, as_covariance(covariance).plus(variance), n)
+    noisy = as_covariance(covariance).plus(non_negative("gamma", gamma) ** 2)
+    return leakage_score(z, mean, noisy, n)
 
 
 def leakage_tradeoff(m: float, rho: float = 1.0) -> TradeOff:

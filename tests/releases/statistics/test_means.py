@@ -80,7 +80,7 @@ class TestMean:
         law = Knowledge.from_rows(x, "full")
         found = seen(Mean(law, noise=0.1), x, game.member)
         np.testing.assert_allclose(
-            found["step_norm"][2, :, 0], noisy_score(x, law.mean, law.covariance, 20, 0.1), rtol=1e-9
+            found["step_norm"][2, :, 0], noisy_score(x, law.mean, law.covariance, 20, gamma=0.1 * 20**0.5), rtol=1e-9
         )
         pooled = seen(Mean(law, pool=40), x, game.member)
         np.testing.assert_allclose(
@@ -375,7 +375,7 @@ class TestTheTheory:
         assert lies_on(outside, away.cdf)
         assert lies_on(inside, lambda score: (1 - rho) * away.cdf(score) + rho * there.cdf(score))
         curve = leakage_tradeoff(rho * drawn, rho)
-        assert float(noisy_score(z, P, Diagonal(P * (1 - P)), k, noise)) == pytest.approx(drawn)
+        assert float(noisy_score(z, P, Diagonal(P * (1 - P)), k, gamma=noise * k**0.5)) == pytest.approx(drawn)
         for fpr in (0.01, 0.1, 0.3):
             threshold = leakage_threshold(drawn, fpr)
             assert covers(outside, threshold, fpr)

@@ -71,8 +71,7 @@ class World:
 
     def score(self, target: str, gamma: float = 0.0) -> float:
         """Leakage score m of a target, with noise N(0, gamma^2/n) on the mean (eq. 7 and 12)."""
-        noise = gamma / np.sqrt(self.n)
-        return float(ls.bounds.noisy_score(self.targets[target], self.p, self.variance, self.n, noise))
+        return float(ls.bounds.noisy_score(self.targets[target], self.p, self.variance, self.n, gamma=gamma))
 
     @property
     def variance(self) -> Array:
