@@ -69,15 +69,15 @@ def test_a_file_of_another_form_is_refused_with_its_row(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("names", "line"),
+    ("names", "line", "cure"),
     [
-        (["x", "", "z"], "row 3 has no id"),
-        (["x", "y", " x "], "row 4 repeats an earlier id"),
+        (["x", "", "z"], "row 3 has no id", ""),
+        (["x", "y", " x "], "row 4 repeats an earlier id", "; aggregate the rows of each person to one first"),
     ],
 )
-def test_ids_are_neither_empty_nor_repeated(tmp_path, names, line):
+def test_ids_are_neither_empty_nor_repeated(tmp_path, names, line, cure):
     text = "id,a\n" + "".join(f"{name},1\n" for name in names)
-    with pytest.raises(ValueError, match=f"{line}: under promise anyone each record needs its own"):
+    with pytest.raises(ValueError, match=f"{line}: under promise anyone each record needs its own{cure}$"):
         read_declared(written(tmp_path / "t.csv", text), (), "id")
 
 

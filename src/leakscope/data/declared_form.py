@@ -223,9 +223,10 @@ def _refuse_no_letters(path: Path, x: Any) -> None:
 def _refuse_names(path: Path, column: str, names: pd.Series, kind: str, first: int) -> None:
     """Refuse a record without a name of its own, by its number."""
     texts = names.fillna("").astype(str).str.strip()
-    for has_none, reason in ((texts == "", "has no"), (texts.duplicated(), "repeats an earlier")):
-        if has_none.any():
-            number = int(has_none.to_numpy().argmax()) + first
+    aggregate = "; aggregate the rows of each person to one first"
+    for is_bad, reason, cure in ((texts == "", "has no", ""), (texts.duplicated(), "repeats an earlier", aggregate)):
+        if is_bad.any():
+            number = int(is_bad.to_numpy().argmax()) + first
             raise ValueError(
-                f"{path}: {kind} {number:,} {reason} {column}: under promise anyone each record needs its own"
+                f"{path}: {kind} {number:,} {reason} {column}: under promise anyone each record needs its own{cure}"
             )
