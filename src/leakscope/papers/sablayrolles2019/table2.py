@@ -82,9 +82,9 @@ def measure(lab: Lab) -> Outcome:
         row
         for name in ("train", *ATTACKS)
         for failed, part in networks.groupby(~trained)
-        for row in trials_of(part[name], attack=name, failed=failed)
+        for row in trials_of(np.asarray(part[name]), attack=name, failed=failed)
     ]
-    claims = claimed(networks[trained], scale.smaller())
+    claims = claimed(pd.DataFrame(networks[trained]), scale.smaller())
     return Outcome(pd.DataFrame(rows_of(networks)), claims, run, trials=pd.DataFrame(each))
 
 
@@ -113,8 +113,9 @@ def spread_of(thresholds: np.ndarray, losses: np.ndarray) -> dict[str, float]:
 
 
 def tpr(scores: ls.Scores) -> float:
-    """Members found at a false positive rate of 1 %; none where an answer is yes or no."""
-    if len(np.unique(scores.value)) == 2:
+    """Members found at a false positive rate of 1 %; none where an answer is yes or no, or of too few others."""
+    is_yes_or_no = len(np.unique(scores.value)) == 2
+    if is_yes_or_no or np.count_nonzero(~scores.member) < 1 / FPR:
         return np.nan
     return ls.metrics.tpr_at_fpr(scores, FPR).value
 
@@ -141,21 +142,22 @@ def claimed(networks: pd.DataFrame, smaller: str) -> dict[str, Ours]:
     if len(networks) < 2:
         unknown = Ours.stated(None, smaller, "fewer than two networks trained")
         return dict.fromkeys([*PRINTED_ATTACKS, "order", "thresholds"], unknown)
-    claims = {name: median_of(networks[name], smaller) for name in PRINTED_ATTACKS}
-    leads = {f"{a} less {b}": median_of(networks[a] - networks[b]) for a, b in ORDER}
-    detail = f"half of the thresholds are from {networks['low'].mean():.2g} to {networks['high'].mean():.2g} nats"
-    spread = mean_of(networks["spread"], smaller, detail)
+    columns = {str(name): np.asarray(column) for name, column in networks.items()}
+    claims = {name: median_of(columns[name], smaller) for name in PRINTED_ATTACKS}
+    leads = {f"{a} less {b}": median_of(columns[a] - columns[b]) for a, b in ORDER}
+    detail = f"half of the thresholds are from {columns['low'].mean():.2g} to {columns['high'].mean():.2g} nats"
+    spread = mean_of(columns["spread"], smaller, detail)
     return claims | {"order": above(leads, smaller), "thresholds": spread}
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Accuracy on each network, compared with what is printed; members found at a false positive rate of 1 %."""
     figure, (left, right) = figures.panels(2, width=3.6, height=2.6)
-    names = list(numbers["attack"].unique())
-    for place, name in enumerate(reversed(names)):
-        part = numbers[numbers["attack"] == name]
-        trained, failed = part[~part["failed"]], part[part["failed"]]
-        shade = figures.MUTE if part["printed"].notna().any() else figures.OURS
+    attacks = list(numbers.groupby("attack", sort=False))
+    for place, (_, part) in enumerate(reversed(attacks)):
+        trained, failed = part.query("not failed"), part.query("failed")
+        is_added = bool(part["printed"].isna().all())
+        shade = figures.OURS if is_added else figures.MUTE
         beside = place + np.linspace(-0.25, 0.25, len(part))  # so that equal values can be told apart
         left.plot(trained["accuracy"] * 100, beside[: len(trained)], ".", color=shade, label="a network")
         left.plot(failed["accuracy"] * 100, beside[len(trained) :], "x", color=shade, label="failed to train")
@@ -166,7 +168,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         text = "  says yes or no" if np.isnan(found) else f"  {found * 100:.1f} %"
         right.annotate(text, (np.nan_to_num(found) * 100, place), va="center", fontsize=8)
     for ax in (left, right):
-        ax.set_yticks(range(len(names)), [TITLES[name] for name in reversed(names)])
+        ax.set_yticks(range(len(attacks)), [TITLES[str(name)] for name, _ in reversed(attacks)])
         ax.grid(visible=False, axis="y")
     left.set(title="Half of the images are members", xlabel="accuracy, %", xlim=(48, None))
     right.set(title="False positive rate 1 %", xlabel="members found, %", xlim=(0, 100))
