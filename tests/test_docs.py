@@ -407,6 +407,7 @@ ITEMS = {paper: ROOT / "docs" / "papers" / f"items-{paper}.md" for paper in {eac
 VERDICTS = (
     "holds",
     "wrong",
+    "misprint",
     "agrees",
     "differs",
     "explained",

@@ -1,9 +1,9 @@
 """Every erratum is fair: a label, the printed line, the kindest reading, and whether the authors were told.
 
-The quotations are compared with the texts of the papers, which lie beside the real data (``LEAKSCOPE_DATA``) and are not
-part of the repository. These texts hold each formula once or more in other letters, run words together and interleave
-columns, so that words may have up to `GAP` characters between them. The text of azize2024, taken from a PDF, has lost its
-formulas: there only the words are compared.
+The quotations are compared with the texts of the papers, which lie beside the real data (``LEAKSCOPE_DATA``) and are
+not part of the repository. These texts hold each formula once or more in other letters, run words together and
+interleave columns, so that words may have up to `GAP` characters between them. The text of azize2024, taken from a PDF,
+has lost its formulas: there only the words are compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ERRATA = (DOCS / "errata.md").read_text(encoding="utf-8")
 ENTRIES = dict(re.findall(r"^### (\d+)\. .*?\n(.*?)(?=^\(erratum|^## )", ERRATA, re.MULTILINE | re.DOTALL))
 ROWS = {
     number: (place, label)
@@ -87,9 +88,10 @@ def test_every_quotation_is_in_the_text_of_its_paper(real_data):
     missing = []
     for number, entry in ENTRIES.items():
         paper = ROWS[number][0].split(",")[0]
-        for quotation in re.findall(r"“([^”]+)”", parts(entry)["Printed"]):
-            if not is_in(quotation, texts[paper], with_formulas=paper != "azize2024"):
-                missing.append((number, quotation))
+        quotations = re.findall(r"“([^”]+)”", parts(entry)["Printed"])
+        missing += [
+            (number, each) for each in quotations if not is_in(each, texts[paper], with_formulas=paper != "azize2024")
+        ]
     assert missing == []
 
 
@@ -105,3 +107,21 @@ def test_every_quotation_is_in_the_text_of_its_paper(real_data):
 )
 def test_a_quotation_that_is_not_in_a_text_is_seen(quotation, found):
     assert is_in(quotation, plain("for any at-\ntacker with x2x^{2} of  it")) is found
+
+
+def statements() -> list[tuple[str, str]]:
+    """Item and verdict of every row of the lists of statements."""
+    found = []
+    for path in sorted((DOCS / "papers").glob("items-*.md")):
+        for line in path.read_text(encoding="utf-8").strip().splitlines()[2:]:
+            item, *_, verdict = line.strip().strip("|").split(" | ")
+            found.append((item.strip(), verdict.strip()))
+    return found
+
+
+def test_a_misprint_is_a_verdict_of_its_own():
+    """No row that is called wrong names a misprint, and the list and the errata use the same word."""
+    assert [item for item, verdict in statements() if "wrong" in verdict and "misprint" in verdict] == []
+    for item, verdict in statements():
+        for word, number in re.findall(r"(wrong|loose|misprint): \[erratum (\d+)\]", verdict):
+            assert word in ROWS[number][1], item
