@@ -23,6 +23,7 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
     n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the better prior
     guess, H the hockey-stick divergence of order g of the likelier distribution from the other one, and none is larger
     than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+    Source: izzo2022, theorem 4; lowy2024, lemmas 6, 13 and 18.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ def dp_from_mip(eta: float, prior: float = 0.5) -> float:
     It is ``log(s/(1 - s))`` with s = max(prior, 1 - prior) + eta, the inverse of `mip_from_dp` at delta = 0; for k =
     n/2 that is 2 atanh(2 eta). Epsilon-DP is sufficient for eta, not necessary: a mechanism with this eta
     need not be differentially private at all.
+    Source: izzo2022, theorem 4.
 
     Parameters
     ----------
@@ -107,6 +109,7 @@ def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) ->
     bounds the mean posterior of a member: ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), is an f-divergence,
     no larger than that of the pair with L = infinity with probability delta and L <= epsilon else (Kairouz, Oh &
     Viswanath 2015, theorem 2.1).
+    Source: izzo2022, proposition 6; sablayrolles2019, definition 2 and property 1.
 
     Parameters
     ----------

@@ -71,6 +71,7 @@ def pmp_exponential(
     whose output proves that a record is *not* in D: two records, two outputs, P(w1 | D) = .001 if the first is
     in D and .5 if not, has .692 instead of 6.215. No attacker, whatever is released, holds membership of a
     record for likelier than ``1/(1 + e^-epsilon)`` (lemma 6).
+    Source: lowy2024, definitions 2 and 7 and proposition 9.
 
     Parameters
     ----------
@@ -136,6 +137,8 @@ def pmp_exponential(
 def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Array, "N W"]:
     """Compute what each record adds to ``-ln P(w | D)``: ``epsilon loss/(2 n sensitivity)``.
 
+    Source: lowy2024, definition 7.
+
     Parameters
     ----------
     loss : array_like of shape (W, N)
@@ -174,6 +177,7 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     epsilon(X) is ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n
     records X (Lowy et al. 2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
     logarithm is ``c_x'w - c_xw + ln Z_{E+x'} - ln Z_{E+x}``; the maxima over w and over E separate.
+    Source: lowy2024, definition 1, proposition 5 and lemma 8.
 
     Parameters
     ----------

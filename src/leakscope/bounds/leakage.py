@@ -305,6 +305,7 @@ def leakage_scores(
     from all OTHER records; with the record among them an outlier would hide behind itself. Leaving out is exact,
     by a rank-one update: with y the centred records, S their scatter and c = N/(N - 1), the record lies at c y
     from the mean of the others, whose scatter is ``S - c y y^T``; Sherman and Morrison's formula does the rest.
+    Source: azize2024, eq. 7.
 
     Parameters
     ----------

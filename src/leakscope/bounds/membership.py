@@ -161,6 +161,7 @@ def pmp_gaussian(
     sum; x' are the 2n - 1 other records, H is `gaussian_hockey` at this epsilon. By joint convexity no attack
     exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside. For the average
     record it is the smallest with ``mean_x mean_x' H <= delta``, which promises nothing to any one of them.
+    Source: lowy2024, definition 2, corollary 4 and proposition 12.
 
     Parameters
     ----------
@@ -312,6 +313,7 @@ def epsilon_for_accuracy(
     epsilon that suffices by the sensitivity of the data, stops where the limit is first broken, and halves the
     last step on a finer grid (.05 %; sampled 1 %). The interval has its confidence over all points of that grid,
     so the result, which is one of them, holds at ``confidence`` however the search went.
+    Source: lowy2024, lemma 6.
 
     Parameters
     ----------

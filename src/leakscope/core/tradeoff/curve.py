@@ -88,7 +88,7 @@ class TradeOff(ABC):
 
     @final
     def advantage(self) -> float:
-        """Largest tpr - fpr; for a ceiling the total variation distance."""
+        """Largest tpr - fpr; for a ceiling the total variation distance (azize2024, theorem 2.2 and definition 2.3)."""
         return 2 * self.eta(0.5)
 
     @final
@@ -132,7 +132,10 @@ class TradeOff(ABC):
 
     @abstractmethod
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
-        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``."""
+        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``.
+
+        Source: lowy2024, lemma 11.
+        """
 
     @final
     def searched_sticks(self, epsilon: float) -> tuple[float, float]:
