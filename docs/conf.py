@@ -19,6 +19,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs import statements
+
 from leakscope.cli.main import main as leakscope
 
 project = "leakscope"
@@ -154,3 +157,4 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
     app.connect("build-finished", serve_mathjax)
     app.connect("build-finished", mend_pages)
+    statements.setup(app)
