@@ -114,17 +114,24 @@ def link_rows(app: Sphinx, page: nodes.document) -> None:
         head, *rows = table.findall(nodes.row)
         if [cell.astext() for cell in head] != HEADS:
             continue
+        table["classes"].append("statements")
         for row in rows:
             name = anchor(paper, row[0].astext())
             row["ids"].append(name)
-            row[0][0] += [nodes.Text(" "), nodes.reference("", "¶", refuri=f"#{name}", classes=["headerlink"])]
+            row[0][0] += [
+                nodes.Text(" "),
+                nodes.reference("", "¶", refuri=f"#{name}", internal=True, classes=["headerlink"]),
+            ]
             for literal in [each for cell in row[2:4] for each in cell.findall(nodes.literal)]:
                 target = link(literal.astext())
                 if isinstance(target, tuple):
                     linked.add(target[0])
                     target = f"{page_of(target[0])}.html#L-{target[1]}"
                 if target is not None:
-                    literal.replace_self(nodes.reference("", "", literal.deepcopy(), refuri=target))
+                    full = literal.astext()
+                    shown = nodes.literal("", full.removeprefix("leakscope.").rpartition("::")[2])
+                    reference = nodes.reference("", "", shown, refuri=target, internal=True, reftitle=full)
+                    literal.replace_self(reference)
 
 
 def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:

@@ -3,7 +3,7 @@
 The mechanism chooses one of W outputs, ``P(w | D)`` proportional to ``exp(-epsilon l(w, D)/(2 sensitivity))`` with
 ``l(w, D)`` the mean loss of w over the n records of D (McSherry & Talwar 2007); it is epsilon-DP where no record
 that could replace another moves that mean by more than the sensitivity. The attacker of practical membership privacy
-(Lowy et al. 2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
+(lowy2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
 """
 
 from __future__ import annotations
@@ -175,9 +175,8 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     """Compute the differential privacy of the exponential mechanism among the halves of these records.
 
     epsilon(X) is ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n
-    records X (Lowy et al. 2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
+    records X (lowy2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
     logarithm is ``c_x'w - c_xw + ln Z_{E+x'} - ln Z_{E+x}``; the maxima over w and over E separate.
-    Source: lowy2024, definition 1, proposition 5 and lemma 8.
 
     Parameters
     ----------

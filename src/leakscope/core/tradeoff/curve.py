@@ -104,7 +104,7 @@ class TradeOff(ABC):
     def eta(self, prior: float = 0.5) -> float:
         """Accuracy of the best guess above the better prior guess: accuracy(prior) - max(prior, 1 - prior).
 
-        With k of n records inside, the prior is k/n (Izzo et al. 2022, definition 1).
+        With k of n records inside, the prior is k/n (izzo2022, definition 1).
         """
         prior = probability("prior", prior, open_ends=True)
 
