@@ -25,7 +25,8 @@ PARAMETERS = clipped_mean.parameters(100, 20, 50.0, 1.0, "n", "d", "C", "sigma")
 
 def measure(lab: Lab) -> Outcome:
     """Both ratios against epsilon(X), by both of its readings, and against epsilon."""
-    n_trials, axis = lab.size(full=20, quick=3), lab.size(full=SUBSETS, quick=SUBSETS[::3])
+    n_trials = lab.size(full=20, quick=3)
+    axis = lab.size(full=SUBSETS, quick=(*SUBSETS[:-1:3], SUBSETS[-1]))
     setting = clipped_mean.of(lab, Setting(0.0, EXACT, d=20), PARAMETERS)
     lines = {
         line: clipped_mean.sweep(lab, [setting._replace(value=value, fixed=line) for value in axis], n_trials)
