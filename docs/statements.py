@@ -106,6 +106,15 @@ def page_of(file: Path) -> str:
     return f"code/{file.resolve().relative_to(ROOT).with_suffix('')}"
 
 
+def shown_as(name: str) -> nodes.Node:
+    """What a row shows for a name: a test in the words of its name, all else as it is, without ``leakscope``."""
+    if found := TEST.fullmatch(name):
+        test = found["name"].rpartition("::")[2]
+        return nodes.Text(test.removeprefix("test_").replace("_", " "))
+    short = name.removeprefix("leakscope.")
+    return nodes.literal(short, short)
+
+
 def link_rows(app: Sphinx, page: nodes.document) -> None:
     """Give each row of the lists its anchor and its links."""
     paper = app.env.docname
@@ -129,7 +138,7 @@ def link_rows(app: Sphinx, page: nodes.document) -> None:
                     target = f"{page_of(target[0])}.html#L-{target[1]}"
                 if target is not None:
                     full = literal.astext()
-                    shown = nodes.literal("", full.removeprefix("leakscope.").rpartition("::")[2])
+                    shown = shown_as(full)
                     reference = nodes.reference("", "", shown, refuri=target, internal=True, reftitle=full)
                     literal.replace_self(reference)
 
