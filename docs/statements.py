@@ -127,10 +127,8 @@ def link_rows(app: Sphinx, page: nodes.document) -> None:
         for row in rows:
             name = anchor(paper, row[0].astext())
             row["ids"].append(name)
-            row[0][0] += [
-                nodes.Text(" "),
-                nodes.reference("", "¶", refuri=f"#{name}", internal=True, classes=["headerlink"]),
-            ]
+            pilcrow = nodes.reference("", "¶", refuri=f"#{name}", internal=True, classes=["headerlink"])
+            next(row[0].findall(nodes.paragraph)).extend([nodes.Text(" "), pilcrow])
             for literal in [each for cell in row[2:4] for each in cell.findall(nodes.literal)]:
                 target = link(literal.astext())
                 if isinstance(target, tuple):
@@ -197,6 +195,8 @@ def summary(paper: str) -> str:
 def fill(app: Sphinx, page: str, source: list[str]) -> None:
     """Put the summary of a paper on its page."""
     if page in PAPERS:
+        for file in ("references.md", "papers/overview.md", "errata.md"):  # the page is made again if one changes
+            app.env.note_dependency(str(HERE / file))
         source[0] = source[0].replace(SUMMARY, summary(page))
 
 
