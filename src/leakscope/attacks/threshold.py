@@ -88,6 +88,8 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
 def loss(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the loss, with one threshold for all points (MALT).
 
+    Source: delgrosso2021, sections 4.2 and 4.3.
+
     Parameters
     ----------
     signals : Signals

@@ -23,6 +23,7 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
     n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the better prior
     guess, H the hockey-stick divergence of order g of the likelier distribution from the other one, and none is larger
     than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+    Source: sablayrolles2019, section 3.4.
 
     Parameters
     ----------

@@ -177,6 +177,7 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     epsilon(X) is ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n
     records X (lowy2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
     logarithm is ``c_x'w - c_xw + ln Z_{E+x'} - ln Z_{E+x}``; the maxima over w and over E separate.
+    Source: izzo2022, section 3.4.
 
     Parameters
     ----------
@@ -252,6 +253,8 @@ def subset_sensitivity(loss: ArrayLike) -> float:
 def geometric_median_loss(outputs: Float[Array, "W d"], records: Float[Array, "N d"]) -> Float[Array, "W N"]:
     """Compute the Euclidean distance of each output to each record; its mean is least at the geometric median.
 
+    Source: lowy2024, section 3.
+
     Parameters
     ----------
     outputs : array of shape (W, d)
@@ -279,6 +282,7 @@ def geometric_median_sensitivity(clip: float, n: int) -> float:
 
     It is ``min(2 clip, clip + 1)/n``: two distances differ by at most that between the records, and each lies between
     0 and clip + 1. It is attained by the records w and -clip w, and for clip < 1 by clip w and -clip w.
+    Source: lowy2024, section 3.
 
     Parameters
     ----------
@@ -304,6 +308,8 @@ def geometric_median_sensitivity(clip: float, n: int) -> float:
 
 def clipped_mean_sensitivity(clip: float, n: int) -> float:
     """Compute the sensitivity of the mean of n records of norm at most ``clip``: ``2 clip/n``.
+
+    Source: lowy2024, section 4.
 
     Parameters
     ----------

@@ -272,6 +272,7 @@ def plug_in_score(m: float, n: int, n_columns: int, n_references: int) -> float:
     ``||z - mu||^2 + d/n0`` in C^-1 as d grows: ``m^2/(m + d/(n n0))``, that is
     ``m/(1 + d/(n0 ||z - mu||^2_{C^-1}))``. It holds for references that stay the same in all rounds, with a
     threshold for them; one threshold for all references does far worse.
+    Source: azize2024, section 3.
 
     Parameters
     ----------

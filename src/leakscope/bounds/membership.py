@@ -62,6 +62,8 @@ class Epsilons:
 def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) -> Epsilons:
     """Compute the four epsilons of the exponential mechanism, exactly.
 
+    Source: lowy2024, section 3.
+
     Parameters
     ----------
     loss : array_like of shape (W, 2n)
@@ -104,6 +106,8 @@ def epsilons_gaussian(
     features: ArrayLike, scale: float, delta: float, sensitivity: float, query: Query = "mean"
 ) -> Epsilons:
     """Compute the four epsilons of the Gaussian mechanism at one delta; that of membership is an upper bound.
+
+    Source: lowy2024, sections 3 and 4.
 
     Parameters
     ----------

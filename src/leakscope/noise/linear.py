@@ -54,6 +54,8 @@ def swap_linear(
 ) -> Shifts:
     """Compute the swap of one record for sums and means of features: exact, for every record, without a single fit.
 
+    Source: lowy2024, section 4.
+
     Parameters
     ----------
     features : array of shape (n, d)
