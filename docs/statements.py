@@ -1,8 +1,8 @@
 """The lists of statements of the five papers on their pages: each row has an anchor, each name is a link to its code.
 
-The tables are ``papers/items-*.md``. While the documentation is built, names of leakscope become links to its source,
-tests become links to theirs, and figures and claims to the part of the page that shows them. The files that are linked
-are pages of the site, under ``code/``, with an anchor at each line.
+The tables are ``papers/items-*.md``. While the documentation is built, ``conf.py`` makes links of names of leakscope and
+of tests, to their code, and of figures and claims, to the part of the page that shows them. The files of code that are
+linked are pages of the site, under ``code/``, with an anchor at each line.
 
 A comment ``<!-- summary -->`` on the page of a paper is replaced by what is known of it elsewhere: how it is cited
 (``references.md``), its experiments with their verdicts (``papers/overview.md``) and its errata (``errata.md``).
@@ -14,24 +14,20 @@ import ast
 import inspect
 import pydoc
 import re
-from collections.abc import Iterator
 from functools import cache
-from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from docutils import nodes
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
-from sphinx.application import Sphinx
+import leakscope
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+PACKAGE = Path(str(leakscope.__file__)).parent
 PAPERS = ("izzo2022", "azize2024", "delgrosso2021", "sablayrolles2019", "lowy2024")
 HEADS = ["item", "what it says", "where it is", "test", "verdict"]
 SUMMARY = "<!-- summary -->"
+SUMMARISED = ("references.md", "papers/overview.md", "errata.md")
 NAME = re.compile(r"leakscope(\.\w+)+")
 TEST = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<name>[\w:]+)")
 EXPERIMENT = re.compile(r"(?P<name>\w+/\w+)(:[\w{}.]+)?")
@@ -101,53 +97,17 @@ def link(text: str) -> tuple[Path, int] | str | None:
     return None
 
 
-def page_of(file: Path) -> str:
-    """Name of the page of a file of code."""
-    return f"code/{file.resolve().relative_to(ROOT).with_suffix('')}"
+def written_as(file: Path) -> str:
+    """The path of a file of code, of leakscope or its tests, for readers: ``leakscope/bounds/dp.py``."""
+    is_of_package = file.is_relative_to(PACKAGE)
+    return str(file.relative_to(PACKAGE.parent if is_of_package else ROOT))
 
 
-def shown_as(name: str) -> nodes.Node:
+def shown_as(name: str) -> str:
     """What a row shows for a name: a test in the words of its name, all else as it is, without ``leakscope``."""
     if found := TEST.fullmatch(name):
-        test = found["name"].rpartition("::")[2]
-        return nodes.Text(test.removeprefix("test_").replace("_", " "))
-    short = name.removeprefix("leakscope.")
-    return nodes.literal(short, short)
-
-
-def link_rows(app: Sphinx, page: nodes.document) -> None:
-    """Give each row of the lists its anchor and its links."""
-    paper = app.env.docname
-    linked: set[Path] = app.env.__dict__.setdefault("linked_code", set())
-    for table in page.findall(nodes.table):
-        head, *rows = table.findall(nodes.row)
-        if [cell.astext() for cell in head] != HEADS:
-            continue
-        table["classes"].append("statements")
-        for row in rows:
-            name = anchor(paper, row[0].astext())
-            row["ids"].append(name)
-            pilcrow = nodes.reference("", "¶", refuri=f"#{name}", internal=True, classes=["headerlink"])
-            next(row[0].findall(nodes.paragraph)).extend([nodes.Text(" "), pilcrow])
-            for literal in [each for cell in row[2:4] for each in cell.findall(nodes.literal)]:
-                target = link(literal.astext())
-                if isinstance(target, tuple):
-                    linked.add(target[0])
-                    target = f"{page_of(target[0])}.html#L-{target[1]}"
-                if target is not None:
-                    full = literal.astext()
-                    shown = shown_as(full)
-                    reference = nodes.reference("", "", shown, refuri=target, internal=True, reftitle=full)
-                    literal.replace_self(reference)
-
-
-def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
-    """Make the page of each file that is linked."""
-    look = HtmlFormatter(lineanchors="L", wrapcode=True)
-    for file in sorted(app.env.__dict__.get("linked_code", ())):
-        title = str(file.resolve().relative_to(ROOT))
-        code = highlight(file.read_text(encoding="utf-8"), PythonLexer(), look)
-        yield page_of(file), {"title": title, "body": f"<h1>{escape(title)}</h1>\n{code}"}, "page.html"
+        return found["name"].rpartition("::")[2].removeprefix("test_").replace("_", " ")
+    return name.removeprefix("leakscope.")
 
 
 def citation(paper: str) -> str:
@@ -190,18 +150,3 @@ def summary(paper: str) -> str:
     """What is known of a paper elsewhere, as Markdown."""
     parts = [citation(paper), "## Experiments", experiments(paper), "## Errata", errata(paper)]
     return "\n\n".join(parts)
-
-
-def fill(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the summary of a paper on its page."""
-    if page in PAPERS:
-        for file in ("references.md", "papers/overview.md", "errata.md"):  # the page is made again if one changes
-            app.env.note_dependency(str(HERE / file))
-        source[0] = source[0].replace(SUMMARY, summary(page))
-
-
-def setup(app: Sphinx) -> None:
-    """Connect what is done before a page is read, after it, and when all pages are."""
-    app.connect("source-read", fill)
-    app.connect("doctree-read", link_rows)
-    app.connect("html-collect-pages", pages_of_code)

@@ -119,6 +119,6 @@ def test_the_summary_has_every_experiment_and_erratum_and_a_citation(paper):
 
 
 def test_a_test_is_shown_in_the_words_of_its_name():
-    assert statements.shown_as("tests/a.py::TestB::test_c_d").astext() == "c d"
-    assert statements.shown_as("leakscope.bounds.exact_eta").astext() == "bounds.exact_eta"
-    assert statements.shown_as("izzo2022/figure1:no_dp").astext() == "izzo2022/figure1:no_dp"
+    assert statements.shown_as("tests/a.py::TestB::test_c_d") == "c d"
+    assert statements.shown_as("leakscope.bounds.exact_eta") == "bounds.exact_eta"
+    assert statements.shown_as("izzo2022/figure1:no_dp") == "izzo2022/figure1:no_dp"
