@@ -1,8 +1,8 @@
 """The lists of statements of the five papers on their pages: each row has an anchor, each name is a link to its code.
 
-The tables are ``papers/items-*.md``. While the documentation is built, ``conf.py`` makes links of names of leakscope and
-of tests, to their code, and of figures and claims, to the part of the page that shows them. The files of code that are
-linked are pages of the site, under ``code/``, with an anchor at each line.
+The tables are ``papers/items-*.md``. While the documentation is built, ``conf.py`` makes links of names of leakscope
+and of tests, to their code, and of figures and claims, to the part of the page that shows them. The files of code that
+are linked are pages of the site, under ``code/``, with an anchor at each line.
 
 A comment ``<!-- summary -->`` on the page of a paper is replaced by what is known of it elsewhere: how it is cited
 (``references.md``), its experiments with their verdicts (``papers/overview.md``) and its errata (``errata.md``).
