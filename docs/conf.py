@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
@@ -16,8 +17,14 @@ from typing import Any, ClassVar
 from unittest.mock import patch
 
 from docutils import nodes
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from docs import statements
 
 from leakscope.cli.main import main as leakscope
 
@@ -147,10 +154,62 @@ def absolute_values(app: Sphinx, what: str, name: str, thing: Any, options: Any,
             lines[number] = re.sub(r"(``.*?``)|\|", lambda found: found[1] or r"\|", line)
 
 
+def summarise(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the summary of a paper on its page, which is made again if a part of the summary changes."""
+    if page in statements.PAPERS:
+        for file in statements.SUMMARISED:
+            app.env.note_dependency(str(statements.HERE / file))
+        source[0] = source[0].replace(statements.SUMMARY, statements.summary(page))
+
+
+def link_statements(app: Sphinx, page: nodes.document) -> None:
+    """Give each row of the lists of statements its anchor, and its names their links."""
+    linked: set[Path] = app.env.__dict__.setdefault("linked_code", set())
+    for table in page.findall(nodes.table):
+        head, *rows = table.findall(nodes.row)
+        if [cell.astext() for cell in head] != statements.HEADS:
+            continue
+        table["classes"].append("statements")
+        for row in rows:
+            name = statements.anchor(app.env.docname, row[0].astext())
+            row["ids"].append(name)
+            pilcrow = nodes.reference("", "¶", refuri=f"#{name}", internal=True, classes=["headerlink"])
+            next(row[0].findall(nodes.paragraph)).extend([nodes.Text(" "), pilcrow])
+            for literal in [each for cell in row[2:4] for each in cell.findall(nodes.literal)]:
+                link_name(literal, linked)
+
+
+def link_name(literal: nodes.literal, linked: set[Path]) -> None:
+    """Make a link of a name in a row, and note the file of code that it leads to."""
+    full = literal.astext()
+    target = statements.link(full)
+    if target is None:
+        return
+    if isinstance(target, tuple):
+        file, line = target
+        linked.add(file)
+        target = f"code/{statements.written_as(file)}.html#L-{line}"
+    words = statements.shown_as(full)
+    shown = nodes.Text(words) if " " in words else nodes.literal(words, words)
+    literal.replace_self(nodes.reference("", "", shown, refuri=target, internal=True, reftitle=full))
+
+
+def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Make the page of each file that is linked."""
+    look = HtmlFormatter(lineanchors="L", wrapcode=True)
+    for file in sorted(app.env.__dict__.get("linked_code", ())):
+        title = statements.written_as(file)
+        code = highlight(file.read_text(encoding="utf-8"), PythonLexer(), look)
+        yield f"code/{title}", {"title": title, "body": f"<h1>{title}</h1>\n{code}"}, "page.html"
+
+
 def setup(app: Sphinx) -> None:
-    """Register the directive, what is done to figures and to docstrings after numpydoc, and the copy of MathJax."""
+    """Register the directive, and what is done before and after pages are read and written."""
     app.add_directive("command-help", CommandHelp)
     app.connect("doctree-read", describe_figure)
     app.connect("autodoc-process-docstring", absolute_values, priority=900)
     app.connect("build-finished", serve_mathjax)
     app.connect("build-finished", mend_pages)
+    app.connect("source-read", summarise)
+    app.connect("doctree-read", link_statements)
+    app.connect("html-collect-pages", pages_of_code)

@@ -39,7 +39,7 @@ def test_a_notebook_has_parameters_a_figure_and_sliders(paper):
 @pytest.mark.parametrize("paper", notebooks.GRIDS)
 def test_the_page_shows_a_small_picture_of_its_grid(paper):
     assert 5000 < (notebooks.PICTURES / f"{paper}.png").stat().st_size < 200_000
-    text = (notebooks.HERE / "papers.md").read_text(encoding="utf-8")
+    text = (notebooks.HERE / f"{paper}.md").read_text(encoding="utf-8")
     assert f"_static/notebooks/{paper}.png" in text
     assert f"notebooks/{paper}.ipynb" in text
 

@@ -2,7 +2,8 @@
 
 A verdict can be read by a program: ``agrees``, ``differs; cannot tell at n = 4,000 and 6,000``, ``cannot tell; agrees
 with *code*``, ``explained by *promise*``. A part without a place is about all claims that no other part names. Where a
-paper is wrong (``wrong: [erratum 9](...)``) a claim may differ by this erratum, or agree with what is right.
+paper is wrong (``wrong: [erratum 9](...)``, ``misprint: [erratum 10](...)``) a claim may differ by this erratum, or
+agree with what is right.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WORDS = {
     "erratum": "wrong",
 }
 PART = re.compile(
-    r"(?P<word>agrees|identity|differs|explained by \*\w+\*|cannot tell|smaller run|not run|wrong|holds)(?!\w)"
+    r"(?P<word>agrees|identity|differs|explained by \*\w+\*|cannot tell|smaller run|not run|wrong|misprint|holds)(?!\w)"
     r"(?: with \*(?P<setting>\w+)\*| (?P<where>at n =|for) (?P<places>[^;:()]+))?"
 )
 
@@ -125,7 +126,7 @@ def against(test: str, verdict: str, keys: dict[str, dict[str, str]], runs: dict
     left = named.keys() - placed
     found = {word(runs[key]) for key in left}
     wrong += [f"{key}: {word(runs[key])}" for key in sorted(left) if not is_said(word(runs[key]), said, plain)]
-    wrong += [f"no claim {each}" for each in said - found - {"holds", "wrong"}]
+    wrong += [f"no claim {each}" for each in said - found - {"holds", "wrong", "misprint"}]
     for key in named:
         others = [one["setting"] for one in runs[key]["tried"] if one["verdict"] == "agrees"]
         judged = runs[key]["verdict"] in ("differs", "cannot tell")
@@ -136,7 +137,7 @@ def against(test: str, verdict: str, keys: dict[str, dict[str, str]], runs: dict
 
 def is_said(what: str, said: set[str], plain: str) -> bool:
     """Whether a row has this word; what holds agrees, and a row that is wrong may have a claim that agrees."""
-    return what in said or (what in ("agrees", "identity") and ("holds" in said or plain.startswith("wrong")))
+    return what in said or (what in ("agrees", "identity") and ("holds" in said or plain.startswith(("wrong", "misprint"))))
 
 
 @pytest.mark.parametrize("paper", PAPERS_OF)
@@ -195,6 +196,7 @@ RUNS = {
         ("y", "differs; agrees with *code*", False),  # it is explained
         ("y", "explained by *text*", False),
         ("z", "wrong: [erratum 9](errata.md#erratum-9)", True),
+        ("z", "misprint: [erratum 10](errata.md#erratum-10)", True),
         ("z", "wrong for Fashion-MNIST", True),
         ("z", "differs for Fashion-MNIST", False),
         ("z", "agrees (though wrong elsewhere)", False),

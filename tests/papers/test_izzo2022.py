@@ -12,8 +12,10 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import leakscope as ls
+from leakscope.papers import PAPERS
 from leakscope.papers.izzo2022 import figure1, figure2, theorem5
 from leakscope.papers.lab import Lab
+from leakscope.papers.reproduction import Reproduction
 
 # --- Figure 1 ---------------------------------------------------------------------------------------------------------
 
@@ -263,7 +265,7 @@ def test_what_explains_the_baseline_does_so_at_other_rates_steps_and_deltas(monk
     monkeypatch.setattr(figure2, "STEPS", steps)
     monkeypatch.setattr(figure2, "DELTA", delta)
     monkeypatch.setattr(figure2, "ETAS", figure2.ETAS[::3])
-    monkeypatch.setattr(figure2, "our_noises", lambda outer, seed: {})
+    monkeypatch.setattr(figure2, "our_noises", lambda *_: {})
     runs = [figure2.run(500_000, number, 0) for number in range(2)]
     later = np.array(figure2.ETAS) >= 0.1
     for run in runs:
@@ -272,6 +274,31 @@ def test_what_explains_the_baseline_does_so_at_other_rates_steps_and_deltas(monk
         assert all((baseline[later] > 5 * of_A[f"M = {M}"][later]).all() for M in (2, 4, 6))
         assert all((baseline > 5 * of_A[f"M = {M}"]).all() for M in (4, 6))
         assert baseline.min() > 5  # the error is relative: 1 is that of no release at all
+
+
+@pytest.mark.parametrize(
+    ("lab", "n", "verdicts"),
+    [
+        (Lab(), 500_000, {"agrees", "differs", "cannot tell"}),
+        (Lab(quick=True), 20_000, {"smaller"}),
+        (Lab(quick=True, set={"n": 1000}), 1000, set()),
+    ],
+)
+def test_a_quick_run_of_figure_2_has_fewer_records_and_says_so(monkeypatch, lab, n, verdicts):
+    """Fewer records than the paper's change the noise of Corollary 8, so that no claim has a verdict."""
+    methods = [*figure2.DP.values(), *(f"M = {M}" for M in figure2.MOMENTS)]
+    falling = np.geomspace(2, 0.1, len(figure2.ETAS))[:, None] * np.ones(3)
+    asked = []
+
+    def repeat(self, task, arguments, what, name=""):
+        asked.extend(arguments)
+        return [dict.fromkeys(methods, falling * (1 + number / 100)) for number in range(len(arguments))]
+
+    monkeypatch.setattr(Lab, "repeat", repeat)
+    found = Reproduction(PAPERS["izzo2022/figure2"], lab, figure2.measure(lab))
+    assert {each[0] for each in asked} == {n}
+    assert {claim.verdict for claim in found.claims} <= verdicts
+    assert bool(found.claims) == bool(verdicts)
 
 
 @pytest.mark.slow

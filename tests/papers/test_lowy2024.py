@@ -245,6 +245,21 @@ def test_figures_at_two_places(monkeypatch, figure, axis, values, holds):
     drawn_from(figure, outcome.numbers)
 
 
+@pytest.mark.parametrize(("lab", "places"), [(Lab(), figure4.SUBSETS), (LAB, (1.0, 4.0, 7.0, 10.0))])
+def test_a_quick_run_of_figure_4_has_fewer_places_of_the_same_axis(monkeypatch, lab, places):
+    swept = []
+
+    def sweep(lab, settings, n_trials):
+        swept.append(tuple(each.value for each in settings))
+        return made_up(np.linspace(0.5, 0.4, len(settings)), [0.7] * len(settings), 10.0), np.ones((len(settings), 4))
+
+    monkeypatch.setattr(clipped_mean, "sweep", sweep)
+    found = figure4.measure(lab)
+    assert set(swept) == {places}
+    assert set(found.numbers["x"]) == set(places)
+    assert found.ours.keys() == printed("lowy2024")["figure4"].keys()
+
+
 @pytest.mark.slow
 def test_epsilons_that_the_text_prints_are_not_ours():
     """Figure 4: some 7 at an exact epsilon(X) of 10, not below .9; Figure 5: 2 at epsilon = 5, not 1."""

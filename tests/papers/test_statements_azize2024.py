@@ -470,10 +470,11 @@ def easy_score(a):
     return 5 * quad(lambda p: (1 - p) / p, a, 0.5)[0] / (0.5 - a)
 
 
-def test_panel_a_of_figure_2_shows_another_distribution_than_panel_d():
+def test_panel_a_of_figure_2_shows_another_distribution_than_panels_b_and_d():
     """At m* = 7.75 the density of N(m*/2, m*) rises above .12, the last tick of the axis, to .143 (erratum 24).
 
-    With ticks at each .02, an axis that ends below .14 needs m* > 8.1; the horizontal one, m* between 12 and 17.
+    With ticks at each .02, an axis that ends below .14 needs m* > 8.1; the horizontal one, m* between 12 and 17. The
+    hard target of such data would not reach the tick 10 of panel (b): more than 4.5 deviations, with 2,000 scores.
     """
     assert norm.pdf(0, scale=math.sqrt(7.75)) == pytest.approx(0.1433, abs=5e-5)
     assert norm.pdf(0, scale=math.sqrt(8.1)) > 0.14 > norm.pdf(0, scale=math.sqrt(8.13))
@@ -483,6 +484,9 @@ def test_panel_a_of_figure_2_shows_another_distribution_than_panel_d():
     assert 12 < played < 17
     assert norm.pdf(0, scale=math.sqrt(played)) < 0.12
     assert 1.1 * norm.isf(1e-4, played / 2, math.sqrt(played)) < 25  # no tick at 25, where 3.7 deviations end
+    hard = World.drawn(figure2.OF_PANEL_A, "coins", Sizes(), np.random.default_rng(0)).score("hard")
+    assert 2.2 < hard < 2.6
+    assert 1.1 * (hard / 2 + 4.5 * math.sqrt(hard)) < 10
 
 
 RATES = np.geomspace(1e-4, 1, 200)

@@ -445,7 +445,7 @@ def leads(name, other):
     return [round(100 * (theirs[f"{name}_{n}"] - theirs[f"{other}_{n}"]), 1) for n in table1.SIZES]
 
 
-def test_malt_and_matt_are_not_similar_in_what_is_printed():
+def test_by_how_much_matt_is_ahead_in_what_is_printed():
     """Section 6.2, "similarly in terms of mAP test" and "slightly outperforms in mAP train": erratum 22."""
     assert leads("map_test_matt", "map_test_malt") == [4.3, 3.4, 2.6, 1.8, 1.6]
     assert leads("map_train_matt", "map_train_malt") == [5.2, 4.3, 3.0, 2.5, 2.0]

@@ -88,6 +88,8 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
 def loss(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the loss, with one threshold for all points (MALT).
 
+    Source: delgrosso2021, sections 4.2 and 4.3.
+
     Parameters
     ----------
     signals : Signals
@@ -122,6 +124,7 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the modified entropy, which is small for confident correct predictions and large for wrong ones.
 
     ``(1 - p_y) log p_y + sum over i != y of p_i log(1 - p_i)``, p_y the probability of the true label.
+    Source: delgrosso2021, eq. 35.
 
     Parameters
     ----------

@@ -101,6 +101,7 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     ``-sum_t log Phi(-step_dot_t/sqrt(step_norm_t))``. Unlike the likelihood ratio it has the same
     distribution for all non-members, whatever their gradients, and needs no rate; it has less power against points that
     take part in few steps.
+    Source: azize2024, appendix D.
 
     Parameters
     ----------

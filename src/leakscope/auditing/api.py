@@ -735,6 +735,8 @@ def audit_signals(
 ) -> Report:
     """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
 
+    Source: azize2024, algorithm 2.
+
     Parameters
     ----------
     signals : Signals, BlockSignals or path

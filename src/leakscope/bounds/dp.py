@@ -23,6 +23,7 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
     n/2 that is ``(e^eps - 1 + 2 delta)/(2 (e^eps + 1))``. The best guess of a record gains m H over the better prior
     guess, H the hockey-stick divergence of order g of the likelier distribution from the other one, and none is larger
     than that of randomised response, which attains it (Kairouz, Oh & Viswanath 2015, theorem 2.1).
+    Source: sablayrolles2019, section 3.4.
 
     Parameters
     ----------
@@ -46,8 +47,8 @@ def mip_from_dp(epsilon: float, delta: float = 0.0, prior: float = 0.5) -> float
 
     Notes
     -----
-    Izzo et al. 2022, theorem 4 is the case delta = 0, k = n/2; their appendix has e^eps k/n + delta (n - k)/n
-    for the accuracy at other k, which is larger. Lowy et al. 2024, lemma 13 has (1 - e^-eps)/2, about twice
+    Theorem 4 of izzo2022 is the case delta = 0, k = n/2; their appendix has e^eps k/n + delta (n - k)/n
+    for the accuracy at other k, which is larger. Lemma 13 of lowy2024 has (1 - e^-eps)/2, about twice
     this for small epsilon.
 
     Examples
@@ -65,6 +66,7 @@ def dp_from_mip(eta: float, prior: float = 0.5) -> float:
     It is ``log(s/(1 - s))`` with s = max(prior, 1 - prior) + eta, the inverse of `mip_from_dp` at delta = 0; for k =
     n/2 that is 2 atanh(2 eta). Epsilon-DP is sufficient for eta, not necessary: a mechanism with this eta
     need not be differentially private at all.
+    Source: izzo2022, theorem 4.
 
     Parameters
     ----------
@@ -107,6 +109,7 @@ def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) ->
     bounds the mean posterior of a member: ``E_in sigmoid(L + logit(prior))``, L = log(p_in/p_out), is an f-divergence,
     no larger than that of the pair with L = infinity with probability delta and L <= epsilon else (Kairouz, Oh &
     Viswanath 2015, theorem 2.1).
+    Source: izzo2022, proposition 6.
 
     Parameters
     ----------
@@ -129,7 +132,7 @@ def posterior_from_dp(epsilon: float, prior: float = 0.5, delta: float = 0.0) ->
 
     Notes
     -----
-    Sablayrolles et al. 2019, property 1 has prior + epsilon/4 with delta = 0, which is larger.
+    Property 1 of sablayrolles2019 has prior + epsilon/4 with delta = 0, which is larger.
 
     Examples
     --------

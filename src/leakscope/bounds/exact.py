@@ -28,6 +28,8 @@ MOST_SUBSETS = 200_000
 def subsets(n: int, k: int | None = None) -> Bool[Array, "n_subsets n"]:
     """All subsets of n records, a row each: of k records, or of any number.
 
+    Source: izzo2022, lemma 10; lowy2024, lemma 3.
+
     Parameters
     ----------
     n : int
@@ -70,6 +72,7 @@ def exact_eta(
 
     This is the eta of membership inference privacy (izzo2022, Definition 1, whose eta is the largest of these), for
     an attacker who knows all records, the algorithm and the noise, and sees one release.
+    Source: delgrosso2021, definition 2.
 
     Parameters
     ----------
@@ -117,6 +120,8 @@ def exact_eta_discrete(
 ) -> Float[Array, " n"]:
     """Compute `exact_eta` of a randomised algorithm with finitely many outputs.
 
+    Source: delgrosso2021, theorem 1 and proposition 1.
+
     Parameters
     ----------
     probability : array_like of shape (n_subsets, n_outputs)
@@ -159,6 +164,7 @@ def pmp_discrete(probability: ArrayLike, member: ArrayLike, weights: ArrayLike |
 
     Both directions count: Proposition 9 of lowy2024 as printed has ``ln P_in/P_out`` alone, which is not enough for
     its Definition 2.
+    Source: izzo2022, proposition 6.
 
     Parameters
     ----------
@@ -201,6 +207,9 @@ def exact_tradeoff(
     probability: ArrayLike, member: ArrayLike, record: int, weights: ArrayLike | None = None
 ) -> Piecewise:
     """Compute the best trade-off of any attacker against one record: Neyman and Pearson's tests of P_out against P_in.
+
+    Source: azize2024, theorem 2.2; delgrosso2021, definition 5 and proposition 1; lowy2024, definition 2, lemma 3 and
+    corollary 4.
 
     Parameters
     ----------
@@ -334,6 +343,8 @@ def bayes_attacker(
     weights: ArrayLike | None = None,
 ) -> BayesAttacker:
     """Return the attacker with the highest accuracy: a member if the posterior of membership is above 1/2.
+
+    Source: izzo2022, proposition 2; azize2024, theorem 2.2; delgrosso2021, definition 2 and theorem 1.
 
     Parameters
     ----------

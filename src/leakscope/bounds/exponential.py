@@ -3,7 +3,7 @@
 The mechanism chooses one of W outputs, ``P(w | D)`` proportional to ``exp(-epsilon l(w, D)/(2 sensitivity))`` with
 ``l(w, D)`` the mean loss of w over the n records of D (McSherry & Talwar 2007); it is epsilon-DP where no record
 that could replace another moves that mean by more than the sensitivity. The attacker of practical membership privacy
-(Lowy et al. 2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
+(lowy2024, definition 2) knows 2n records, one half of which, drawn uniformly, is D.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def pmp_exponential(
     whose output proves that a record is *not* in D: two records, two outputs, P(w1 | D) = .001 if the first is
     in D and .5 if not, has .692 instead of 6.215. No attacker, whatever is released, holds membership of a
     record for likelier than ``1/(1 + e^-epsilon)`` (lemma 6).
+    Source: lowy2024, definitions 2 and 7 and proposition 9.
 
     Parameters
     ----------
@@ -136,6 +137,8 @@ def pmp_exponential(
 def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Array, "N W"]:
     """Compute what each record adds to ``-ln P(w | D)``: ``epsilon loss/(2 n sensitivity)``.
 
+    Source: lowy2024, definition 7.
+
     Parameters
     ----------
     loss : array_like of shape (W, N)
@@ -172,8 +175,9 @@ def subset_epsilon(loss: ArrayLike, epsilon: float, sensitivity: float) -> float
     """Compute the differential privacy of the exponential mechanism among the halves of these records.
 
     epsilon(X) is ``max |ln P(w | D)/P(w | D')|`` over outputs and adjacent halves D = E + x, D' = E + x' of the 2n
-    records X (Lowy et al. 2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
+    records X (lowy2024, numerical simulations). With c the exponents and Z_D the normaliser of a half, the
     logarithm is ``c_x'w - c_xw + ln Z_{E+x'} - ln Z_{E+x}``; the maxima over w and over E separate.
+    Source: izzo2022, section 3.4.
 
     Parameters
     ----------
@@ -249,6 +253,8 @@ def subset_sensitivity(loss: ArrayLike) -> float:
 def geometric_median_loss(outputs: Float[Array, "W d"], records: Float[Array, "N d"]) -> Float[Array, "W N"]:
     """Compute the Euclidean distance of each output to each record; its mean is least at the geometric median.
 
+    Source: lowy2024, section 3.
+
     Parameters
     ----------
     outputs : array of shape (W, d)
@@ -276,6 +282,7 @@ def geometric_median_sensitivity(clip: float, n: int) -> float:
 
     It is ``min(2 clip, clip + 1)/n``: two distances differ by at most that between the records, and each lies between
     0 and clip + 1. It is attained by the records w and -clip w, and for clip < 1 by clip w and -clip w.
+    Source: lowy2024, section 3.
 
     Parameters
     ----------
@@ -301,6 +308,8 @@ def geometric_median_sensitivity(clip: float, n: int) -> float:
 
 def clipped_mean_sensitivity(clip: float, n: int) -> float:
     """Compute the sensitivity of the mean of n records of norm at most ``clip``: ``2 clip/n``.
+
+    Source: lowy2024, section 4.
 
     Parameters
     ----------

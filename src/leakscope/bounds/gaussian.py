@@ -14,6 +14,7 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
 
     It is the smallest standard deviation with ``gaussian_hockey(sensitivity/scale, epsilon) <= delta``, which is
     necessary and sufficient (Balle & Wang 2018, theorem 8 and algorithm 1), for every epsilon.
+    Source: lowy2024, lemma 10.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ def analytic_gaussian_epsilon(scale: float, delta: float, sensitivity: float) ->
     """Compute the smallest epsilon for which the Gaussian mechanism is (epsilon, delta)-DP.
 
     The inverse of `analytic_gaussian_scale`.
+    Source: lowy2024, lemma 10.
 
     Parameters
     ----------

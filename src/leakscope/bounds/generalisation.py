@@ -77,6 +77,8 @@ def generalisation_bound(gap: float, low: float, high: float, prior: float = 0.5
 class SubGaussian:
     """A loss R whose tail is at most Gaussian: ``P(|R| >= r) <= 2 exp(-r^2/(2 proxy))`` for all r >= 0.
 
+    Source: delgrosso2021, theorem 3.
+
     Parameters
     ----------
     proxy : float
@@ -125,6 +127,7 @@ class Exponential:
     """A loss R with an exponential tail: ``P(|R| >= r) <= 2 exp(-r/(2 proxy))`` for all r >= 0.
 
     The square of a Gaussian residual of variance v has it with proxy v.
+    Source: delgrosso2021, theorem 4.
 
     Parameters
     ----------
@@ -241,6 +244,7 @@ def gap_lower(
     part of it (then the limit is about all members; Hoeffding 1963, theorem 4). It says that the attacker
     of `generalisation_bound` succeeds against this model, with these members; nothing about the average over
     training sets: for that give `gap_bound` several models.
+    Source: delgrosso2021, definition 1.
 
     Parameters
     ----------
@@ -290,6 +294,7 @@ def gap_bound(
     depend on each other do no harm; what is covered is the average over models of the game on these N
     points. The limit is approximate, because the gaps of a few models are taken as normal: with the handful
     of models that one trains, no limit that holds for every distribution of the gaps would be informative.
+    Source: delgrosso2021, definition 1 and theorem 2.
 
     Parameters
     ----------

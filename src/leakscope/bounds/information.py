@@ -72,6 +72,7 @@ def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, 
     One of D data sets is drawn, each with probability 1/D, and output w comes with probability
     ``chances[D, w]``; ``I(T; W) = sum_t P(T = t) sum_w P(w | t) ln(P(w | t)/P(w))`` with T the membership of
     a record.
+    Source: delgrosso2021, theorem 5 and lemmas 1 and 2.
 
     Parameters
     ----------

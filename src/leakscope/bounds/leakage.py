@@ -272,6 +272,7 @@ def plug_in_score(m: float, n: int, n_columns: int, n_references: int) -> float:
     ``||z - mu||^2 + d/n0`` in C^-1 as d grows: ``m^2/(m + d/(n n0))``, that is
     ``m/(1 + d/(n0 ||z - mu||^2_{C^-1}))``. It holds for references that stay the same in all rounds, with a
     threshold for them; one threshold for all references does far worse.
+    Source: azize2024, section 3.
 
     Parameters
     ----------
@@ -305,6 +306,7 @@ def leakage_scores(
     from all OTHER records; with the record among them an outlier would hide behind itself. Leaving out is exact,
     by a rank-one update: with y the centred records, S their scatter and c = N/(N - 1), the record lies at c y
     from the mean of the others, whose scatter is ``S - c y y^T``; Sherman and Morrison's formula does the rest.
+    Source: azize2024, eq. 7.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Epsilons:
 
     Between the first and the third lies what the data are short of the worst case, between the second and
     the fourth what the attacker does not know. The third, which scales the promise by the sensitivity of the
-    data, is not the second; a ratio to it (Lowy et al. 2024, figures) mixes both effects with its own slack.
+    data, is not the second; a ratio to it (lowy2024, figures) mixes both effects with its own slack.
 
     Parameters
     ----------
@@ -61,6 +61,8 @@ class Epsilons:
 
 def epsilons_exponential(loss: ArrayLike, epsilon: float, sensitivity: float) -> Epsilons:
     """Compute the four epsilons of the exponential mechanism, exactly.
+
+    Source: lowy2024, section 3.
 
     Parameters
     ----------
@@ -104,6 +106,8 @@ def epsilons_gaussian(
     features: ArrayLike, scale: float, delta: float, sensitivity: float, query: Query = "mean"
 ) -> Epsilons:
     """Compute the four epsilons of the Gaussian mechanism at one delta; that of membership is an upper bound.
+
+    Source: lowy2024, sections 3 and 4.
 
     Parameters
     ----------
@@ -159,7 +163,7 @@ def pmp_gaussian(
 
     It is the smallest with ``max_x mean_x' H(||f(x) - f(x')||/(n scale)) <= delta`` for the mean, without n for the
     sum; x' are the 2n - 1 other records, H is `gaussian_hockey` at this epsilon. By joint convexity no attack
-    exceeds it in either direction (Lowy et al. 2024, proposition 12): swap x for a random x' outside. For the average
+    exceeds it in either direction (lowy2024, proposition 12): swap x for a random x' outside. For the average
     record it is the smallest with ``mean_x mean_x' H <= delta``, which promises nothing to any one of them.
 
     Parameters
@@ -305,7 +309,7 @@ def epsilon_for_accuracy(
     """Find an epsilon of the exponential mechanism that keeps every practical attack on these records low.
 
     No attacker then holds membership of a record for likelier than ``accuracy``, whatever is released: practical
-    membership privacy with ``ln(accuracy/(1 - accuracy))`` (Lowy et al. 2024, lemma 6). It is computed exactly
+    membership privacy with ``ln(accuracy/(1 - accuracy))`` (lowy2024, lemma 6). It is computed exactly
     to n = 13 (with 32 outputs; to a smaller n with more), and else by the upper end of its interval.
 
     It need not grow with epsilon, so the search goes up a fixed geometric grid in steps of a quarter, from an
@@ -441,10 +445,13 @@ def _least_for_all(pairs: _Pairs, divergence: Callable[[Array, float], Array], l
 def _least_on_average(pairs: _Pairs, divergence: Callable[[Array, float], Array], limit: float) -> float:
     """Find the smallest t at which the mean divergence over all records and others is within the limit."""
     n = len(pairs.features)
-    kept = list(pairs.blocks(np.arange(n))) if n * n <= _BLOCK else None  # distances are computed once if they fit
+    fit = n * n <= _BLOCK  # distances are computed once if they fit, and those of a pair are alike
+    kept = np.concatenate([shifts for _, shifts in pairs.blocks(np.arange(n))])[np.triu_indices(n, 1)] if fit else None
 
     def holds(t: float) -> bool:
-        blocks = pairs.blocks(np.arange(n)) if kept is None else kept
+        if kept is not None:
+            return float(divergence(kept, t).mean()) <= limit
+        blocks = pairs.blocks(np.arange(n))
         return sum(float(divergence(shifts, t).sum()) for _, shifts in blocks) / (n * (n - 1)) <= limit
 
     return 0.0 if holds(0.0) else smallest_where(holds, rtol=PRECISION)

@@ -59,6 +59,8 @@ class RegressionLeakage:
 def leverages(X: Num[Array, "n d"]) -> Float[Array, " n"]:
     """Leverage of each record: the diagonal of ``X (X^T X)^-1 X^T``.
 
+    Source: delgrosso2021, eq. 76 and 77.
+
     Parameters
     ----------
     X : array of shape (n, d)

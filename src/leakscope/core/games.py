@@ -106,6 +106,8 @@ def per_datum(
 ) -> Game:
     """Draw the game about one point: it is in by a fair coin; the others are a random half of the pool, or fresh.
 
+    Source: azize2024, algorithm 1.
+
     Parameters
     ----------
     n_points : int
@@ -144,6 +146,8 @@ def per_datum(
 def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: int = 0, others: Others = "pool") -> Game:
     """Draw the game about random points: each attacked model has a target of its own, which is in by a fair coin.
 
+    Source: azize2024, algorithm 3; delgrosso2021, definition 4.
+
     Parameters
     ----------
     n_points : int
@@ -175,6 +179,8 @@ def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: in
 
 def canaries(n_points: int, canary: Int[Array, " C"], n_models: int, *, references: int = 0, seed: int = 0) -> Game:
     """Draw the game about canaries: they are in by independent fair coins; all other points are in every model.
+
+    Source: azize2024, algorithm 5.
 
     Parameters
     ----------
@@ -255,6 +261,7 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
 
     A record that is in is in with its own row; no model is trained on another one. What is guessed is not who is in
     but which row of a record is true, so the rows of the attacked records are target points of all models.
+    Source: delgrosso2021, definition 3.
 
     Parameters
     ----------

@@ -147,6 +147,7 @@ def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
 
     It is ``sup{q : n kl(mean || q) <= ln(1/alpha)}`` with the binary divergence kl (Chernoff 1952, Hoeffding 1963,
     theorem 1); the lower limit is ``1 - chernoff_kl_upper(1 - mean, n, alpha)``.
+    Source: delgrosso2021, eq. 52 to 58.
 
     Parameters
     ----------

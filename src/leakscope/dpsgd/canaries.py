@@ -222,6 +222,8 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
 def rank_sums(values: Float[Array, "C S"]) -> Float[Array, " C"]:
     """Sum the ranks of each candidate over the steps, the largest value ranked last; equal values share a rank.
 
+    Source: azize2024, algorithm 6.
+
     Parameters
     ----------
     values : array of shape (C, S)

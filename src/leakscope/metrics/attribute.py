@@ -24,6 +24,8 @@ FEWEST_DISCORDANT = 6  # records; a sign test of fewer never shows a gain at 97.
 def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array, "T J"]:
     """Chance that the best candidate is the true one, where a tie is broken by an even draw.
 
+    Source: delgrosso2021, theorems 1 and 5.
+
     Parameters
     ----------
     score : array of shape (T, J, V)

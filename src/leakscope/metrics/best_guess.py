@@ -34,6 +34,7 @@ def accuracy(scores: Scores, prior: float = 0.5, confidence: float = 0.95) -> In
 
     The target over models: the accuracy of one threshold for all models, averaged over the population of models
     that the recipe makes, not over these models.
+    Source: delgrosso2021, definition 2.
 
     Parameters
     ----------
@@ -77,6 +78,8 @@ def accuracies(scores: Scores, prior: float, confidences: Sequence[float]) -> li
 
 def advantage(scores: Scores, confidence: float = 0.95) -> Interval:
     """Largest TPR - FPR: twice the accuracy at prior 1/2, minus 1.
+
+    Source: azize2024, eq. 17 to 21.
 
     Parameters
     ----------

@@ -26,6 +26,8 @@ MOST_CORNERS = 1000
 def roc(scores: Scores) -> Piecewise:
     """Compute the measured ROC, with one threshold for all targets and tied scores as one step.
 
+    Source: azize2024, eq. 1, 2 and 17 to 21.
+
     Parameters
     ----------
     scores : Scores

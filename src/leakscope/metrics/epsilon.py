@@ -36,6 +36,8 @@ def epsilon_lower(
 ) -> Interval:
     """One-sided lower confidence bound of epsilon at a delta.
 
+    Source: azize2024, algorithm 5.
+
     Parameters
     ----------
     scores : Scores

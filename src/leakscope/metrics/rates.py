@@ -38,6 +38,7 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
     Over one model: order-statistic limits of the quantile and Clopper-Pearson limits of the rate, joined by square and
     add (the two samples are independent). Over several models: the same with the limits of Korn and Graubard, whose
     variance is that between models or that between records; see `leakscope.metrics.clustered`.
+    Source: azize2024, eq. 3 and 17 to 21.
 
     Parameters
     ----------

@@ -162,6 +162,7 @@ def dp_laplace_scale(eta: float, sensitivity: float, prior: float = 0.5) -> floa
     It is ``sensitivity/epsilon`` with ``epsilon = log((1 - m + eta)/(m - eta))``, m = min(prior, 1 - prior): the
     largest epsilon that keeps eta for every epsilon-DP algorithm (Kairouz, Oh & Viswanath 2015, theorem 2.1), 2 atanh(2
     eta) for prior 1/2.
+    Source: izzo2022, section 4.
 
     Parameters
     ----------

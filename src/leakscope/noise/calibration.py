@@ -36,6 +36,7 @@ def calibrate(
     divergence falls with the scale, so the chosen scale is too small only if the bound fails at the one scale
     where the mean divergence itself equals eta, in the row of the record that needs the most noise. So neither
     the scales nor the rows cost confidence. The shape must come from elsewhere.
+    Source: izzo2022, section 4.
 
     Parameters
     ----------

@@ -87,6 +87,7 @@ class NormNoise:
     The total variation of a shift is exact for Euclidean norms (Lp(2) and Mahalanobis) and in one dimension. For
     any other norm, or where d is unknown, the upper bound ``tanh(u/(2 scale))`` and its hockey-stick form are used.
     They hold in any dimension; in high dimensions a Euclidean norm needs far less noise.
+    Source: izzo2022, theorem 7 and corollary 8.
 
     Parameters
     ----------

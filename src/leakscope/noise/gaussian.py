@@ -27,6 +27,7 @@ class GaussianNoise:
     What it hides of a shift is known exactly: with ``m = ||v||_(S^-1)/scale`` the total variation is ``2 Phi(m/2) - 1``
     and the hockey-stick divergence ``Phi(m/2 - e/m) - gamma Phi(-m/2 - e/m)``, ``e = ln gamma`` (Balle & Wang 2018,
     theorem 5).
+    Source: lowy2024, section 4.
 
     Parameters
     ----------

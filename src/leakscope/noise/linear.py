@@ -1,7 +1,7 @@
 """Swap of one record for sums and means of features: the distribution of the shift without a single fit.
 
 x leaves D and a record x' from outside comes in. Whatever the others are, a sum moves by ``f(x) - f(x')`` and a mean
-by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of Lowy et al. 2024 with Gaussian noise).
+by a k-th of it, with x' uniform on the other n - 1 records (proposition 12 of lowy2024 with Gaussian noise).
 
 All pairs cost ``O(n^2 d)``. Of many records the outermost get their own row, and one row covers all others. Every
 divergence of a shift grows with its length, so a row bounds each record for which, rank by rank, its lengths are not
@@ -53,6 +53,8 @@ def swap_linear(
     n_exact: int | None = None,
 ) -> Shifts:
     """Compute the swap of one record for sums and means of features: exact, for every record, without a single fit.
+
+    Source: lowy2024, section 4.
 
     Parameters
     ----------

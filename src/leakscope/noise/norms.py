@@ -75,6 +75,7 @@ class Norm(ABC):
         Coordinates with density ``exp(-|y|^p)``, divided by their norm, have that distribution. ``|y|^p`` is
         Gamma(1/p), drawn as ``u^p Gamma(1 + 1/p)`` with u uniform: that does not underflow for large p, and
         gives the cube for p = infinity.
+        Source: izzo2022, corollary 8.
         """
         size = rng.uniform(size=shape) * rng.standard_gamma(1 + 1 / self.order, size=shape) ** (1 / self.order)
         y = np.where(rng.uniform(size=shape) < 0.5, -size, size)
@@ -96,6 +97,8 @@ class Norm(ABC):
 @dataclass(frozen=True)
 class Lp(Norm):
     """Weighted p-norm ``(sum_i w_i |v_i|^p)^(1/p)``; for p = infinity the largest ``|v_i|``.
+
+    Source: izzo2022, corollary 8.
 
     Parameters
     ----------

@@ -308,6 +308,7 @@ def pmp_delta(shifts: Shifts, noise: Noise, epsilon: float) -> Float[Array, " R"
 
     With Gaussian noise and the exact swap of a sum or mean this is proposition 12 of Lowy et al. (2024). Both
     directions hold because the noise is symmetric; the promise for every record is the largest of the rows.
+    Source: lowy2024, proposition 12.
 
     Parameters
     ----------

@@ -37,6 +37,8 @@ class CertificateVoid(UserWarning):
 class Algorithm1:
     """Which of the two algorithms, and its parameters.
 
+    Source: izzo2022, algorithm 1.
+
     Parameters
     ----------
     variant : {"sound", "printed"}
@@ -118,6 +120,7 @@ def wrap(
     "printed": the points are D_train, all in use (the split of line 1 is the caller's); sigma comes from B random
     halves of D_train (lines 2 to 9), the radius from the Laplace distribution. A coordinate with ``sigma_j = 0`` gets
     no noise, the limit of small sigma_j. It warns: for reproduction only.
+    Source: izzo2022, algorithm 1.
 
     Parameters
     ----------

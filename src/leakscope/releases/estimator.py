@@ -41,6 +41,8 @@ Array = np.ndarray
 class Estimator:
     """An unfitted classifier or regressor, fitted anew for each row of a game.
 
+    Source: sablayrolles2019, eq. 38.
+
     Parameters
     ----------
     estimator : scikit-learn estimator

@@ -265,6 +265,8 @@ def signals_of(
 ) -> Signals:
     """Make the releases of a game and see them: what an audit does before it attacks.
 
+    Source: azize2024, algorithms 2 and 4.
+
     Parameters
     ----------
     release : Release

@@ -88,7 +88,7 @@ class TradeOff(ABC):
 
     @final
     def advantage(self) -> float:
-        """Largest tpr - fpr; for a ceiling the total variation distance."""
+        """Largest tpr - fpr; for a ceiling the total variation distance (azize2024, theorem 2.2 and definition 2.3)."""
         return 2 * self.eta(0.5)
 
     @final
@@ -104,7 +104,7 @@ class TradeOff(ABC):
     def eta(self, prior: float = 0.5) -> float:
         """Accuracy of the best guess above the better prior guess: accuracy(prior) - max(prior, 1 - prior).
 
-        With k of n records inside, the prior is k/n (Izzo et al. 2022, definition 1).
+        With k of n records inside, the prior is k/n (izzo2022, definition 1).
         """
         prior = probability("prior", prior, open_ends=True)
 
@@ -132,7 +132,10 @@ class TradeOff(ABC):
 
     @abstractmethod
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
-        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``."""
+        """``H(in || out)`` and ``H(out || in)`` of order e^epsilon, ``H(P || Q) = sup_S P(S) - e^epsilon Q(S)``.
+
+        Source: lowy2024, lemma 11.
+        """
 
     @final
     def searched_sticks(self, epsilon: float) -> tuple[float, float]:

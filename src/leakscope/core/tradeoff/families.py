@@ -83,6 +83,7 @@ class EpsilonDelta(TradeOff):
 
     ``fnr(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a))`` (Wasserman & Zhou 2010;
     Kairouz, Oh & Viswanath 2015).
+    Source: lowy2024, definition 1.
 
     Parameters
     ----------

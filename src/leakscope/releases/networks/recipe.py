@@ -56,7 +56,7 @@ class Recipe:
         Number of points in a step; the last batch of an epoch may be smaller.
     loss : {"cross_entropy", "mse"}
         Mean over the batch of the cross-entropy in nats, or of the squared distance of the softmax from the
-        one-hot label, averaged over the classes (Del Grosso et al. 2021, Section 5). A network with one logit for two
+        one-hot label, averaged over the classes (delgrosso2021, Section 5). A network with one logit for two
         classes or for each of several labels has binary cross-entropies, a regression the mean squared error.
     stop : float, optional
         Training ends after an epoch whose mean training loss differs from that of the epoch before by less than this.

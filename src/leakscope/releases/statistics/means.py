@@ -119,6 +119,8 @@ class Bernoulli:
 class Normal:
     """N(mu, C), as the distribution of fresh records.
 
+    Source: azize2024, eq. 110 and 111.
+
     Parameters
     ----------
     knowledge : Knowledge
@@ -215,6 +217,7 @@ class FreshMean:
     """The mean of n records: the member rows, and others that are drawn anew from a distribution for every release.
 
     A release takes O(d) draws, whatever n is. For games with fresh others, whose columns are the target points alone.
+    Source: azize2024, algorithms 1 and 3.
 
     Parameters
     ----------
