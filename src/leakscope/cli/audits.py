@@ -223,7 +223,7 @@ def _audited(
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json)
+        _emit_dry_run(audit_plan, n_jobs, as_json)
         return
     started = time.time()
     refuse_file(out)
@@ -677,9 +677,9 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool) -> None:
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, cluster)
+    lines = _dry_run(plan, n_jobs)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -690,7 +690,7 @@ def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_j
             print(printable(part), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterator[str]:
+def _dry_run(plan: AuditPlan, n_jobs: int | None) -> Iterator[str]:
     """Yield the lines of a dry run; of a plan that names modules without leave, only which these are."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
@@ -703,7 +703,7 @@ def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterat
             f"{','.join(refused)} one of each is fitted"
         )
         return
-    lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs, cluster)
+    lines = import_module("leakscope.auditing.dry_run").dry_run(plan)
     first = next(lines)  # an error in the plan is raised here, before anything is printed
     yield imports
     yield first
