@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from leakscope.core.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
-from leakscope.data.csv_dialect import NAMES
-from leakscope.data.csv_rows import refuse_repeated_names
+from leakscope.data.csv_rows import OTHER_SIGNS, refuse_repeated_names
 from leakscope.data.declared_content import number_of
 from leakscope.data.files import has_column, read
 from leakscope.data.points import Data, from_arrays, some
@@ -185,7 +184,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 def _header(path: Path, names: Sequence[str], separator: str, decimal: str | None) -> list[str]:
     """Check the names of the columns."""
     names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(names)]
-    others = [sign for sign in NAMES if sign in names[0]]
+    others = [sign for sign in OTHER_SIGNS if sign in names[0]]
     if len(names) == 1 and others:
         sign = "tab" if others[0] == "\t" else f"'{others[0]}'"
         raise Refused(
