@@ -168,8 +168,8 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     """What a release of this request would take its noise and its value from."""
     frame, asked = data.frame(statistic), STATISTICS[statistic]
     y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic in OF_RESPONSE else None
-    name = {leave_one_out: "leave-one-out", differential_privacy: "dp"}[design]
-    fields = {"eta": eta, "design": name, **asked.words, **more}
+    promise = {leave_one_out: "file", differential_privacy: "anyone"}[design]
+    fields = {"eta": eta, "promise": promise, **asked.words, **more}
     if name == "leave-one-out":
         fields["games"] = 0
     if data.kind == "groups" and name != "dp":

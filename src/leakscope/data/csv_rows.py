@@ -79,12 +79,12 @@ def rows_of(path: Path, declared: str | None, encoding: str) -> Rows:
     first_row = octets[: found.ends[0]].tobytes().decode(codec)
     header = next(csv.reader(io.StringIO(first_row, newline=""), delimiter=separator))
     asked = "" if declared else "; if another sign separates the columns, name it with --separator"
-    _refuse_ragged(path, octets, found, n_rows, separator, asked)
     for name in header if declared is None else ():
         if set(name) & set(OTHER_SIGNS):
             raise Refused(
                 f"{path}: the header has the name {name!r}: name the sign between the columns with --separator"
             )
+    _refuse_ragged(path, octets, found, n_rows, separator, asked)
     _refuse_header(path, header)
     row = np.searchsorted(found.ends, found.padded)
     of_records = row > 0
