@@ -56,7 +56,7 @@ class TestDecimalCommas:
     def test_nothing_is_found_out_from_the_records(self, tmp_path, rows) -> None:
         path = lines(tmp_path / "a.csv", "id;wage", [*rows])
         with pytest.raises(
-            ValueError, match="a comma separates columns unless another sign is declared, as --separator"
+            ValueError, match="name the sign between the columns with --separator"
         ):
             exact(path, **SUM)
         # the separator alone: no field is a number but the one with a point

@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 _SEPARATOR, _END, _QUOTE, _ZERO_BYTE = 1, 2, 3, 4  # kinds of bytes
 _LF, _CR, _QUOTE_SIGN, _DIGIT_0 = b'\n\r"0'
 _NUMBER = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*")
-OTHER_SIGNS = ";\t|"  # that often separate columns
+_OTHER_SIGNS = ";\t|"  # that often separate columns
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,8 @@ def rows_of(path: Path, declared: str | None, encoding: str) -> Rows:
     first_row = octets[: found.ends[0]].tobytes().decode(codec)
     header = next(csv.reader(io.StringIO(first_row, newline=""), delimiter=separator))
     asked = "" if declared else "; if another sign separates the columns, name it with --separator"
-    for name in header if declared is None else ():
-        if set(name) & set(OTHER_SIGNS):
-            raise Refused(
-                f"{path}: the header has the name {name!r}: name the sign between the columns with --separator"
-            )
+    refuse_header(path, header, declared)
     _refuse_ragged(path, octets, found, n_rows, separator, asked)
-    _refuse_header(path, header)
     row = np.searchsorted(found.ends, found.padded)
     of_records = row > 0
     columns = found.n_before_padded[of_records] - found.n_before[row[of_records] - 1]
@@ -204,8 +199,16 @@ def _refuse_ragged(
     )
 
 
-def _refuse_header(path: Path, header: list[str]) -> None:
-    """Refuse names that are records, empty or repeated: which column a flag means, nobody could tell."""
+def refuse_header(path: Path, header: list[str], declared: str | None) -> None:
+    """Refuse names that are records, empty or repeated, or hold a separator where none is declared.
+
+    Which column a flag means, nobody could tell.
+    """
+    unclear = next((name for name in header if set(name) & set(_OTHER_SIGNS)), None)
+    if declared is None and unclear is not None:
+        raise Refused(
+            f"{path}: the header has the name {unclear!r}: name the sign between the columns with --separator"
+        )
     if all(_NUMBER.fullmatch(name) for name in header):
         raise Refused(
             f"{path}: line 1 holds numbers alone, where the names of the columns should be: write them above it"
@@ -215,11 +218,6 @@ def _refuse_header(path: Path, header: list[str]) -> None:
         place = names.index("") + 1
         hint = "; if it holds row names, as R and pandas write them, name it for example id" if place == 1 else ""
         raise Refused(f"{path}: column {place:,} has no name in the header: give it one, or remove it{hint}")
-    refuse_repeated_names(path, header)
-
-
-def refuse_repeated_names(path: Path, header: list[str]) -> None:
-    """Refuse a table with two columns of the same name."""
     repeated = next((name for name, n in Counter(header).items() if n > 1), None)
     if repeated is not None:
         places = [str(place) for place, name in enumerate(header, start=1) if name == repeated]

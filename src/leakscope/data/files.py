@@ -529,7 +529,7 @@ def _bytes_of_values(path: Path, parquet: Any, names: Sequence[str], longest: in
 def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice: Sequence[str]) -> Data:
     arrays = arrays_of(path)
     if "x" not in arrays:
-        raise ValueError(f"{path}: no array 'x' with the features; arrays: {some(arrays)}{_renamed(arrays, path)}")
+        raise ValueError(f"{path}: the features are the array 'x', which is not there; arrays: {some(arrays)}")
     label = label or "y"
     for name in filter(None, (label, group, id)):
         _has_array(arrays, name, path)
@@ -550,15 +550,6 @@ def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice
         else:
             slices |= sliced(points, name)
     return Data(points, path.name, picture_size(points.x), slices=slices)
-
-
-def _renamed(arrays: Mapping[str, Array], path: Path) -> str:
-    """Say how to write the file again, where its arrays look like features and labels of another name."""
-    features = next((name for name in ("X", "data", "features", "images") if name in arrays), None)
-    if features is None:
-        return ""
-    label = next((name for name in ("y", "Y", "label", "labels", "target", "targets") if name in arrays), "y")
-    return f". In Python: d = np.load({path.name!r}); np.savez({path.name!r}, x=d[{features!r}], y=d[{label!r}])"
 
 
 def _has_array(arrays: Mapping[str, Array], name: str, path: Path) -> None:
