@@ -170,7 +170,7 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic in OF_RESPONSE else None
     promise = {leave_one_out: "file", differential_privacy: "anyone"}[design]
     fields = {"eta": eta, "promise": promise, **asked.words, **more}
-    if name == "leave-one-out":
+    if promise == "file":
         fields["games"] = 0
     if data.kind == "groups" and name != "dp":
         fields["group"] = "person"
