@@ -172,7 +172,7 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     fields = {"eta": eta, "promise": promise, **asked.words, **more}
     if promise == "file":
         fields["games"] = 0
-    if data.kind == "groups" and name != "dp":
+    if data.kind == "groups" and promise != "anyone":
         fields["group"] = "person"
     elif data.kind == "groups":
         frame = frame.drop(columns="person")
