@@ -32,14 +32,14 @@ TABLE = (
     "--levels",
     f"b={','.join(LEVELS)}",
 )
-LEFT_OUT = ("--design", "leave-one-out", "--games", "0")
+LEFT_OUT = ("--promise", "file", "--games", "0")
 WHOLE = {  # kind of file, records, columns, what is asked for
     "means, leave-one-out": ("parquet", 1_000_000, 10, ("--statistic", "mean", *LEFT_OUT)),
     "means of many columns, leave-one-out": ("parquet", 20_000, 300, ("--statistic", "mean", *LEFT_OUT)),
     "table of 400 cells, leave-one-out": ("parquet", 10_000_000, 4, (*TABLE, *LEFT_OUT)),
-    "table of 400 cells, dp": ("parquet", 10_000_000, 4, (*TABLE, "--design", "dp")),
+    "table of 400 cells, dp": ("parquet", 10_000_000, 4, (*TABLE, "--promise", "anyone")),
     "table of 400 cells, leave-one-out, CSV": ("csv", 10_000_000, 4, (*TABLE, *LEFT_OUT)),
-    "table of 400 cells, dp, CSV": ("csv", 10_000_000, 4, (*TABLE, "--design", "dp")),
+    "table of 400 cells, dp, CSV": ("csv", 10_000_000, 4, (*TABLE, "--promise", "anyone")),
 }
 
 

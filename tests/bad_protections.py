@@ -127,7 +127,6 @@ PROTECTIONS: list[tuple[str, ...]] = [
     (f"{FINE} --promise all", "calibrate: promise: Input should be 'anyone', 'file' or 'drawn', got 'all'"),
     (f"{FINE} --promise average", "calibrate: promise is anyone, file or drawn; ", "about = average"),
     (f"{FINE} --about all", "calibrate: about: Input should be 'every' or 'average', got 'all'"),
-    (f"{FINE} --design dp", "calibrate: design dp keeps the promise anyone, got promise drawn"),
     (f"{FINE} --confidence 1", "calibrate: confidence must be > 0 and < 1, got 1"),
     (f"{FINE} --games -1", "calibrate: games: Input should be greater than or equal to 0, got -1"),
     (f"{FINE} --fits 1", "calibrate: fits: Input should be greater than or equal to 2, got 1"),

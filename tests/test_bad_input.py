@@ -42,9 +42,9 @@ CASES = [
         "ragged.csv: line 3 has 5 fields where the header has 3",
         "; if another sign separates the columns, name it with --separator",
     ),
-    Bad("audit --data prose.csv --label label", "prose.csv: line 2 has 1 fields where the header has 2"),
-    Bad("audit --data no_text.csv --label label", "no_text.csv: cannot be read as csv: 'charmap' codec can't decode"),
-    Bad("audit --data garbage.csv --label label", "garbage.csv: line 1 holds a zero byte, which is in no text"),
+    Bad("audit --data prose.csv --label label", "prose.csv: column 2 has no name in the header"),
+    Bad("audit --data no_text.csv --label label", "no_text.csv: it is not written in UTF-8: declare the encoding"),
+    Bad("audit --data garbage.csv --label label", "garbage.csv: line 1 holds a zero byte, as no text"),
     Bad("audit --data garbage.npz", "garbage.npz: cannot be read as npz without pickle: it is no .npz file"),
     Bad("audit --data cut.parquet --label label", "cut.parquet: cannot be read as parquet: "),
     Bad("audit --data folder.csv --label label", "folder.csv: no such file"),
@@ -97,8 +97,7 @@ CASES = [
     ),
     Bad(
         "audit --data no_x.npz",
-        "no_x.npz: no array 'x' with the features; arrays: X, y. In Python: d = np.load('no_x.npz'); "
-        "np.savez('no_x.npz', x=d['X'], y=d['y'])",
+        "no_x.npz: the features are the array 'x', which is not there; arrays: X, y",
     ),
     Bad("audit --data no_y.npz", "no_y.npz: no array 'y'; arrays: x, labels"),
     # labels
@@ -245,7 +244,7 @@ CASES = [
     Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
     Bad(f"{WINE} --members fine.csv", "an audit without a trained model takes no --members"),
     Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
-    Bad("audit fine.csv", "fine.csv holds data: write --data fine.csv --label COLUMN to audit models that are fitted"),
+    Bad("audit fine.csv", "fine.csv is neither a plan (.toml) nor a trained model "),
     Bad(f"audit gone.skops {SIDES}", "gone.skops: no such file"),
     Bad("audit gone.skops", "gone.skops needs --members FILE and --others FILE"),
     Bad(f"audit gone.onnx {SIDES} --layers last --model mine:net", "an audit of a model file takes no --layers"),

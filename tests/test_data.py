@@ -120,8 +120,7 @@ class TestArchives:
             (
                 {"features": x},
                 None,
-                "no array 'x' with the features; arrays: features. In Python: d = np.load('a.npz'); "
-                "np.savez('a.npz', x=d['features'], y=d['y'])",
+                "the features are the array 'x', which is not there; arrays: features",
             ),
             ({"x": x}, None, "no array 'y'; arrays: x"),
             ({"x": x, "label": [0, 1, 1, 0]}, "lable", "no array 'lable' (did you mean 'label'?); arrays: x, label"),

@@ -45,7 +45,7 @@ HEAVY = {
     "sklearn": r"data/files\.py|releases/(estimator|answers|preparation|taylor|statistics/logistic)\.py"
     r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
-    "pandas": r"data/(points|files|missing|columns|candidates|content|features|records|csv_dialect|csv_rows|slices)\.py"
+    "pandas": r"data/(points|files|missing|columns|candidates|content|features|records|csv_numbers|csv_rows|slices)\.py"
     r"|data/declared_(content|form)\.py"
     r"|data/score_tables\.py"
     r"|releases/(preparation|model_files|kept_records|networks/tensors)\.py"

@@ -180,8 +180,8 @@ def test_calls_of_files_take_the_fields() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "command", "skip"),
     [
-        ("design_table", ArraysOptions, "calibrate", {"promise", "design"}),
-        ("design_table_of_file", CalibrationOptions, "calibrate", {"promise", "design"}),
+        ("design_table", ArraysOptions, "calibrate", {"promise"}),
+        ("design_table_of_file", CalibrationOptions, "calibrate", {"promise"}),
         ("calibrate_file", CalibrationOptions, "calibrate", set()),
         ("declare", ArraysOptions, "protect", set()),
         ("protect_file", ProtectionOptions, "protect", set()),

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.auditing.api import fill_store, run
-from leakscope.auditing.costs import cost
+from leakscope.auditing.dry_run import dry_run
 from leakscope.plans import AuditPlan
 from tests.cli.calling import caller, draw_no_pages, refused
 
@@ -122,10 +122,10 @@ def test_a_store_is_filled_with_queries(tmp_path):
     assert report.about.execution.reused == 4
 
 
-def test_what_it_costs_counts_the_answers_to_all_queries():
+def test_a_dry_run_counts_the_answers_to_all_queries():
     def bytes_in_store(n_queries: int) -> float:
         plan = AuditPlan(dataset="wine", n_models=4000, n_queries=n_queries, attacks=("lira",), model=({"spec": TREE},))
-        line = next(line for line in cost(plan, n_jobs=1) if "MB in the store" in line)
+        line = next(line for line in dry_run(plan) if "MB in the store" in line)
         return float(line.split(" MB in the store")[0].split()[-1].replace(",", ""))
 
     # loss, log-odds and correctness: three numbers, and three for each of 10 queries

@@ -379,15 +379,10 @@ class TestRefusals:
         [
             ("--promise anyone --noise-scale 1", "protect: design dp takes no noise_scale"),
             ("--promise file --k 3", "protect: k belongs to design half, got design leave-one-out"),
-            (
-                "--design per-instance",
-                "protect: design: Input should be 'dp', 'leave-one-out' or 'half', got 'per-instance'",
-            ),
             ("--promise file --noise-scale 0.001", "this noise is proved to keep eta = "),
             ("--promise file --budget 0.01", "protect: budget is that of all releases together"),
             ("--promise file --signals s.npz", "signals are of simulated releases of design half"),
             ("--promise anyone", "differential privacy needs the range of each column"),
-            ("--promise file --design dp", "protect: design dp keeps the promise anyone, got promise file"),
             ("--promise nobody", "protect: promise: Input should be 'anyone', 'file' or 'drawn', got 'nobody'"),
         ],
     )

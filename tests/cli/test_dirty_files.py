@@ -79,7 +79,7 @@ def test_text_in_a_column_of_numbers(leakscope, command) -> None:
     ("value", "line", "flag"),
     [
         ('"34,5"', "not only numbers in wage, as ", "--decimal ,"),
-        ('"3,450"', "people.csv: column 'wage' has 3,450, which may be a decimal comma or a ", "--decimal ."),
+        ('"3,450"', "people.csv: column 'wage' has 3,450; say which is the decimal sign: ", "--decimal ."),
     ],
 )
 def test_a_comma_in_a_number(leakscope, command, value, line, flag) -> None:

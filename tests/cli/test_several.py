@@ -124,8 +124,8 @@ def test_a_second_design(leakscope) -> None:
     refused(
         leakscope("protect --plan plan.toml --n-jobs 1 --out survey"),
         "these data were released under design dp (release 1 of 2027-01-04 of people.csv.ledger), and no joint number "
-        "is promised over two designs: choose design dp, or say --another-design to release under design leave-one-out "
-        "all the same, in a ledger of its own",
+        "is promised over two designs: choose promise anyone, or say --another-design to release under design "
+        "leave-one-out all the same, in a ledger of its own",
     )
     assert not Path("survey").exists()
     left = leakscope("protect --plan plan.toml --n-jobs 1 --another-design --out survey")

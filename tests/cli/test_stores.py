@@ -48,20 +48,18 @@ def url(request, tmp_path) -> str:
     return places[request.param]
 
 
-def test_chunks_and_claims_are_listed(url, monkeypatch):
+def test_chunks_and_failures_are_listed(url, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     store = Store(url)
     for seed in range(2):
         store.save(key(seed=seed), {"loss": np.zeros(100_000)})
-    store.claim(key(seed=2), "a\x1b[31m", 60)
     store.fail(key(seed=3), "model 3 (seed 17)", "ValueError: \x1b[31mred")
-    *chunks, claim, failed = run("ls", url).output.splitlines()
+    *chunks, failed = run("ls", url).output.splitlines()
     assert failed == (f"{key(seed=3)}  failed at 2027-01-15 08:00:00 UTC, model 3 (seed 17): ValueError: \\x1b[31mred")
     assert [line.split()[:2] for line in chunks] == [
         [entry.name, f"{entry.n_bytes:,}"] for entry in sorted(store.ls(), key=lambda entry: entry.name)
     ]
     assert all(re.search(r"  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", line) for line in chunks)
-    assert claim == f"{key(seed=2)}  claimed by a\\x1b[31m until 2027-01-15 08:01:00 UTC"
 
 
 def test_damage_is_named_and_is_the_exit_code(url):
@@ -80,13 +78,11 @@ def test_damage_is_named_and_is_the_exit_code(url):
 def test_what_is_unused_is_removed_and_chunks_by_age(url, monkeypatch):
     store = Store(url)
     store.save(key(seed=0), {"loss": np.zeros(10)})
-    store.claim(key(seed=1), "a", -1)
-    store.claim(key(seed=2), "b", 60)
-    assert run("gc", url).output == "removed 1 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
-    assert run("gc", url, "--older-than", "1").output == "removed 0 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
+    assert run("gc", url).output == "removed 0 checkpoints, 0 leftovers, 0 chunks\n"
+    assert run("gc", url, "--older-than", "1").output == "removed 0 checkpoints, 0 leftovers, 0 chunks\n"
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 2 * 24 * 3600)
-    assert run("gc", url, "--older-than", "1").output == "removed 1 claims, 0 checkpoints, 0 leftovers, 1 chunks\n"
+    assert run("gc", url, "--older-than", "1").output == "removed 0 checkpoints, 0 leftovers, 1 chunks\n"
     assert run("size", url).output == "0 chunks, 0.0 MB\n"
 
 
@@ -94,9 +90,9 @@ def test_checkpoints_are_counted_and_removed_with_their_chunk(url):
     store = Store(url)
     StoredCheckpoints(store, key(seed=0)).write("aa", bytes(199_968))
     assert run("size", url).output == "0 chunks, 0.0 MB\ndata for workers and checkpoints: 0.2 MB\n"
-    assert run("gc", url).output == "removed 0 claims, 0 checkpoints, 0 leftovers, 0 chunks\n"
+    assert run("gc", url).output == "removed 0 checkpoints, 0 leftovers, 0 chunks\n"
     store.save(key(seed=0), {"loss": np.zeros(10)})
-    assert run("gc", url).output == "removed 0 claims, 1 checkpoints, 0 leftovers, 0 chunks\n"
+    assert run("gc", url).output == "removed 1 checkpoints, 0 leftovers, 0 chunks\n"
     assert "checkpoints" not in run("size", url).output
 
 

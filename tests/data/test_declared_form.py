@@ -53,10 +53,13 @@ REFUSED = {
     "a carriage return": ("a,b\n1,2\n3,x\ry\n", "row 3 holds a line break"),
     "Windows-1252": ("a,b\n1,2\n3,x\n4,\u00e9\n".encode("cp1252"), "row 4 is not written in utf-8"),
     "UTF-16": ("a,b\n1,2\n3,4\n".encode("utf-16"), "row 1 is not written in utf-8"),
-    "no header": ("1,2\n3,4\n5,6\n", "the first row 1, 2 holds numbers alone, and no names of columns"),
+    "no header": ("1,2\n3,4\n5,6\n", "line 1 holds numbers alone, where the names of the columns should be"),
     "a header alone": ("a,b\n", "the table has no rows"),
     "a name twice": ("a,b, a\n1,2,3\n4,5,6\n", "the columns 1 and 3 have the same name 'a'"),
-    "semicolons": ("a;b\n1;2\n3;4\n", "the header is one column 'a;b': under promise anyone a comma separates"),
+    "semicolons": (
+        "a;b\n1;2\n3;4\n",
+        "the header has the name 'a;b': name the sign between the columns",
+    ),
 }
 
 
@@ -107,10 +110,10 @@ def test_forms(tmp_path, case):
 
 
 def test_fields_are_texts_as_they_are_written(tmp_path):
-    text = 'a,b,\nNA, 1.50 ,"say ""a"""\n007,,5"\n'
+    text = 'a,b,c\nNA, 1.50 ,"say ""a"""\n007,,5"\n'
     x = read_declared(written(tmp_path / "t.csv", text)).points.x
     assert x.to_numpy().tolist() == [["NA", " 1.50 ", 'say "a"'], ["007", "", '5"']]
-    assert list(x.columns) == ["a", "b", "Unnamed: 2"]
+    assert list(x.columns) == ["a", "b", "c"]
 
 
 def test_encodings_are_declared(tmp_path):

@@ -31,7 +31,7 @@ def killed_in_write(at: int, number: int) -> None:
     calls = count(1)
 
     def link(source: Any, target: Any) -> None:
-        is_chunk = Path(target).suffix == ".npz"  # and no claim
+        is_chunk = Path(target).suffix == ".npz"  # and nothing beside it
         if is_chunk and next(calls) == at:
             os.kill(os.getpid(), number)
         LINK(source, target)

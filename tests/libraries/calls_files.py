@@ -139,7 +139,10 @@ def european_csv() -> None:
     X, y = people()
     X.assign(income=y).to_csv("people.csv", sep=";", decimal=",", encoding="latin-1", index=False)
     forest = "sklearn.ensemble:RandomForestClassifier"
-    leakscope("audit", "--data", "people.csv", "--label", "income", "--model", forest, "--n-models", str(N_MODELS))
+    form = ("--separator", ";", "--decimal", ",", "--encoding", "latin-1")
+    leakscope(
+        "audit", "--data", "people.csv", *form, "--label", "income", "--model", forest, "--n-models", str(N_MODELS)
+    )  # fmt: skip
     finds_a_leak(saved_report())
 
 

@@ -27,7 +27,7 @@ def test_the_names_are_those_of_the_rooms() -> None:
 def test_what_is_promised_unless_told() -> None:
     plan = read(ProtectionPlan, DATA, "protect")
     assert (plan.statistic, plan.about, plan.noise, plan.coupling) == ("mean", "every", "gaussian", "auto")
-    assert (plan.promise, plan.design, plan.chosen, plan.budget) == (None, None, None, None)
+    assert (plan.promise, plan.chosen, plan.budget) == (None, None, None)
     assert (plan.k, plan.confidence, plan.fits, plan.ledger, plan.insecure_seed) == (None, 0.95, 2000, None, None)
 
 
@@ -69,7 +69,6 @@ def test_what_can_be_asked(words) -> None:
             "promise is anyone, file or drawn; to every record or to a random one is about = every",
         ),
         ({"about": "all"}, "about: Input should be 'every' or 'average', got 'all'"),
-        ({"design": "half", "promise": "file"}, "design half keeps the promise drawn, got promise file"),
         (
             {"promise": "drawn", "budget": 0.2},
             "budget belongs to design dp or leave-one-out, got design half",

@@ -55,9 +55,7 @@ class TestDecimalCommas:
     @pytest.mark.parametrize("rows", [ROWS, WITH_A_POINT])
     def test_nothing_is_found_out_from_the_records(self, tmp_path, rows) -> None:
         path = lines(tmp_path / "a.csv", "id;wage", [*rows])
-        with pytest.raises(
-            ValueError, match="a comma separates columns unless another sign is declared, as --separator"
-        ):
+        with pytest.raises(ValueError, match="name the sign between the columns with --separator"):
             exact(path, **SUM)
         # the separator alone: no field is a number but the one with a point
         declared = exact(path, **SUM, separator=";")

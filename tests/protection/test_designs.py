@@ -160,7 +160,7 @@ class TestChoice:
 
     @pytest.mark.parametrize(("field", "design"), FOREIGN)
     def test_what_belongs_to_another_design_is_refused(self, field, design) -> None:
-        words = {"data": "people.csv", "eta": 0.05, "design": design, **OTHERS[field]}
+        words = {"data": "people.csv", "eta": 0.05, "promise": PROMISE_OF[design], **OTHERS[field]}
         more = f"; {NO_GROUP[design]}" if field == "group" else ""
         with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}{more}$"):
             read(ProtectionPlan, words, "protect")
@@ -171,17 +171,6 @@ class TestChoice:
         with pytest.raises(ValueError, match=r"games belongs to design half or leave-one-out, got design dp$"):
             calibrate("mean", ROWS, eta=0.05, promise="anyone", games=3)
         assert not ledger.exists()
-
-    @every_design
-    def test_the_design_implies_the_promise(self, ledger, design) -> None:
-        words = {name: value for name, value in WORDS[design].items() if name not in ("promise", "design")}
-        made = protect("mean", ROWS, eta=0.05, design=design, ledger=ledger, **words).certificate.about
-        assert (made.certificate.design, made.certificate.promise) == (design, PROMISE_OF[design])
-        for promise in {"anyone", "file", "drawn"} - {PROMISE_OF[design]}:
-            with pytest.raises(
-                ValueError, match=f"design {design} keeps the promise {PROMISE_OF[design]}, got promise"
-            ):
-                protect("mean", ROWS, eta=0.05, design=design, ledger=ledger, **(words | {"promise": promise}))
 
     @every_design
     def test_arrays_need_a_ledger(self, design) -> None:

@@ -19,6 +19,7 @@ from leakscope.core.repeated_rows import RepeatedRows
 from leakscope.core.types import Points
 from leakscope.data import content, read
 from leakscope.data.content import row_names, row_names_of_parquet
+from leakscope.plans.protects import PROMISE_OF
 from leakscope.protection import protect, protect_file
 from leakscope.protection.left_out_noise import search_left_out_noise
 from leakscope.releases.statistics import left_out
@@ -255,7 +256,7 @@ def test_a_release_reads_a_file_as_a_whole_for_its_names(tmp_path, design) -> No
     frame.to_parquet(tmp_path / "people.parquet")
     words: dict[str, Any] = {
         "data": tmp_path / "people.parquet", "statistic": "table", "by": "sex", "levels": {"sex": ["0", "1"]},
-        "eta": 0.05, "design": design, "ledger": tmp_path / "ledger", "budget": 0.3,
+        "eta": 0.05, "promise": PROMISE_OF[design], "ledger": tmp_path / "ledger", "budget": 0.3,
     }  # fmt: skip
     first = protect_file(**words)
     again = protect_file(**words)

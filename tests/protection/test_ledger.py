@@ -411,7 +411,7 @@ OF_THE_CALL = {
     "depends_on",  # of the models that are stored
 }
 # which a ledger of draws is not for
-OF_OTHER_DESIGNS = {"promise", "design", "budget", "id", "group", "allow_exact", "at_most", "others"}
+OF_OTHER_DESIGNS = {"promise", "budget", "id", "group", "allow_exact", "at_most", "others"}
 OF_CSV = {
     "separator",
     "decimal",
@@ -493,7 +493,7 @@ class TestEveryFieldOfThePlan:
         frame.to_csv("semicolons.csv", index=False, sep=";")
         read_as = [
             identity(**base, data=file, separator=sign, decimal=decimal)
-            for file, sign in (("colons.csv", ":"), ("semicolons.csv", None))
+            for file, sign in (("colons.csv", ":"), ("semicolons.csv", ";"))
             for decimal in (".", ",")
         ]
         assert read_as[:2] == read_as[2:]

@@ -12,6 +12,7 @@ import pytest
 
 from leakscope.core import private_file
 from leakscope.noise.release_ledger import ReleaseLedger
+from leakscope.plans.protects import PROMISE_OF
 from leakscope.protection import Protected, calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -56,8 +57,8 @@ def entry_of(path: Path, design: str, place: int = 0) -> str:
 def refusal(first: str, second: str, where: str = "people.csv.ledger", releases: str = f"release 1 of {DATE}") -> str:
     return (
         f"these data were released under design {first} ({releases} of {where}), and no joint number is promised over "
-        f"two designs: choose design {first}, or say --another-design to release under design {second} all the same, "
-        "in a ledger of its own"
+        f"two designs: choose promise {PROMISE_OF[first]}, or say --another-design to release under design {second} "
+        "all the same, in a ledger of its own"
     )
 
 

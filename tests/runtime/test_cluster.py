@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -72,7 +71,7 @@ def test_the_bytes_are_those_of_one_process(cluster, tmp_path) -> None:
     assert sorted(first for _, first in made) == sorted(SEEDS[::3])
     assert (execution.tally.computed, execution.tally.reused) == (10, 0)
     assert Store(tmp_path / "store").size()[0] == N_CHUNKS
-    assert list((tmp_path / "store").glob("*/*")) == []  # no claim, no data
+    assert list((tmp_path / "store").glob("*/*")) == []  # no data for workers
     again = Execution(tmp_path / "store", n_jobs=1)
     np.testing.assert_array_equal(observed(release, again), EXPECTED)
     assert (again.tally.computed, again.tally.reused) == (0, 10)
@@ -118,7 +117,7 @@ def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_pa
 
 
 @pytest.mark.parametrize("cluster", ["threads", nightly("dask")], indirect=True)
-def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
+def test_two_runs_on_one_store_end_with_one_result(cluster, tmp_path) -> None:
     release, found = Logged(str(tmp_path), seconds=0.1), []
 
     def run() -> None:
@@ -134,7 +133,7 @@ def test_two_runs_on_one_store_make_nothing_twice(cluster, tmp_path) -> None:
     assert len(found) == 2
     for values in found:
         np.testing.assert_array_equal(values, EXPECTED)
-    assert len(release.fits_made()) == N_CHUNKS
+    assert N_CHUNKS <= len(release.fits_made()) <= 2 * N_CHUNKS
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -317,49 +316,6 @@ def test_a_damaged_chunk_is_filled_again(tmp_path) -> None:
     chunk.write_bytes(chunk.read_bytes()[:-1])
     assert fill(*what, range(N_CHUNKS)).n_made == 1
     assert Store(tmp_path / "store").verify().damaged == {}
-
-
-def test_waiting_for_another_run_sends_the_data_once(tmp_path, monkeypatch) -> None:
-    """All chunks are claimed by somebody else, for a while."""
-    from leakscope.runtime import fits
-    from leakscope.runtime.claims import Claims
-    from leakscope.runtime.shared import Shared
-
-    monkeypatch.setattr(fits, "_POLL", 0.01)
-    sent: list[object] = []
-    put = Shared.put
-    monkeypatch.setattr(Shared, "put", lambda store, value: sent.append(value) or put(store, value))
-    with Claims(Store(tmp_path / "store")) as others, ThreadPoolExecutor(1) as executor:
-        first, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=executor)
-        names = fits._Run.of(
-            fits.FitJob(first, POINTS, ["loss"], "float32", (len(POINTS),), "model"),
-            fits_sets(),
-            execution,
-        ).keys
-        assert all(others.take(name) for name in names)
-        free = threading.Timer(0.5, lambda: [others.give_up(name) for name in names])
-        free.start()
-        np.testing.assert_array_equal(observed(first, execution), EXPECTED)
-    assert len(sent) == 1
-
-
-def fits_sets() -> Any:
-    from leakscope.runtime.observe import DataSets
-
-    return DataSets.listed(MEMBER, 0)
-
-
-def test_a_claim_that_nobody_renews_is_taken_whatever_its_clock_says(tmp_path) -> None:
-    from leakscope.runtime.claims import Claims
-
-    store = Store(tmp_path / "store")
-    name = "0" * 64
-    assert store.claim(name, "another host.1.0123456789abcdef", 1e9)
-    with Claims(store, seconds=0.05) as claims:
-        assert not claims.take(name)
-        assert not claims.take(name)
-        time.sleep(0.15)
-        assert claims.take(name)
 
 
 def test_a_broken_executor_says_so(tmp_path) -> None:

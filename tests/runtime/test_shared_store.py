@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -91,37 +88,6 @@ def test_who_comes_second_goes_on_with_the_first_ones_numbers(url, is_other, mon
     assert (tally.other_machine, tally.differing) == ((4, 0) if is_other else (0, 4))
 
 
-def test_that_it_waits_for_another_run_is_shown(tmp_path, monkeypatch):
-    """The other run has claimed all chunks, and stores them one after another."""
-    alone, _ = seen(str(tmp_path))
-    store = Store(tmp_path)
-    made = {entry.name: store.load(entry.name) for entry in store.ls()}
-    store.clear()
-    shown: list[tuple[str, int]] = []
-
-    @contextmanager
-    def recorded(name: str, total: int | None = None) -> Iterator[Any]:
-        shown.append((name, store.size()[0]))
-        yield lambda n=1, *, stored=False: None
-
-    monkeypatch.setattr(fits, "progress", recorded)
-    monkeypatch.setattr(fits, "_POLL", 0.01)
-    for name in made:
-        assert store.claim(name, "another run", 60)
-    with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(seen, str(tmp_path))
-        for name, arrays in made.items():
-            time.sleep(0.1)
-            assert arrays is not None
-            assert not waiting.done()
-            store.save(name, arrays)
-            store.release(name, "another run")
-        values, tally = waiting.result(timeout=60)
-    np.testing.assert_array_equal(values, alone)
-    assert (tally.computed, tally.reused) == (0, 10)
-    assert ("waiting for another run on this store", 0) in shown
-
-
 def test_a_store_that_cannot_be_written_is_told_before_the_first_fit(tmp_path, monkeypatch):
     def refuse(path: Path) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
@@ -184,7 +150,7 @@ def test_a_command_that_is_refused_is_one_line_and_goes_on_later(s3, monkeypatch
     names: list[str] = []
 
     def denied_later(place: ObjectStore, name: str, content: bytes) -> bool:
-        if "/" not in name:  # a chunk, and no claim
+        if "/" not in name:  # a chunk
             names.append(name)
         if len(names) == 2:
             s3.tell(refuse=1, status=403, code="AccessDenied")

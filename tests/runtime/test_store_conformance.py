@@ -101,7 +101,7 @@ def content_of(store: Store, name: str = f"{KEY}.npz") -> bytes:
 def objects(store: Store) -> set[str]:
     """All names, but that of the probe."""
     names = {entry.name for entry in store.place.entries()} - {places.PROBE, ".chunks.lock"}
-    return names | {f"claims/{entry.name}" for entry in store.place.entries("claims")}
+    return names | {f"notes/{entry.name}" for entry in store.place.entries("notes")}
 
 
 class TestChunks:
@@ -120,7 +120,6 @@ class TestChunks:
         assert store.ls() == []
         assert store.size() == (0, 0)
         assert store.missing([KEY]) == {KEY}
-        assert store.claimed() == {}
         assert store.clear() == 0
         assert store.gc(0.0) == Collected()
         assert store.verify().n_chunks == 0
@@ -301,73 +300,20 @@ class TestListings:
         assert abs(entry.changed - time.time()) < 60
 
     def test_names_that_are_not_ours_are_never_touched(self, store):
-        foreign = {"notes.txt", f"{KEY}.npz.bak", f"{KEY[:-1]}.npz", f"{KEY.upper()}.npz", "claims/notes.json"}
+        foreign = {"notes.txt", f"{KEY}.npz.bak", f"{KEY[:-1]}.npz", f"{KEY.upper()}.npz", "notes/notes.json"}
         for name in foreign:
             put(store, name, b"mine")
         store.save(KEY, ARRAYS)
-        store.claim(KEY, "a", 60)
         assert store.size()[0] == 1
         assert store.verify().damaged == {}
-        assert store.claimed().keys() == {KEY}
         assert store.gc(older_than=-1.0).chunks == 1
         with store.prepared():
             pass
+        store.save(KEY, ARRAYS)
         assert store.clear() == 1
         assert objects(store) == foreign
         assert places.PROBE not in {entry.name for entry in store.place.entries()}
         assert all(content_of(store, name) == b"mine" for name in foreign)
-
-
-class TestClaims:
-    def test_hold_for_one_owner_until_they_are_released(self, store):
-        assert store.claim(KEY, "a", 60)
-        assert not store.claim(KEY, "b", 60)
-        assert store.claim(KEY, "a", 60)  # again: it is its own
-        assert {name: claim.owner for name, claim in store.claimed().items()} == {KEY: "a"}
-        store.release(KEY, "b")  # not b's to release
-        assert store.claimed().keys() == {KEY}
-        store.release(KEY, "a")
-        assert store.claimed() == {}
-        assert store.claim(KEY, "b", 60)
-
-    def test_expire(self, store, monkeypatch):
-        now = time.time()
-        store.claim(KEY, "a", 60)
-        monkeypatch.setattr(time, "time", lambda: now + 50)
-        assert store.renew(KEY, "a", 60)
-        assert not store.renew(KEY, "b", 60)
-        monkeypatch.setattr(time, "time", lambda: now + 100)
-        assert not store.claim(KEY, "b", 60)  # it was renewed
-        monkeypatch.setattr(time, "time", lambda: now + 111)
-        assert store.claimed() == {}
-        assert store.claim(KEY, "b", 60)
-        assert not store.renew(KEY, "a", 60)  # it is lost
-        assert store.claimed()[KEY].owner == "b"
-        store.claim(key(row=1), "c", 3600)
-        monkeypatch.setattr(time, "time", lambda: now + 300)
-        assert store.gc() == Collected(claims=1)
-        assert store.claimed().keys() == {key(row=1)}
-
-    def test_of_eight_threads_one_gets_it(self, url):
-        stores = [Store(url) for _ in range(8)]
-        with ThreadPoolExecutor(8) as threads:
-            got = list(threads.map(lambda number: stores[number].claim(KEY, str(number), 60), range(8)))
-        assert sum(got) == 1
-
-    @pytest.mark.parametrize(
-        "content", [b"", b"{", b"[]", b"{}", b'{"owner": "a", "expires": NaN}', b'{"owner": "a", "expires": 1e300}']
-    )
-    def test_that_cannot_be_read_do_not_hold(self, store, content):
-        put(store, f"claims/{KEY}.json", content)
-        assert store.claimed() == {}
-        assert store.claim(KEY, "b", 60)
-        put(store, f"claims/{KEY}.json", content)
-        assert store.gc() == Collected(claims=1)
-
-    def test_are_no_locks(self, store):
-        """Whoever does not ask writes all the same."""
-        store.claim(KEY, "a", 60)
-        assert store.save(KEY, ARRAYS).created
 
 
 class TestCollection:
@@ -424,12 +370,12 @@ class TestLocalFolders:
         Store((tmp_path / "a b").as_uri()).save(KEY, ARRAYS)
         assert Store(tmp_path / "a b").load(KEY) is not None
 
-    def test_claims_are_for_their_owner_alone_and_leave_nothing(self, tmp_path):
+    def test_folders_are_for_their_owner_alone_and_leave_nothing(self, tmp_path):
         store = Store(tmp_path / "store")
         with store.prepared():
-            store.claim(KEY, "a", 60)
-            assert (store.folder / "claims").stat().st_mode & 0o077 == 0
-            store.release(KEY, "a")
+            store.fail(KEY, "model 0", "no")
+            assert (store.folder / "failed").stat().st_mode & 0o077 == 0
+            store.place.remove(f"failed/{KEY}.json")
         assert list(tmp_path.iterdir()) == []
 
     def test_a_link_whose_answer_was_lost_is_ours(self, tmp_path, monkeypatch):

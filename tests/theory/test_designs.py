@@ -168,11 +168,11 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     """What a release of this request would take its noise and its value from."""
     frame, asked = data.frame(statistic), STATISTICS[statistic]
     y = frame.pop(f"x{data.x.shape[1] - 1}").to_numpy() if statistic in OF_RESPONSE else None
-    name = {leave_one_out: "leave-one-out", differential_privacy: "dp"}[design]
-    fields = {"eta": eta, "design": name, **asked.words, **more}
-    if name == "leave-one-out":
+    promise = {leave_one_out: "file", differential_privacy: "anyone"}[design]
+    fields = {"eta": eta, "promise": promise, **asked.words, **more}
+    if promise == "file":
         fields["games"] = 0
-    if data.kind == "groups" and name != "dp":
+    if data.kind == "groups" and promise != "anyone":
         fields["group"] = "person"
     elif data.kind == "groups":
         frame = frame.drop(columns="person")

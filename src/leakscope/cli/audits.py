@@ -7,7 +7,6 @@ import re
 import sys
 import textwrap
 import time
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -54,12 +53,6 @@ if TYPE_CHECKING:
     from leakscope.reports import Report
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
-RESULTS = (  # files that hold printed results, or data in the format of another program
-    ".doc", ".docx", ".dta", ".htm", ".html", ".log", ".md", ".odt", ".ods", ".pdf", ".png", ".rda", ".rdata", ".rds",
-    ".rtf", ".sas7bdat", ".sav", ".spv", ".svg", ".tex", ".tsv", ".xls", ".xlsx",
-)  # fmt: skip
-FOR_RESULTS = "leakscope bound table, bound regression or calibrate, with --data FILE"
-MOST_ROWS_OF_RESULT = 200
 FLAGS_OF_FITS = {
     "dataset", "data", "group", "attribute", "bins", "dry_run", "dpsgd", "game", "canaries", "n_canaries", "knowledge",
     "sampling", "sample", "target", "references", "vary", "until", "cluster", "from_store", "partial",
@@ -212,7 +205,7 @@ def _audited(
     flags: Mapping[str, Any],
 ) -> None:
     options = {name: value for name, value in flags.items() if value is not None and value != [] and value is not False}
-    plan, options["model_file"] = _plan_or_model(plan, options)
+    plan, options["model_file"] = _plan_or_model(plan)
     options = {name: value for name, value in options.items() if value is not None}
     if dry_run and {"weights", "predict", "model_file"} & options.keys():
         raise ValueError(
@@ -223,7 +216,7 @@ def _audited(
     _refuse_idle({*options, *(["dry_run"] if dry_run else [])})
     audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
     if dry_run:
-        _emit_dry_run(audit_plan, n_jobs, options.get("cluster"), as_json)
+        _emit_dry_run(audit_plan, n_jobs, as_json)
         return
     started = time.time()
     refuse_file(out)
@@ -354,93 +347,17 @@ def compare(
         say(f"wrote {out}")
 
 
-def _plan_or_model(file: Path | None, options: Mapping[str, Any]) -> tuple[Path | None, Path | None]:
-    """Tell a plan from a file with a trained model, and say of anything else with which flag it is given."""
+def _plan_or_model(file: Path | None) -> tuple[Path | None, Path | None]:
+    """Tell a plan from a file with a trained model by its ending."""
     if file is None or file.suffix == ".toml":
         return file, None
     model_endings = import_module("leakscope.releases.model_files").SUFFIXES
     if file.suffix in model_endings:
         return None, file
-    if file.suffix in import_module("leakscope.data.files").READERS:
-        raise ValueError(_data_in_place_of_a_plan(file))
-    if file.is_dir():
-        raise ValueError(f"{file} is a folder: write --data {file} to audit networks on the images in it")
-    if not file.exists() and ":" in file.name:
-        raise ValueError(
-            f"{file} is an import path: write --model {file} to audit models that are fitted, or --predict {file} if "
-            "it returns the probabilities of ONE trained model"
-        )
-    endings = ", ".join(model_endings)
-    if not file.exists():
-        raise ValueError(
-            f"{file}: no such file; a plan ends in .toml, a trained model in {endings}, and an estimator that is "
-            "fitted is named by --model module:name"
-        )
-    if file.suffix in (".pt", ".pth"):
-        raise ValueError(f"{file} has the weights of a network: write --model module:function --weights {file}")
-    if {"members", "others"} & options.keys():
-        raise ValueError(f"{file}: a trained model ends in {endings}; rename the file by what wrote it")
-    if file.suffix.lower() in RESULTS or not _is_toml(file):
-        raise ValueError(
-            f"{file} is neither a plan nor a model, and leakscope does not check printed results: give the data that "
-            f"they were made from, as .csv or .parquet: {FOR_RESULTS}"
-        )
-    return file, None
-
-
-def _is_toml(file: Path) -> bool:
-    """Tell whether a file is written in TOML."""
-    try:
-        import_module("leakscope.core.untrusted").toml_table(file)
-    except (ValueError, OSError):
-        return False
-    return True
-
-
-def _data_in_place_of_a_plan(file: Path) -> str:
-    """Say with which flag a table or an archive of arrays is given, by the columns or arrays in it."""
-    if not file.is_file():
-        return f"{file}: no such file"
-    names = _names_in(file)
-    if {"member", "score"} <= names:
-        return f"{file} holds scores of an attack: write --scores {file}"
-    if {"member", "label"} <= names and any(name.startswith("p_") for name in names):
-        return f"{file} holds the probabilities of a trained model: write --probabilities {file}"
-    if file.suffix == ".npz" and "member" in names:
-        return f"{file} holds signals: write --signals {file}"
-    if file.suffix != ".npz" and _may_be_a_result(file):
-        return (
-            f"{file} is neither a plan nor a model. If it is a result, such as a table of counts or means, give the "
-            f"data that it was made from: {FOR_RESULTS}. If it has a row for each record: --data {file} --label COLUMN"
-        )
-    return (
-        f"{file} holds data: write --data {file} --label COLUMN to audit models that are fitted on it, or "
-        f"MODEL --members {file} --others FILE --label COLUMN to audit a trained one"
+    raise ValueError(
+        f"{file} is neither a plan (.toml) nor a trained model ({', '.join(model_endings)}): other files have a flag, "
+        "--data, --scores, --probabilities, --signals or --weights"
     )
-
-
-def _may_be_a_result(file: Path) -> bool:
-    """Tell whether a table may be printed: few rows, each with a name of its own, and all else numbers."""
-    try:
-        frame, _ = import_module("leakscope.data.files").read_table(file)
-    except (ValueError, OSError):
-        return False
-    if not 1 < len(frame) <= MOST_ROWS_OF_RESULT or frame.shape[1] < 2:
-        return False
-    names, rest = frame.iloc[:, 0], frame.iloc[:, 1:]
-    return bool(names.dtype.kind not in "biuf" and names.is_unique and all(t.kind in "biuf" for t in rest.dtypes))
-
-
-def _names_in(file: Path) -> set[str]:
-    """List the columns of a table, or the arrays of an archive; none of a file that cannot be read."""
-    try:
-        if file.suffix == ".npz":
-            with zipfile.ZipFile(file) as archive:
-                return {name.removesuffix(".npy") for name in archive.namelist()}
-        frame, _ = import_module("leakscope.data.files").read_table(file)
-    except (ValueError, OSError, zipfile.BadZipFile):
-        return set()
-    return set(map(str, frame.columns))
 
 
 def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
@@ -677,9 +594,9 @@ def _classes(labels: Sequence[str], y: Any) -> list[Any]:
         raise ValueError(f"--classes are numbers where the labels are, got {', '.join(labels)}") from None
 
 
-def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_json: bool) -> None:
+def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, as_json: bool) -> None:
     """Print what would be imported, then what would be done; a line at a time, since a fit may take long."""
-    lines = _dry_run(plan, n_jobs, cluster)
+    lines = _dry_run(plan, n_jobs)
     if as_json:
         print(json.dumps(list(lines), indent=1))
         return
@@ -690,7 +607,7 @@ def _emit_dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None, as_j
             print(printable(part), flush=True)
 
 
-def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterator[str]:
+def _dry_run(plan: AuditPlan, n_jobs: int | None) -> Iterator[str]:
     """Yield the lines of a dry run; of a plan that names modules without leave, only which these are."""
     specs = import_module("leakscope.releases.specs")
     import_module("leakscope.runtime.pool").workers(n_jobs)
@@ -703,7 +620,7 @@ def _dry_run(plan: AuditPlan, n_jobs: int | None, cluster: str | None) -> Iterat
             f"{','.join(refused)} one of each is fitted"
         )
         return
-    lines = import_module("leakscope.auditing.costs").cost(plan, n_jobs, cluster)
+    lines = import_module("leakscope.auditing.dry_run").dry_run(plan)
     first = next(lines)  # an error in the plan is raised here, before anything is printed
     yield imports
     yield first

@@ -24,7 +24,7 @@ from leakscope.core.checks import count
 from leakscope.core.system import open_new
 from leakscope.core.types import Signals
 from leakscope.plans.plan import read
-from leakscope.plans.protects import NO_CHOICE, CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakscope.plans.protects import NO_CHOICE, PROMISE_OF, CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakscope.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, is_several, read_plan
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ OF_THE_FITS = (
 GROUPS = {  # panels of the help
     "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
     "Statistic": ("statistic", "by", "levels", "others", "set"),
-    "Promise": ("eta", "promise", "design", "at_most", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
+    "Promise": ("eta", "promise", "at_most", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
     "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
     "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
     "Output": (
@@ -147,8 +147,8 @@ def _calibrate(
         table = protection.design_table_of_file(tell_owner=_tell_owner, **places, **words)
         print(table)
         if out is not None:
-            # the page is of the recommended design, with the comparison; the owner was told the lines above
-            asked = {**words, "design": table.recommended, "compare": True}
+            # the page is of the recommended promise, with the comparison; the owner was told the lines above
+            asked = {**words, "promise": PROMISE_OF[table.recommended], "compare": True}
             report = protection.calibrate_file(command=command_line(), **places, **asked).certificate
             names = ("report.json", "report.html", *_write_calibration(report, out, started))
             say(f"wrote {out}: {', '.join(names)}; the comparison, and the noise of what is recommended")
@@ -239,8 +239,8 @@ def _shared_plan(words: Mapping[str, Any]) -> ProtectionPlan:
 
 
 def _is_open(words: Mapping[str, Any]) -> bool:
-    """Tell whether neither promise nor design was chosen."""
-    return words.get("promise") is None and words.get("design") is None
+    """Tell whether no promise was chosen."""
+    return words.get("promise") is None
 
 
 def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:

@@ -33,12 +33,10 @@ def store_size(store: Url) -> None:
 
 @app.command("ls", epilog="Example: leakscope store ls s3://bucket/audits")
 def store_ls(store: Url) -> None:
-    """Print key, bytes and time of each chunk, who computes which one now, and why others could not be made."""
+    """Print key, bytes and time of each chunk, and why others could not be made."""
     opened = _store(store)
     for entry in opened.ls():
         print(f"{entry.name}  {entry.n_bytes:>13,}  {_time(entry.changed)}")
-    for key, claim in sorted(opened.claimed().items()):
-        print(f"{key}  claimed by {printable(claim.owner)} until {_time(claim.expires)}")
     for key, failure in opened.failures().items():
         print(f"{key}  failed at {_time(failure.when)}, {printable(str(failure))}")
 
@@ -68,17 +66,14 @@ def store_gc(
         float | None, typer.Option(help="Also remove chunks that were written more than so many days ago.", min=0)
     ] = None,
 ) -> None:
-    """Remove expired claims, checkpoints of finished models and what dead writers left; chunks only if asked."""
+    """Remove checkpoints of finished models and what dead writers left; chunks only if asked."""
     removed = _store(store).gc(older_than)
-    print(
-        f"removed {removed.claims:,} claims, {removed.checkpoints:,} checkpoints, {removed.parts:,} leftovers, "
-        f"{removed.chunks:,} chunks"
-    )
+    print(f"removed {removed.checkpoints:,} checkpoints, {removed.parts:,} leftovers, {removed.chunks:,} chunks")
 
 
 @app.command("clear", epilog="Example: leakscope store clear leakscope-report/store")
 def store_clear(store: Url) -> None:
-    """Remove all chunks, claims and checkpoints."""
+    """Remove all chunks and checkpoints."""
     print(f"removed {_store(store).clear():,} files")
 
 

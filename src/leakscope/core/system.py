@@ -6,7 +6,6 @@ signals), the functions do what is left to do. No other module imports or calls 
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import os
 import signal
@@ -17,8 +16,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing import resource_tracker
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any
+from types import ModuleType
 
 import psutil
 
@@ -27,7 +25,6 @@ OWNER_ALONE = 0o600
 OWNERS_FOLDER = 0o700
 _OTHERS = 0o077
 _ANYBODY_WRITES = 0o002
-_AGAIN = 0.5  # seconds after which code that went on is ended once more: it may have caught the first signal
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 TOO_LATE = (-getattr(signal, "SIGXCPU", signal.SIGTERM),)  # exit codes of a process that computed for too long
 _SAFE_PATH = "PYTHONSAFEPATH"
@@ -234,59 +231,3 @@ def _module(name: str) -> ModuleType | None:
         return import_module(name)
     except ImportError:
         return None
-
-
-class TimeIsOver(BaseException):
-    """Ends what may take only so long; no ``Exception``, so that code which catches errors lets it pass."""
-
-
-@contextmanager
-def interrupted_after(limit: float) -> Iterator[threading.Event]:
-    """Raise `TimeIsOver` in the main thread after so many seconds, and again as long as the body goes on.
-
-    Where the system has no alarm (Windows), the signal of Ctrl-C is simulated. In any other thread nothing is raised.
-
-    Parameters
-    ----------
-    limit : float
-        Seconds.
-
-    Yields
-    ------
-    threading.Event
-        Set once the time is over.
-    """
-    is_over, is_finished = threading.Event(), threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield is_over
-        return
-    alarm, set_timer = getattr(signal, "SIGALRM", None), getattr(signal, "setitimer", None)
-    signum = signal.SIGINT if alarm is None else alarm
-
-    def end(number: int, frame: FrameType | None) -> Any:
-        if is_finished.is_set():
-            return None
-        if alarm is None and not is_over.is_set():  # a real Ctrl-C
-            return earlier(number, frame) if callable(earlier) else None
-        is_over.set()
-        raise TimeIsOver
-
-    def simulate() -> None:
-        wait = limit
-        while not is_finished.wait(wait):
-            is_over.set()
-            _thread.interrupt_main(signum)
-            wait = _AGAIN
-
-    earlier = signal.signal(signum, end)
-    try:
-        if set_timer is None:
-            threading.Thread(target=simulate, daemon=True).start()
-        else:
-            set_timer(signal.ITIMER_REAL, limit, _AGAIN)
-        yield is_over
-    finally:
-        is_finished.set()
-        if set_timer is not None:
-            set_timer(signal.ITIMER_REAL, 0)
-        signal.signal(signum, signal.SIG_DFL if earlier is None else earlier)

@@ -6,6 +6,7 @@ beginning and closes it at its end; between the two, a doubled quote is a quote 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -23,7 +24,7 @@ _BLOCK = 1 << 20
 _SEPARATOR, _END, _QUOTE, _ZERO_BYTE = 1, 2, 3, 4  # kinds of bytes
 _LF, _CR, _QUOTE_SIGN, _DIGIT_0 = b'\n\r"0'
 _NUMBER = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*")
-_OTHER_SIGNS = ";\t|"
+_OTHER_SIGNS = ";\t|"  # that often separate columns
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,16 @@ class _Boundaries:
     n_before_padded: Int[Array, " fields"]
 
 
-def rows_of(path: Path, separator: str, encoding: str, separator_is_known: bool = False) -> Rows:
+def encoding_of(name: str) -> str:
+    """Return Python's name of an encoding; that of UTF-8 takes a byte order mark."""
+    name = codecs.lookup(name).name
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+def rows_of(path: Path, declared: str | None, encoding: str) -> Rows:
     """Count the rows of a CSV file, and refuse a file that is no table.
+
+    The separator is a comma unless another one was declared.
 
     Raises
     ------
@@ -54,6 +63,7 @@ def rows_of(path: Path, separator: str, encoding: str, separator_is_known: bool 
         In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line
         inside of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
     """
+    separator = declared or ","
     octets = _octets(path, encoding)
     found = _boundaries(path, octets, separator)
     widths = np.diff(found.ends, prepend=-1) - 1
@@ -68,11 +78,9 @@ def rows_of(path: Path, separator: str, encoding: str, separator_is_known: bool 
     codec = "utf-8" if encoding.startswith("utf") else encoding
     first_row = octets[: found.ends[0]].tobytes().decode(codec)
     header = next(csv.reader(io.StringIO(first_row, newline=""), delimiter=separator))
-    asked = "" if separator_is_known else "; if another sign separates the columns, name it with --separator"
+    asked = "" if declared else "; if another sign separates the columns, name it with --separator"
+    refuse_header(path, header, declared)
     _refuse_ragged(path, octets, found, n_rows, separator, asked)
-    if not separator_is_known and len(header) == 1 and any(sign in header[0] for sign in _OTHER_SIGNS):
-        raise Refused(f"{path}: the header has one name, {header[0]!r}{asked}")
-    _refuse_header(path, header)
     row = np.searchsorted(found.ends, found.padded)
     of_records = row > 0
     columns = found.n_before_padded[of_records] - found.n_before[row[of_records] - 1]
@@ -86,7 +94,8 @@ def _octets(path: Path, encoding: str) -> UInt8[Array, " n"]:
     if encoding == "utf-16":
         return np.frombuffer(path.read_bytes().decode(encoding).encode(), dtype=np.uint8)
     octets = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
-    return octets[3:] if encoding == "utf-8-sig" else octets
+    has_mark = encoding == "utf-8-sig" and octets[:3].tobytes() == codecs.BOM_UTF8
+    return octets[3:] if has_mark else octets
 
 
 def _boundaries(path: Path, octets: UInt8[Array, " n"], separator: str) -> _Boundaries:
@@ -104,7 +113,9 @@ def _boundaries(path: Path, octets: UInt8[Array, " n"], separator: str) -> _Boun
         kinds = dense[at]
         if (kinds == _ZERO_BYTE).any():
             line = _line_of_byte(octets, start + int(at[kinds == _ZERO_BYTE][0]))
-            raise Refused(f"{path}: line {line} holds a zero byte, which is in no text")
+            raise Refused(
+                f"{path}: line {line} holds a zero byte, as no text but one of UTF-16 does (--encoding utf-16)"
+            )
         is_separator, is_end, is_quote = kinds == _SEPARATOR, kinds == _END, kinds == _QUOTE
         if n_quotes % 2 or is_quote.any():
             inside = (
@@ -188,8 +199,16 @@ def _refuse_ragged(
     )
 
 
-def _refuse_header(path: Path, header: list[str]) -> None:
-    """Refuse names that are records, empty or repeated: which column a flag means, nobody could tell."""
+def refuse_header(path: Path, header: list[str], declared: str | None) -> None:
+    """Refuse names that are records, empty or repeated, or hold a separator where none is declared.
+
+    Which column a flag means, nobody could tell.
+    """
+    unclear = next((name for name in header if set(name) & set(_OTHER_SIGNS)), None)
+    if declared is None and unclear is not None:
+        raise Refused(
+            f"{path}: the header has the name {unclear!r}: name the sign between the columns with --separator"
+        )
     if all(_NUMBER.fullmatch(name) for name in header):
         raise Refused(
             f"{path}: line 1 holds numbers alone, where the names of the columns should be: write them above it"
@@ -199,11 +218,6 @@ def _refuse_header(path: Path, header: list[str]) -> None:
         place = names.index("") + 1
         hint = "; if it holds row names, as R and pandas write them, name it for example id" if place == 1 else ""
         raise Refused(f"{path}: column {place:,} has no name in the header: give it one, or remove it{hint}")
-    refuse_repeated_names(path, header)
-
-
-def refuse_repeated_names(path: Path, header: list[str]) -> None:
-    """Refuse a table with two columns of the same name."""
     repeated = next((name for name, n in Counter(header).items() if n > 1), None)
     if repeated is not None:
         places = [str(place) for place, name in enumerate(header, start=1) if name == repeated]

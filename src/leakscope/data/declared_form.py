@@ -19,15 +19,12 @@ import numpy as np
 import pandas as pd
 
 from leakscope.core.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
-from leakscope.data.csv_dialect import NAMES
-from leakscope.data.csv_rows import refuse_repeated_names
-from leakscope.data.declared_content import number_of
+from leakscope.data.csv_rows import refuse_header
 from leakscope.data.files import has_column, read
-from leakscope.data.points import Data, from_arrays, some
+from leakscope.data.points import Data, from_arrays
 
 _ROWS = 4096  # that are turned into columns at once
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_MOST_LETTERS = 200  # of a header that an error shows
 
 
 @in_one_line
@@ -71,7 +68,7 @@ def read_declared(
             _refuse_names(path, id, pd.Series(data.points.names), "record", 0)
         return data
     with parsing(path, "csv"):
-        frame = declared_csv(path, separator or ",", encoding or "utf-8", decimal)
+        frame = declared_csv(path, separator, encoding or "utf-8")
     not_features = list(dict.fromkeys([*drop, id] if id is not None else drop))
     for name in not_features:
         has_column(frame, name, path)
@@ -82,7 +79,7 @@ def read_declared(
     return Data(from_arrays(frame.drop(columns=not_features), names=names), path.name)
 
 
-def declared_csv(path: Path, separator: str = ",", encoding: str = "utf-8", decimal: str | None = None) -> pd.DataFrame:
+def declared_csv(path: Path, declared: str | None = None, encoding: str = "utf-8") -> pd.DataFrame:
     """Read the fields of a CSV file as they are written.
 
     Each line is a record with as many fields as the header. A field in double quotes may hold separators, and double
@@ -91,11 +88,10 @@ def declared_csv(path: Path, separator: str = ",", encoding: str = "utf-8", deci
     Parameters
     ----------
     path : Path
-    separator : str
+    declared : str, optional
+        The separator; a comma unless given.
     encoding : str
         One that writes a line break as the byte 10, and no other letter with that byte.
-    decimal : {".", ","}, optional
-        In which the names of a header may be numbers.
 
     Returns
     -------
@@ -107,10 +103,12 @@ def declared_csv(path: Path, separator: str = ",", encoding: str = "utf-8", deci
     Refused
         With the number of the row that has another form.
     """
+    separator = declared or ","
     refuse_wide_csv(path, separator.encode())
     encoding = _encoding(path, encoding)
     rows = _rows(path, separator, encoding)
-    header = _header(path, next(rows), separator, decimal)
+    header = [name.strip() for name in next(rows)]
+    refuse_header(path, header, declared)
     blocks, block = [], []
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
@@ -180,24 +178,6 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             if "\r" in text or "\n" in text:
                 raise Refused(f"{path}: row {number:,} holds a line break: one line is one record")
             yield text
-
-
-def _header(path: Path, names: Sequence[str], separator: str, decimal: str | None) -> list[str]:
-    """Check the names of the columns."""
-    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(names)]
-    others = [sign for sign in NAMES if sign in names[0]]
-    if len(names) == 1 and others:
-        sign = "tab" if others[0] == "\t" else f"'{others[0]}'"
-        raise Refused(
-            f"{path}: the header is one column {names[0][:_MOST_LETTERS]!r}: under promise anyone a comma separates "
-            f"columns unless another sign is declared, as --separator {sign}"
-        )
-    refuse_repeated_names(path, names)
-    if all(np.isfinite(number_of(name, decimal)) for name in names):
-        raise Refused(
-            f"{path}: the first row {some(names, 6)} holds numbers alone, and no names of columns: write a header"
-        )
-    return names
 
 
 def _encoding(path: Path, encoding: str) -> str:

@@ -19,8 +19,8 @@ import pandas as pd
 from leakscope.core.checks import nearest, one_of
 from leakscope.core.types import Points
 from leakscope.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
-from leakscope.data.csv_dialect import MISSING, decimal_sign, dialect_of, with_codes, with_thousands
-from leakscope.data.csv_rows import rows_of
+from leakscope.data.csv_numbers import MISSING, refuse_open_decimal, with_codes, with_thousands
+from leakscope.data.csv_rows import encoding_of, rows_of
 from leakscope.data.images import read_folder
 from leakscope.data.missing import complete_rows
 from leakscope.data.points import Data, from_arrays, picture_size, some
@@ -66,8 +66,8 @@ def load(
     slice : sequence of str
         Columns, features or not, whose values are kept to group the records by; see `leakscope.data.slices.sliced`.
     separator, decimal, encoding : str, optional
-        The sign between the columns of a ``.csv`` file, its decimal sign and its encoding; they are found out unless
-        given.
+        The sign between the columns of a ``.csv`` file, its decimal sign and its encoding; a comma, a point and UTF-8
+        unless given.
     drop_missing : bool or sequence of str
         Of a table: leave out the rows with a missing value in these columns, or in any that is not dropped.
 
@@ -343,7 +343,12 @@ def read_table(
     notes: list[str] = []
     if path.suffix == ".csv":
         with parsing(path, "csv"):
-            frame = _csv(path, notes, separator, decimal, encoding)
+            try:
+                frame = _csv(path, notes, separator, decimal, encoding)
+            except UnicodeDecodeError:
+                raise Refused(
+                    f"{path}: it is not written in {encoding or 'UTF-8'}: declare the encoding, as --encoding cp1252"
+                ) from None
     else:
         frame = _parquet_table(path, columns)
     if frame.empty:
@@ -384,18 +389,16 @@ def _parquet_table(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
 def _csv(
     path: Path, notes: list[str], separator: str | None, decimal: str | None, encoding: str | None
 ) -> pd.DataFrame:
-    """Read a CSV file as it is written, and note what is unusual."""
-    refuse_wide_csv(path)  # lines that are too long, before any of them is read
-    dialect = dialect_of(path, separator, decimal, encoding)
-    if dialect.separator != ",":
-        refuse_wide_csv(path, dialect.separator.encode())
-    rows = rows_of(path, dialect.separator, dialect.encoding, separator is not None)
+    """Read a CSV file: commas, points and UTF-8 unless they are declared; note which columns are unusual."""
+    refuse_wide_csv(path, (separator or ",").encode())
+    encoding = encoding_of(encoding or "utf-8")
+    rows = rows_of(path, separator, encoding)
 
-    def parsed(**options: Any) -> Any:
+    def parsed(**options: Any) -> pd.DataFrame:
         return pd.read_csv(
             path,
-            sep=dialect.separator,
-            encoding=dialect.encoding,
+            sep=separator or ",",
+            encoding=encoding,
             header=0,
             names=rows.header,
             nrows=rows.n_records,
@@ -407,19 +410,15 @@ def _csv(
             **options,
         )
 
-    def texts_of(places: Sequence[int], **options: Any) -> Any:
-        return parsed(usecols=list(places), dtype=str, **options)
+    def texts_of(places: Sequence[int]) -> pd.DataFrame:
+        return parsed(usecols=list(places), dtype=str)
 
-    frame = parsed(decimal=dialect.decimal or ".")
-    if dialect.decimal is None:
-        sign = decimal_sign(path, frame, dialect.separator, texts_of)
-        if sign == ",":
-            dialect = replace(dialect, decimal=sign)
-            frame = parsed(decimal=sign)
-    frame, with_signs = with_thousands(frame, dialect.decimal or ".")
-    frame, codes = with_codes(frame, rows.padded, "." if dialect.decimal == "," else ",", texts_of)
-    parts = [dialect.text] if dialect.text else []
-    parts += [f"separators of thousands in {some(with_signs)}"] if with_signs else []
+    frame = parsed(decimal=decimal or ".")
+    if decimal is None:
+        refuse_open_decimal(path, frame, separator or ",")
+    frame, with_signs = with_thousands(frame, decimal or ".")
+    frame, codes = with_codes(frame, rows.padded, "." if decimal == "," else ",", texts_of)
+    parts = [f"separators of thousands in {some(with_signs)}"] if with_signs else []
     parts += [f"codes, whose digits a number would lose, in {some(codes)}"] if codes else []
     if parts:
         notes.append(f"{path.name} is read with {' and '.join(parts)}")
@@ -530,7 +529,7 @@ def _bytes_of_values(path: Path, parquet: Any, names: Sequence[str], longest: in
 def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice: Sequence[str]) -> Data:
     arrays = arrays_of(path)
     if "x" not in arrays:
-        raise ValueError(f"{path}: no array 'x' with the features; arrays: {some(arrays)}{_renamed(arrays, path)}")
+        raise ValueError(f"{path}: the features are the array 'x', which is not there; arrays: {some(arrays)}")
     label = label or "y"
     for name in filter(None, (label, group, id)):
         _has_array(arrays, name, path)
@@ -551,15 +550,6 @@ def _npz(path: Path, label: str | None, group: str | None, id: str | None, slice
         else:
             slices |= sliced(points, name)
     return Data(points, path.name, picture_size(points.x), slices=slices)
-
-
-def _renamed(arrays: Mapping[str, Array], path: Path) -> str:
-    """Say how to write the file again, where its arrays look like features and labels of another name."""
-    features = next((name for name in ("X", "data", "features", "images") if name in arrays), None)
-    if features is None:
-        return ""
-    label = next((name for name in ("y", "Y", "label", "labels", "target", "targets") if name in arrays), "y")
-    return f". In Python: d = np.load({path.name!r}); np.savez({path.name!r}, x=d[{features!r}], y=d[{label!r}])"
 
 
 def _has_array(arrays: Mapping[str, Array], name: str, path: Path) -> None:

@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from leakscope.core import stopwatch
 from leakscope.core.covariance import LowRankGram
 from leakscope.core.seeds import stream
 from leakscope.core.types import Points
@@ -285,7 +284,6 @@ class Watch:
         for rows in self._rows().values():
             rows.add(observed)
         self._n_steps += 1
-        stopwatch.made(self._n_steps, self._dpsgd.steps)
         if self._ratios:
             self._add_ratios(before if at is None else at, total)
         if batch is not None:

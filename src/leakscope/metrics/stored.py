@@ -29,7 +29,7 @@ from leakscope.core.intervals import Interval
 from leakscope.core.tradeoff import Piecewise
 from leakscope.core.types import NotApplicable, Scores
 from leakscope.metrics import records
-from leakscope.metrics.best_guess import advantage_of, effective_trials, halves, over_models, weighted_accuracy
+from leakscope.metrics.best_guess import effective_trials, halves, over_models, weighted_accuracy
 from leakscope.metrics.clustered import Clustered, Ranked, RankedClass, tried_ranks
 from leakscope.metrics.curve import MOST_CORNERS, curve_of, mean_over_models, steps_of_corners
 from leakscope.metrics.rates import Pooled, RankedScores, Target, next_above, precision_of
@@ -218,21 +218,6 @@ def accuracy(scores: StoredScores, prior: float = 0.5, confidence: float = 0.95)
         scores.variance_inflation,
         confidence,
     )
-
-
-def advantage(scores: StoredScores, confidence: float = 0.95) -> Interval:
-    """Compute `leakscope.metrics.advantage`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    confidence : float
-
-    Returns
-    -------
-    Interval
-    """
-    return advantage_of(accuracy(scores, 0.5, confidence))
 
 
 def auc(scores: StoredScores, confidence: float = 0.95) -> Interval:

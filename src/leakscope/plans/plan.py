@@ -123,15 +123,15 @@ SIGNS = " !#$%&()*,/:;<=>?@[]^_{|}~"  # that may separate columns
 Separator = Annotated[
     str | None,
     AfterValidator(_one_sign),
-    Field(description="sign between the columns of CSV, as ; or tab; found unless given"),
+    Field(description="sign between the columns of CSV, as ; or tab; a comma unless given"),
 ]
 Decimal = Annotated[
-    Literal[".", ","] | None, Field(description="the decimal sign of CSV, a point or a comma; found unless given")
+    Literal[".", ","] | None, Field(description="the decimal sign of CSV, a comma or a point; a point unless given")
 ]
 Encoding = Annotated[
     str | None,
     AfterValidator(_known_encoding),
-    Field(description="encoding of CSV, as utf-8 or cp1252; found unless given"),
+    Field(description="encoding of CSV, as utf-8 or cp1252; UTF-8 unless given"),
 ]
 
 

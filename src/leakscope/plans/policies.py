@@ -113,11 +113,6 @@ class PolicyPlan(Plan):
             limits += (Limit(quantity="exposed", limit=self.exposed.most),)
         return limits
 
-    @property
-    def looks_at_groups(self) -> bool:
-        """Whether a limit is about groups of records, rather than about all of them."""
-        return any(limit.quantity == "worst_group_accuracy" for limit in self.parsed_limits)
-
 
 @in_one_line
 def policy_of(policy: Any) -> PolicyPlan:

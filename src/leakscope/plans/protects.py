@@ -34,12 +34,8 @@ RULES: Mapping[str, tuple[float, float]] = {
     "dominance_k": (0.9, 0),
     "p": (0.1, 0),
 }
-PROMISE_OF: Mapping[Design, Promise] = {
-    "dp": "anyone",
-    "leave-one-out": "file",
-    "half": "drawn",
-}
-DEFAULT_DESIGN: Mapping[Promise, Design] = {"anyone": "dp", "file": "leave-one-out", "drawn": "half"}
+DESIGN_OF: Mapping[Promise, Design] = {"anyone": "dp", "file": "leave-one-out", "drawn": "half"}
+PROMISE_OF: Mapping[str, Promise] = {design: promise for promise, design in DESIGN_OF.items()}
 # Fields that belong to some designs alone, with their defaults: elsewhere they would do nothing.
 OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
     "k": ("half",),
@@ -86,10 +82,6 @@ class CalibrationPlan(StatisticPlan):
         default=None,
         description="anyone: differential privacy, for whoever may be in any file; file: who is left out of this file; "
         "drawn: who is among k of the n records",
-    )
-    design: Design | None = Field(
-        default=None,
-        description="how the promise is kept: dp (anyone); leave-one-out (file); half (drawn)",
     )
     budget: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
         default=None,
@@ -223,15 +215,6 @@ class CalibrationPlan(StatisticPlan):
         """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
         return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
-    @model_validator(mode="before")
-    @classmethod
-    def _promise_of_design(cls, content: Any) -> Any:
-        """Fill in the promise that follows from the design."""
-        design: Any = content.get("design") if isinstance(content, dict) else None
-        if design in PROMISE_OF and content.get("promise") is None:
-            return {**content, "promise": PROMISE_OF[design]}
-        return content
-
     @field_validator("promise", mode="before")
     @classmethod
     def _known_promise(cls, promise: Any) -> Any:
@@ -243,10 +226,8 @@ class CalibrationPlan(StatisticPlan):
 
     @property
     def chosen(self) -> Design | None:
-        """The design: that of the promise where it has one alone, leave-one-out for a file; None without a choice."""
-        if self.design is not None or self.promise is None:
-            return self.design
-        return DEFAULT_DESIGN[self.promise]
+        """The design, which follows from the promise; None without a choice."""
+        return None if self.promise is None else DESIGN_OF[self.promise]
 
     @property
     def declared_ranges(self) -> dict[str, tuple[float, float]]:
@@ -264,8 +245,6 @@ class CalibrationPlan(StatisticPlan):
         design = self.chosen
         if design is None:
             return self
-        if self.promise is not None and PROMISE_OF[design] != self.promise:
-            raise ValueError(f"design {design} keeps the promise {PROMISE_OF[design]}, got promise {self.promise}")
         self._check_fields_of(design)
         if self.id is not None and self.group is not None:
             raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")

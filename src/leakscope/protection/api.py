@@ -14,14 +14,14 @@ from leakscope.core.checks import known_keywords
 from leakscope.core.types import Noise, Signals
 from leakscope.plans.help import listing_options
 from leakscope.plans.plan import asked_of
-from leakscope.plans.protects import CalibrationPlan, Design, Promise, ProtectionPlan
+from leakscope.plans.protects import CalibrationPlan, Promise, ProtectionPlan
 from leakscope.protection.design_costs import DesignTable, cost_of_designs
 from leakscope.protection.request import Asked, Several, arrays_request, request_of_file
 from leakscope.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
 from leakscope.reports import Report
 from leakscope.runtime.observe import Execution
 
-_OF_A_CHOICE = ("promise", "design")  # what a table of all designs does not ask for
+_OF_A_CHOICE = ("promise",)  # what a table of all designs does not ask for
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 
 
@@ -29,7 +29,6 @@ class ArraysOptions(TypedDict, total=False):
     """Keywords of a query of arrays in addition to those that `declare` names: see `protect`."""
 
     promise: Promise | None
-    design: Design | None
     budget: float | None
     k: int | None
     about: Literal["every", "average"]
@@ -95,7 +94,6 @@ def calibrate(
     *,
     eta: float,
     promise: Promise | None = None,
-    design: Design | None = None,
     budget: float | None = None,
     k: int | None = None,
     about: Literal["every", "average"] = "every",
@@ -147,8 +145,6 @@ def calibrate(
         What must not be told: whether somebody's record is in the file, to anyone whatever the file
         (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
         the n records were drawn. There is no default: they promise different things at different prices.
-    design : {"dp", "leave-one-out", "half"}, optional
-        How the promise is kept: "dp" for anyone; "leave-one-out" for a file; "half" for drawn records.
     budget : float, optional
         Of "dp" and "leave-one-out": accuracy above 1/2 that all releases of the ledger together may
         give, fixed by the first of them; eta unless given, so that no second one follows.
@@ -238,7 +234,6 @@ def calibrate(
     options = {
         "eta": eta,
         "promise": promise,
-        "design": design,
         "budget": budget,
         "k": k,
         "about": about,
@@ -280,7 +275,6 @@ def protect(
     *,
     eta: float,
     promise: Promise | None = None,
-    design: Design | None = None,
     budget: float | None = None,
     k: int | None = None,
     about: Literal["every", "average"] = "every",
@@ -342,8 +336,6 @@ def protect(
         What must not be told: whether somebody's record is in the file, to anyone whatever the file
         (differential privacy); the same of the records of this file, to somebody who knows all others; or which k of
         the n records were drawn. There is no default: they promise different things at different prices.
-    design : {"dp", "leave-one-out", "half"}, optional
-        How the promise is kept: "dp" for anyone; "leave-one-out" for a file; "half" for drawn records.
     budget : float, optional
         Of "dp" and "leave-one-out": accuracy above 1/2 that all releases of the ledger together may
         give, fixed by the first of them; eta unless given, so that no second one follows.
@@ -457,7 +449,6 @@ def protect(
     options = {
         "eta": eta,
         "promise": promise,
-        "design": design,
         "budget": budget,
         "k": k,
         "about": about,

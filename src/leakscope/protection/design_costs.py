@@ -19,7 +19,7 @@ from leakscope.data.declared_content import columns_as_levels, columns_as_number
 from leakscope.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakscope.noise.left_out import jackknife_std
 from leakscope.plans.bounds import GROUPED
-from leakscope.plans.protects import DEFAULT_DESIGN, NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
+from leakscope.plans.protects import NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
 from leakscope.protection import differential_privacy, leave_one_out
 from leakscope.protection.comparison import noise_of, total_errors
 from leakscope.protection.declared_data import declared_statistic, with_counts_and_sums
@@ -171,10 +171,7 @@ def cost_of_designs(request: Request) -> DesignTable:
     ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
-    chosen = {"design": None, "promise": PROMISE_OF[recommended]}
-    if DEFAULT_DESIGN[PROMISE_OF[recommended]] != recommended:
-        chosen["design"] = recommended
-    command, _ = release_command(request.plan.model_copy(update=chosen))
+    command, _ = release_command(request.plan.model_copy(update={"promise": PROMISE_OF[recommended]}))
     return DesignTable(
         statistic.labels(points),
         errors,
@@ -239,7 +236,7 @@ def _with_design(request: Request, design: Design) -> Request:
     defaults = {
         name: fields[name].default for name, designs in OF_DESIGN.items() if name in fields and design not in designs
     }
-    changes = {"design": design, "promise": PROMISE_OF[design], "compare": False, "games": 0, **defaults}
+    changes = {"promise": PROMISE_OF[design], "compare": False, "games": 0, **defaults}
     return replace(request, plan=request.plan.model_copy(update=changes))
 
 

@@ -343,7 +343,7 @@ def _ways_on(path: Path, other: str, design: str) -> str:
     if other in RETIRED:
         return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(design=design)}"
     if other != design:
-        return f"choose design {other} and --ledger {path}, or {_ALL_THE_SAME.format(design=design)}"
+        return f"choose promise {PROMISE_OF[other]} and --ledger {path}, or {_ALL_THE_SAME.format(design=design)}"
     return (
         f"join it by --ledger {path}, or, if these are other people or its releases are to stay apart, say "
         "--allow-known-people, which the certificate names"
@@ -366,9 +366,10 @@ def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease],
         )
     dated = [f"release {each.number}{f' of {each.date}' if each.date else ''}" for each in releases[:_MOST_NAMED]]
     more = f" and {len(releases) - _MOST_NAMED} more" if len(releases) > _MOST_NAMED else ""
-    way_on = f"choose design {other}, or"
     if other in RETIRED:
         way_on = f"{_RETIRED.format(other=other)};"
+    else:
+        way_on = f"choose promise {PROMISE_OF[other]}, or"
     return (
         f"these data were released under design {other} ({', '.join(dated)}{more} of {path}), and no joint number is "
         f"promised over two designs: {way_on} say --another-design to release under design {design} all the same, "

@@ -112,12 +112,6 @@ class Fitted(Measured):
         """Compute those of all pairs."""
         return _finite(self.pairs.differences(self._outputs).reshape(-1, self._outputs.shape[1]))
 
-    def unrounded(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
-        """Measure the shifts of the outputs as they are; count the fits that failed."""
-        return self.pairs.shifts(self._outputs, norm, noisy_coords), int(
-            (~np.isfinite(self._outputs).all(axis=1)).sum()
-        )
-
     def shifts(self, grid: Grid, norm: Lp | Mahalanobis, noisy_coords: Bool[Array, " d"]) -> tuple[Shifts, int]:
         """Measure the shifts of the outputs as they are released; count the fits that failed, or lie off the grid."""
         outputs = self.mechanism.on_grid(self.pairs, grid)

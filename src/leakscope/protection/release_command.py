@@ -62,8 +62,6 @@ def command_of_plan(plan: ProtectionPlan) -> str:
         value = getattr(plan, name)
         if name != "statistic" and value == field.default:
             continue
-        if name == "promise" and plan.design is not None:  # which it follows from
-            continue
         if name == "data":  # a page holds no folder
             value = Path(value).name
         elif name == "depends_on":

@@ -22,7 +22,6 @@ from leakscope.releases.structure import Structure
 from leakscope.releases.training_function import TrainingFunction, trains
 
 Layers = str | tuple[str, ...]
-OF_TRAINED = {"classes", "name", "layers"}  # keywords of `trained_release`
 
 
 @runtime_checkable

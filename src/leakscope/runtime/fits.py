@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -33,7 +32,6 @@ from leakscope.releases.source_code import (
 from leakscope.releases.specs import first_line
 from leakscope.runtime import pool
 from leakscope.runtime.checkpoints import StoredCheckpoints
-from leakscope.runtime.claims import Claims
 from leakscope.runtime.cluster import Engine, WorkerKilled
 from leakscope.runtime.execution import Execution, Tally
 from leakscope.runtime.inputs import NOTHING_READ, Inputs, digest_of_file, watched
@@ -51,7 +49,7 @@ _ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after an
 _ROWS = "leakscope_rows"  # attribute of an error: the rows in whose fit it was raised
 _MOST_SEEDS = 4  # that an error lists
 _LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
-_POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what another run computes
+_POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what a worker has stored
 
 
 @runtime_checkable
@@ -354,7 +352,7 @@ class _Run:
     keys : sequence of str
         Of each chunk in the store; none without one.
     reused : set of int
-        Chunks that were in the store, or that another run has put there meanwhile.
+        Chunks that were in the store.
     shared : Shared or None
         Data and model for the workers of a cluster.
     has_made : bool
@@ -393,7 +391,7 @@ class _Run:
         """Yield the chunks by their numbers: those in the store, then the others."""
         if self.store is None:
             with ExitStack() as stack:
-                yield from self._make(range(len(self.rows)), len(self.rows), None, stack)
+                yield from self._make(range(len(self.rows)), stack)
             return
         written = {entry.name: entry.changed for entry in self.store.ls()}
         todo = []
@@ -407,8 +405,8 @@ class _Run:
         if todo and self.execution.from_store:
             self._refuse_missing(todo)
         elif todo:
-            with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
-                yield from self._make_with_others(todo, claims, stack)
+            with self.store.prepared(), ExitStack() as stack:
+                yield from self._make(todo, stack)
         _add_counts(self.store, self.execution.tally)
 
     def fill(self, wanted: Sequence[int]) -> Filled:
@@ -419,14 +417,12 @@ class _Run:
         absent = self.store.missing(self.keys)
         # a chunk that is damaged is made again
         todo = [number for number in wanted if self.keys[number] in absent or self._load(number) is None]
-        n_there = len(self.reused)
         with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
             if todo:
-                with self.store.prepared(), Claims(self.store) as claims, ExitStack() as stack:
-                    for _ in self._make_with_others(todo, claims, stack):
+                with self.store.prepared(), ExitStack() as stack:
+                    for _ in self._make(todo, stack):
                         advance(1)
-        n_of_others = len(self.reused) - n_there
-        return Filled(len(wanted), len(todo) - n_of_others, len(self.keys), len(self.store.missing(self.keys)))
+        return Filled(len(wanted), len(todo), len(self.keys), len(self.store.missing(self.keys)))
 
     def _refuse_missing(self, missing: Sequence[int]) -> None:
         """Refuse chunks that are not there, unless finished models are enough."""
@@ -461,47 +457,16 @@ class _Run:
         rows = self.rows[number]
         return partial(self.job.is_chunk, n_rows=rows.stop - rows.start)
 
-    def _make_with_others(
-        self, todo: list[int], claims: Claims, stack: ExitStack
-    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """Make what nobody else computes now, then take what others have computed, until all is there.
-
-        Data and model are given to the workers once, when there is something to be made; the stack takes them back.
-        """
-        pause = _POLL
-        with ExitStack() as waiting:
-            while todo:
-                claimed = _Claimed(self, todo, claims)
-                numbers = iter(claimed)
-                first = next(numbers, None)
-                if first is not None:
-                    waiting.close()
-                    yield from self._make(chain([first], numbers), len(todo), claims, stack)
-                yield from claimed.found
-                if len(claimed.elsewhere) < len(todo):
-                    pause = _POLL
-                else:  # others compute all that is left
-                    if pause == _POLL:
-                        waiting.close()
-                        waiting.enter_context(progress("waiting for another run on this store"))
-                    time.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_POLL)
-                todo = claimed.elsewhere
-
-    def _make(
-        self, numbers: Iterable[int], most: int, claims: Claims | None, stack: ExitStack
-    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """Make chunks, at most so many, and keep them in the store."""
+    def _make(self, numbers: Sequence[int], stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks and keep them in the store; the stack takes back what workers were given."""
         engine = self.execution.connect()
         if engine is None:
-            made = self._make_here(numbers, most)
+            made = self._make_here(numbers)
         else:
             made = self._make_by_workers(engine, numbers, stack)
         try:
             for number, arrays in made:
                 self.has_made = True
-                if claims is not None:
-                    claims.give_up(self.keys[number])
                 yield number, arrays
         except Exception as error:
             rows = getattr(error, _ROWS, None)
@@ -524,17 +489,17 @@ class _Run:
         with suppress(OSError):  # the error itself matters more
             self.store.fail(self.keys[number], models, f"{type(error).__name__}: {first_line(error)}")
 
-    def _make_here(self, numbers: Iterable[int], most: int) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _make_here(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
         calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
         n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
         unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
         with self._killed_in_one_line(), unchanged:
             if self.store is None:
-                yield from pool.run_numbered(self.job.make, calls, most, n_jobs, place)
+                yield from pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place)
                 return
             task = partial(make_watched, self.job)
-            for number, made in pool.run_numbered(task, calls, most, n_jobs, place):
+            for number, made in pool.run_numbered(task, calls, len(numbers), n_jobs, place):
                 arrays = made.arrays
                 if self._is_followed(made.inputs) and arrays:
                     # all who share a store go on with the arrays of whoever was first
@@ -562,7 +527,7 @@ class _Run:
         return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
 
     def _make_by_workers(
-        self, engine: Engine, numbers: Iterable[int], stack: ExitStack
+        self, engine: Engine, numbers: Sequence[int], stack: ExitStack
     ) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by the workers of a cluster, which put them into the store themselves."""
         tally = self.execution.tally
@@ -637,41 +602,6 @@ class _Run:
                 f"two processes or more were killed while they made {named}, as they are when memory runs out: use "
                 f"fewer workers or larger machines{kept}"
             ) from None
-
-
-class _Claimed:
-    """The chunks of a list that this run may make, claimed when a worker will soon be free.
-
-    Parameters
-    ----------
-    run : _Run
-    numbers : list of int
-    claims : Claims
-
-    Attributes
-    ----------
-    elsewhere : list of int
-        Chunks that another run computes now.
-    found : list of (int, mapping)
-        Chunks that another run has finished meanwhile.
-    """
-
-    def __init__(self, run: _Run, numbers: list[int], claims: Claims) -> None:
-        self._run, self._numbers, self._claims = run, numbers, claims
-        self.elsewhere: list[int] = []
-        self.found: list[tuple[int, Mapping[str, Array]]] = []
-
-    def __iter__(self) -> Iterator[int]:
-        for number in self._numbers:
-            if not self._claims.take(self._run.keys[number]):
-                self.elsewhere.append(number)
-                continue
-            stored = self._run._load(number)  # it may have been finished since the store was listed
-            if stored is None:
-                yield number
-            else:
-                self._claims.give_up(self._run.keys[number])
-                self.found.append((number, stored))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ from leakscope.runtime.retries import Patience, is_missing_bucket, reason
 T = TypeVar("T")
 ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, memory://NAME (within one process)"
 KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or remove
-CLAIMS = "claims"  # the folder of claims
 SHARED = "shared"  # the folder of what all tasks of a run need
 CHECKPOINTS = "checkpoints"  # the folder of trainings that are under way
 FAILED = "failed"  # the folder of errors of fits
@@ -79,7 +78,7 @@ class Entry:
 
 
 class Place(Protocol):
-    """Where the objects of a store lie. Names are relative, with at most one folder: ``claims/NAME``."""
+    """Where the objects of a store lie. Names are relative, with at most one folder: ``failed/NAME``."""
 
     url: str
 
@@ -198,7 +197,7 @@ class LocalFolder:
             self._try_a_write()
             yield
         finally:
-            for folder in (*(self.folder / name for name in (CLAIMS, SHARED, CHECKPOINTS, FAILED)), *missing):
+            for folder in (*(self.folder / name for name in (SHARED, CHECKPOINTS, FAILED)), *missing):
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
 
@@ -207,14 +206,14 @@ class LocalFolder:
 
         Temporary folders of running processes stay in any case: their workers read them.
         """
-        folders = (self.folder, *(self.folder / name for name in (CLAIMS, CHECKPOINTS, FAILED)))
+        folders = (self.folder, *(self.folder / name for name in (CHECKPOINTS, FAILED)))
         parts = [part for folder in folders for part in folder.glob(_PARTS)]
         unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
         unused += [path for path in parts if everything or temporary.abandoned(path)]
         for path in unused:
             temporary.remove(path)
         if everything:
-            for name in (CLAIMS, CHECKPOINTS, FAILED):
+            for name in (CHECKPOINTS, FAILED):
                 with suppress(OSError):  # something is in it
                     (self.folder / name).rmdir()
         return len(unused)

@@ -26,12 +26,12 @@ from leakscope.runtime import chunk_file
 from leakscope.runtime.chunk_file import Chunk, Damaged
 from leakscope.runtime.inputs import NOTHING_READ, Inputs
 from leakscope.runtime.machine import this_machine
-from leakscope.runtime.places import CHECKPOINTS, CLAIMS, FAILED, KEY, SHARED, Entry, LocalFolder, Place, place_of
+from leakscope.runtime.places import CHECKPOINTS, FAILED, KEY, SHARED, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
 Check = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
-_CLAIM = re.compile(rf"({KEY})\.json", re.ASCII)  # and of a failure
+_FAILURE = re.compile(rf"({KEY})\.json", re.ASCII)
 _CHECKPOINT = re.compile(rf"({KEY})\.[0-9a-f]+\.[0-9a-f]+\.pt", re.ASCII)
 _DAY = 24 * 3600.0
 _LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10,000
@@ -66,26 +66,6 @@ class Saved:
     n_bytes: int
     other_machine: bool = False
     differs: bool = False
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Somebody says that they compute a chunk: a hint, which no result depends on.
-
-    Parameters
-    ----------
-    owner : str
-    expires : float
-        Seconds since 1970, by the owner's clock.
-    """
-
-    owner: str
-    expires: float
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether its owner should have renewed it by now."""
-        return self.expires <= time.time()
 
 
 @dataclass(frozen=True)
@@ -135,10 +115,9 @@ class Collected:
 
     Parameters
     ----------
-    claims, parts, chunks, checkpoints : int
+    parts, chunks, checkpoints : int
     """
 
-    claims: int = 0
     parts: int = 0
     chunks: int = 0
     checkpoints: int = 0
@@ -345,7 +324,7 @@ class Store:
         return Verified(len(entries), damaged, machines)
 
     def gc(self, older_than: float | None = None) -> Collected:
-        """Remove expired claims, what dead writers left, checkpoints of finished chunks or given up, and old failures.
+        """Remove what dead writers left, checkpoints of finished chunks or given up, and old failures.
 
         Chunks only if asked. A checkpoint counts as given up when nobody has gone on from it for a week.
 
@@ -358,8 +337,6 @@ class Store:
         -------
         Collected
         """
-        claims = [name for name, claim in self._claims().items() if claim is None or claim.is_expired]
-        self._remove([_claim_path(name) for name in claims])
         self._remove_shared(is_dead)
         old = []
         if older_than is not None:
@@ -368,7 +345,7 @@ class Store:
             self._remove([_path(name) for name in old])
         n_checkpoints = self._remove_checkpoints()
         self._remove_failures()
-        return Collected(len(claims), self.place.sweep(), len(old), n_checkpoints)
+        return Collected(self.place.sweep(), len(old), n_checkpoints)
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -395,11 +372,11 @@ class Store:
         return sum(entry.n_bytes for folder in (SHARED, CHECKPOINTS) for entry in self.place.entries(folder))
 
     def clear(self) -> int:
-        """Remove all chunks, claims and checkpoints, and what killed runs left; the number of things removed.
+        """Remove all chunks and checkpoints, and what killed runs left; the number of things removed.
 
         Temporary folders of running processes stay: their workers read them.
         """
-        names = [_path(entry.name) for entry in self.ls()] + [_claim_path(name) for name in self._claim_names()]
+        names = [_path(entry.name) for entry in self.ls()]
         names += [f"{CHECKPOINTS}/{entry.name}" for entry in self._checkpoints()]
         self._remove(names)
         self._remove_shared(lambda entry: True)
@@ -410,79 +387,6 @@ class Store:
         """Remove what runs that are no longer alive left next to their chunks."""
         self.place.sweep()
         self._remove_shared(is_dead)
-
-    def claim(self, name: str, owner: str, seconds: float) -> bool:
-        """Say that one computes a chunk, so that others on the same store compute another one first.
-
-        A claim is a hint. Two may hold one for a moment, a clock may be wrong, an owner may die: a chunk is then
-        computed twice, or later, and the create-only put decides which of the two is kept.
-
-        Parameters
-        ----------
-        name : str
-            The key of the chunk.
-        owner : str
-            A name that nobody else has, for instance host, process and a random part.
-        seconds : float
-            How long it holds; `renew` it before.
-
-        Returns
-        -------
-        bool
-            Whether the claim is the owner's now; False while that of another one holds.
-
-        Examples
-        --------
-        >>> from leakscope.runtime.store import Store, key
-        >>> store = Store("memory://example-of-claims")
-        >>> store.claim(key(seed=0), "a", seconds=60), store.claim(key(seed=0), "b", seconds=60)
-        (True, False)
-        >>> store.release(key(seed=0), "a")
-        >>> store.claim(key(seed=0), "b", seconds=60)
-        True
-        """
-        path, content = _claim_path(name), _claim_content(owner, seconds)
-        if self.place.put_new(path, content):
-            return True
-        there = self._claim(name)
-        if there is not None and there.owner != owner and not there.is_expired:
-            return False
-        self.place.remove(path)
-        return self.place.put_new(path, content)
-
-    def renew(self, name: str, owner: str, seconds: float) -> bool:
-        """Let a claim hold for so many seconds from now on; False if it is no longer the owner's.
-
-        Parameters
-        ----------
-        name, owner, seconds
-            As of `claim`.
-        """
-        there = self._claim(name)
-        if there is None or there.owner != owner:
-            return False
-        self.place.replace(_claim_path(name), _claim_content(owner, seconds))
-        return True
-
-    def release(self, name: str, owner: str) -> None:
-        """Give up a claim; that of somebody else stays.
-
-        Parameters
-        ----------
-        name, owner
-            As of `claim`.
-        """
-        there = self._claim(name)
-        if there is not None and there.owner == owner:
-            self.place.remove(_claim_path(name))
-
-    def claimed(self) -> dict[str, Claim]:
-        """Return the claims that hold, by the keys of their chunks."""
-        return {name: claim for name, claim in self._claims().items() if claim is not None and not claim.is_expired}
-
-    def claim_of(self, name: str) -> Claim | None:
-        """Return the claim on a chunk, also an expired one; None where there is none."""
-        return self._claim(name)
 
     def fail(self, name: str, models: str, error: str) -> None:
         """Keep why a chunk could not be made, for those who miss it; the next run tries again.
@@ -501,7 +405,7 @@ class Store:
 
     def failures(self) -> dict[str, Failure]:
         """Return why chunks could not be made, by their keys; one that is there now has no failure any more."""
-        matches = (_CLAIM.fullmatch(entry.name) for entry in self.place.entries(FAILED))
+        matches = (_FAILURE.fullmatch(entry.name) for entry in self.place.entries(FAILED))
         names = [match[1] for match in matches if match is not None]
         absent = self.missing(names) if names else set()
         found = {name: self._failure(name) for name in sorted(absent)}
@@ -544,24 +448,6 @@ class Store:
             self.n_differing += differs
         return Saved(name, False, there.arrays_digest, there.n_bytes, other_machine, differs)
 
-    def _claim(self, name: str) -> Claim | None:
-        """Read a claim; None where there is none, or none that can be read."""
-        try:
-            content = self.place.read(_claim_path(name))
-            fields = json.loads(content or b"null")
-            claim = Claim(str(fields["owner"]), float(fields["expires"]))
-        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
-            return None
-        return claim if 0 <= claim.expires < _LATEST else None  # false for NaN too
-
-    def _claim_names(self) -> list[str]:
-        matches = (_CLAIM.fullmatch(entry.name) for entry in self.place.entries(CLAIMS))
-        return [match[1] for match in matches if match is not None]
-
-    def _claims(self) -> dict[str, Claim | None]:
-        """All claims, also those that are expired, and None for one that cannot be read."""
-        return {name: self._claim(name) for name in self._claim_names()}
-
     def _remove_shared(self, is_left: Callable[[Entry], bool]) -> None:
         """Remove what runs left of the data and models that they gave to their workers."""
         entries = self.place.entries(SHARED)
@@ -603,13 +489,5 @@ def _path(name: str) -> str:
     return f"{name}.npz"
 
 
-def _claim_path(name: str) -> str:
-    return f"{CLAIMS}/{name}.json"
-
-
 def _failure_path(name: str) -> str:
     return f"{FAILED}/{name}.json"
-
-
-def _claim_content(owner: str, seconds: float) -> bytes:
-    return json.dumps({"owner": owner, "expires": time.time() + seconds}).encode()

@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from leakscope.core import stopwatch
 from leakscope.core.seeds import integer, stream
 from leakscope.releases.networks.architecture import Architecture
 from leakscope.releases.networks.augmentation import Augmentation, augment
@@ -316,7 +315,6 @@ def _train_epoch(learner: Learner, optimiser: Optimiser, data: TrainingData, epo
         optimiser.step(torch.autograd.grad(mean.sum(), learner.parameters, materialize_grads=True))
         last = step == len(epoch.ends) - 1
         total += mean.detach() * ((n_points - step * size) if last else size)
-        stopwatch.made(epoch.number * len(epoch.ends) + step + 1, data.recipe.epochs * len(epoch.ends))
     return (total / n_points).cpu().numpy().astype(float)
 
 

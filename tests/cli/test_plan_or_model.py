@@ -1,0 +1,24 @@
+"""``leakscope audit FILE``: what is neither a plan nor a trained model by its ending is given by a flag."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.calling import caller, refused
+
+
+@pytest.mark.parametrize(
+    "name", ["scores.csv", "people.npz", "folder", "gone.parquet", "result.docx", "plan.txt", "a:b"]
+)
+def test_other_files_need_a_flag(tmp_path, monkeypatch, capfd, name):
+    monkeypatch.chdir(tmp_path)
+    left = caller(monkeypatch, capfd)(f"audit {name}")
+    refused(left, f"{name} is neither a plan (.toml) nor a trained model (.skops, .onnx, ")
+    for flag in ("--data", "--scores", "--probabilities", "--signals", "--weights"):
+        assert flag in left.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_that_is_not_there(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    refused(caller(monkeypatch, capfd)("audit gone.toml"), "gone.toml: no such plan file")
