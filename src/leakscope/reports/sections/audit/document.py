@@ -146,12 +146,13 @@ def _summary(results: Sequence[Result]) -> Section:
     content = {
         "lede": joined([claims.leading(results), words.lede(results), claims.counted(results)]),
         "releases": releases,
-        "note": notes.summary(results),
+        "note": joined([notes.summary(results), notes.known_pool(results)]),
         "others": _other_attacks(results),
     }
     text: list[Block] = [[joined([claims.leading(results), words.lede(results)])]]
     for result in results:
         text += _text_of(result, alone=len(results) == 1)
+    text.append([notes.known_pool(results)])
     return Section("summary", content, text)
 
 
