@@ -39,7 +39,7 @@ from leakscope.dpsgd.equal_records import EqualRecords, chosen_record
 from leakscope.dpsgd.followed_steps import FollowedStep, Rounding, followed
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observer import CanaryCoordinates, Watch, batch_size
-from leakscope.releases.networks.architecture import Architecture, built, columns_of
+from leakscope.releases.networks.architecture import Architecture, built, columns_of, refuse_own_step
 from leakscope.releases.networks.checkpoints import TrainingCheckpoint
 from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
@@ -191,7 +191,7 @@ class PrivateNetwork:
     def _description(self) -> Mapping[str, Any]:
         fields = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")
         network = {name: canonical(getattr(self, name)) for name in ("make", "aggregate", "train", *fields)}
-        module = built(self.make, self.parameters, 0)
+        module = self._built(0)
         network["architecture"] = Architecture.of(module, Recipe(device=self.device)).digest
         network["classes"] = digest_of_classes({type(part) for part in module.modules()})
         return {"private_network": network, "dpsgd": self.dpsgd.describe(), "versions": versions({"torch", "numpy"})}
@@ -208,15 +208,21 @@ class PrivateNetwork:
 
     def n_parameters(self) -> int:
         """Count the parameters of a network: the length of a gradient."""
-        return sum(parameter.numel() for parameter in trained_parameters(built(self.make, self.parameters, 0)))
+        return sum(parameter.numel() for parameter in trained_parameters(self._built(0)))
 
     def tensor_names(self) -> list[str]:
         """Return the names of the parameter tensors whose noise is tested, in order."""
-        named = built(self.make, self.parameters, 0).named_parameters()
+        named = self._built(0).named_parameters()
         names = [name for name, parameter in named if parameter.requires_grad]
         if self.train is not None and self.coordinates:
             names.append("the layer added for the canaries")
         return names
+
+    def _built(self, seed: int) -> nn.Module:
+        module = built(self.make, self.parameters, seed)
+        if self.train is None:  # a loop of the user's may call what it likes
+            refuse_own_step(module, self.name, "give the loop that does as dpsgd={..., 'train': loop}")
+        return module
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
@@ -234,7 +240,7 @@ class PrivateNetwork:
                 raise ValueError(f"{self.name}: DP-SGD takes features in one array, got a {type(points.x).__name__}")
             rows = []
             for inside, seed in zip(member, seeds, strict=True):
-                module = built(self.make, self.parameters, integer(int(seed), "init")).to(device)
+                module = self._built(integer(int(seed), "init")).to(device)
                 column = torch.from_numpy(columns_of(module, inputs, classes, label, self.name)).to(device)
                 training = _Training(self, TrainingData(inputs, column, recipe, device, self.name), inside, int(seed))
                 rows.append(training.signals(module, want))

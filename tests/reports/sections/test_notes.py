@@ -43,7 +43,9 @@ def test_of_halves_every_page_says_what_the_attacker_knows(report):
     assert report.table().count(KNOWN) == 1
 
 
-@pytest.mark.parametrize("facts", [{"game": "one_model", "models": 9, "targets": 1, "references": 8}, {"references": 0}])
+@pytest.mark.parametrize(
+    "facts", [{"game": "one_model", "models": 9, "targets": 1, "references": 8}, {"references": 0}]
+)
 def test_other_attackers_are_not_said_to_know_a_pool(facts):
     report = made(facts=facts)
     assert "knows the pool" not in page(report) + report.table()

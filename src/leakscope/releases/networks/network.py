@@ -19,7 +19,7 @@ from leakscope.core.seeds import integer
 from leakscope.core.types import Points
 from leakscope.core.untrusted import in_one_line
 from leakscope.data.records import Fields
-from leakscope.releases.networks.architecture import Architecture, built, refuse_softmax
+from leakscope.releases.networks.architecture import Architecture, built, refuse_own_step, refuse_softmax
 from leakscope.releases.networks.devices import device_of, working
 from leakscope.releases.networks.gradient_norms import Layers, layers_of
 from leakscope.releases.networks.heads import Head, head_of, provisional_labels
@@ -89,6 +89,7 @@ class Network:
     rows: int | None = None
 
     def __post_init__(self) -> None:
+        refuse_own_step(self.make, getattr(self.make, "__name__", type(self.make).__name__))
         if isinstance(self.make, nn.Module):
             raise ValueError(
                 f"give a function or class that makes the network, got a {type(self.make).__name__} that is made: "
@@ -101,7 +102,9 @@ class Network:
         if not self.name:
             own = getattr(self.make, "__name__", "<none>")
             object.__setattr__(self, "name", self.architecture.title if "<" in own else own)
-        layers_of(self._built(0), self.layers)
+        module = self._built(0)
+        refuse_own_step(module, self.name)
+        layers_of(module, self.layers)
         device_of(self.recipe)
 
     @cached_property
