@@ -1,4 +1,4 @@
-"""What it is worth to an attacker to know the pool from which the halves are drawn: ``python -m benchmarks.known_pool``.
+"""What it is worth to an attacker to know the pool of an audit: ``python -m benchmarks.known_pool``.
 
 The data are texts of 200 pairs of letters, drawn independently from one distribution over the 26 x 26 pairs; a model is
 the table of the pairs in 200 texts, counted and smoothed. Three attackers guess which texts are in:

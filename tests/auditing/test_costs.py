@@ -82,7 +82,8 @@ def test_what_is_too_long_is_no_number_of_days(monkeypatch):
     lines = of_fit(monkeypatch, 20_000.0, n=10_000)
     assert lines[0].startswith(
         "tree: 10,000 models, 5.6 h each, too long to be useful: more than 30 days with 2 workers, nearly all of it "
-        "fits; shorter with fewer models (--n-models), more workers (--cluster) or a part of the records, "
+        "fits; shorter with fewer models (n_models, --n-models), more workers (cluster, --cluster) or a part of the "
+        "records, "
     )
 
 

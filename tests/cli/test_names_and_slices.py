@@ -69,7 +69,8 @@ def test_an_identifier_is_suggested_as_the_name(leakscope):
     notes = Report.from_json("leakscope-report/report.json").about.notes
     (said,) = [note for note in notes if note.startswith("customer_id")]
     assert said.endswith(
-        "another value in each record; if it is an identifier, it is no feature: --id or --drop customer_id"
+        "another value in each record; if it is an identifier, it is no feature: give it as id (--id customer_id), or "
+        "leave it out (--drop customer_id; in Python .drop(columns=['customer_id']))"
     )
 
 

@@ -71,7 +71,7 @@ class TestFitted:
         frame = pd.DataFrame({"town": ["Chur", "Bern", "Thun"] * 20, "age": np.arange(60) % 7})
         points = from_arrays(frame, np.tile(["ann", "bob", "cem"], 20))
         release = release_of(ls.releases.LabelsOnly(Nearest())).for_points(points)
-        assert "one-hot encoded" in release.preparation_note
+        assert "one-hot encoded" in release.prepared(points)
         assert release.observe(points, member, SEEDS, WANT)["correct"].mean() > 0.9
 
     def test_several_labels_of_a_point_must_all_be_right(self):

@@ -1,7 +1,6 @@
 """An attacker who knows the pool that halves are drawn from is right more often than the best one who does not."""
 
 import pytest
-
 from benchmarks.known_pool import measure
 
 

@@ -51,7 +51,7 @@ from leakscope.releases.factory import (
     adapted,
     collate_in,
     owner_notes,
-    preparation_notes,
+    prepared,
     release_of,
     trained_release,
 )
@@ -680,7 +680,7 @@ def audit_model(
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
-    notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
+    notes += [] if recipe is None else [*store_notes([recipe], execution)]
     notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
@@ -699,7 +699,7 @@ def audit_model(
         Signals.observed(game, points, arrays),
         Data(points, sources),
         claims_of(plan, audited.name, game),
-        _origin(audited, recipe, weights),
+        _origin(audited, recipe, weights, points),
         sources=_sources(plan, points, game, n_jobs),
         n_shared=shared,
         structure=structure,
@@ -1076,8 +1076,10 @@ def _with(settings: Recipe | DpSgd | Mapping[str, Any] | None, changed: Mapping[
     return {**(settings or {}), **changed}
 
 
-def _origin(model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Where a trained model comes from, and how its references were made."""
+def _origin(
+    model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None, points: Points
+) -> dict[str, Any]:
+    """Where a trained model comes from, how its references were made, and what is done to the points before."""
     sentences = [] if model.description == model.name else [model.description]
     files: dict[str, str] = {}
     if weights is not None:
@@ -1089,6 +1091,7 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
     if recipe is not None:
         sentences.append(f"references: {recipe.description}")
     facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
+    facts["prepared"] = ". ".join(filter(None, [prepared(model, points), prepared(recipe, points)]))
     return facts | ({"files": files} if files else {})
 
 

@@ -93,7 +93,8 @@ class Fit:
         if least > USEFUL:
             return (
                 f"too long to be useful: more than {_duration(USEFUL)} {with_workers}, nearly all of it fits; "
-                "shorter with fewer models (--n-models), more workers (--cluster) or a part of the records"
+                "shorter with fewer models (n_models, --n-models), more workers (cluster, --cluster) or a part of "
+                "the records"
             )
         if self.slowest is None:
             return f"more than {_duration(least)} in all {with_workers}, and nobody can tell how much more"

@@ -93,7 +93,8 @@ def unaccepted_shifts(report: Report) -> dict[str, str]:
         return {}
     return {
         finding.release: f"members and others do not come from one source: without the model they are told apart with "
-        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); --accept-shift tests it all the same"
+        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); accept_shift (--accept-shift) tests it all "
+        "the same"
         for finding in report.findings
         if finding.quantity == "membership_without_model" and finding.low is not None and finding.low > 0.5
     }
@@ -123,8 +124,8 @@ def remarks(report: Report, limits: Sequence[str]) -> list[str]:
             lines.append(
                 f"{release.name}: compared with what {_titles(report, ran)} reached; {_titles(report, missing)} did "
                 "not run, for there are no reference models to compare with, and these attacks are mostly stronger: "
-                "give the recipe (--model, or references= in Python), or say which attacks are enough (--attack, or a "
-                "policy with attacks = [...])"
+                "give the recipe (--model, or references= in Python), or say which attacks are enough (attacks, "
+                "--attack, or a policy with attacks = [...])"
             )
     return lines
 

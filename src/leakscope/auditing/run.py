@@ -39,7 +39,7 @@ from leakscope.dpsgd.accountant import epsilon_at_least
 from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
+from leakscope.releases.factory import Described, Structured, adapted, owner_notes
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, observe, observe_finished, store_notes
 from leakscope.runtime.progress import progress
@@ -322,13 +322,12 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         repeats = f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
-        what_to_do = "; if they are rows of the same unit, name its column by --group, else remove the repeats"
+        what_to_do = "; if they are rows of the same unit, name its column as group (--group), else remove the repeats"
         yield repeats + (what_to_do if points.group is None else "")
     yield from identifier_notes(points)
     yield from date_notes(points)
     yield from alike_levels(points)
     yield from repeated_names(points)
-    yield from preparation_notes(audited.release for audited in settings)
     yield from _note_of_sample(points, settings[0].game, confidence)
     yield from store_notes([audited.release for audited in settings], execution)
     for audited in settings:

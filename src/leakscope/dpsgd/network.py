@@ -44,7 +44,7 @@ from leakscope.releases.networks.checkpoints import TrainingCheckpoint
 from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
-from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
+from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of, what_is_done
 from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import canonical, description_or_none, first_line, printed, reason, versions
@@ -217,6 +217,10 @@ class PrivateNetwork:
         if self.train is not None and self.coordinates:
             names.append("the layer added for the canaries")
         return names
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the network reads them, in a sentence; empty if nothing is."""
+        return what_is_done(points.x, self.name)
 
     def _built(self, seed: int) -> nn.Module:
         module = built(self.make, self.parameters, seed)

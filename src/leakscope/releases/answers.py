@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from jaxtyping import Float, Num, Shaped
 from sklearn.base import is_regressor
 
 from leakscope.core.types import Points
-from leakscope.data.points import some
+from leakscope.data.points import how_to_drop, some
 from leakscope.data.records import Fields, Sequences, Texts, as_given
 from leakscope.releases import readout
 from leakscope.releases.specs import first_line
@@ -242,8 +241,9 @@ def _other_columns(model: Any, x: Any) -> str:
     if missing:
         parts.append(f"it was fitted on {some(missing)}, which the data lack")
     if extra:
-        flags = " ".join(f"--drop {shlex.quote(name)}" for name in extra[:MOST_NAMED])
-        parts.append(f"it was not fitted on {some(extra)}; leave out what is no feature: {flags}")
+        parts.append(
+            f"it was not fitted on {some(extra)}; leave out what is no feature: {how_to_drop(extra, MOST_NAMED)}"
+        )
     if not parts and known != given:
         parts.append(f"its columns are in another order; give them as it was fitted: {', '.join(known)}")
     return ", and ".join(parts)

@@ -151,9 +151,8 @@ class Estimator:
             return self
         return replace(self, preparation=preparation_for(self.estimator, points))
 
-    @property
-    def preparation_note(self) -> str:
-        """What is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""
+    def prepared(self, points: Points) -> str:
+        """Say what is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""
         return "" if self.preparation is None else self.preparation.note(self.name)
 
     @property

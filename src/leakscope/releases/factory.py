@@ -44,13 +44,17 @@ class Adapting(Protocol):
         ...
 
     @property
-    def preparation_note(self) -> str:
-        """What is done to the points, in a sentence; empty if nothing is."""
-        ...
-
-    @property
     def owner_note(self) -> str:
         """Why that is done, which may quote a value of the data; empty if nothing is."""
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A release that changes the points before a model reads them."""
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points, in a sentence; empty if nothing is."""
         ...
 
 
@@ -79,20 +83,9 @@ def adapted(release: Any, points: Points) -> Any:
     return release.for_points(points) if isinstance(release, Adapting) else release
 
 
-def preparation_notes(releases: Iterable[Any]) -> list[str]:
-    """List what is done to the points of each release before it is fitted, a sentence each.
-
-    Parameters
-    ----------
-    releases : iterable of Release
-
-    Returns
-    -------
-    list of str
-    """
-    return [
-        release.preparation_note for release in releases if isinstance(release, Adapting) and release.preparation_note
-    ]
+def prepared(release: Any, points: Points) -> str:
+    """Say in a sentence what a release does to the points before a model reads them; empty if nothing."""
+    return release.prepared(points) if isinstance(release, Preparing) else ""
 
 
 def owner_notes(releases: Iterable[Any]) -> list[str]:

@@ -57,6 +57,10 @@ class ReleasedLabels(Wrapped):
         """That of the release, and that its labels alone are seen."""
         return f"{self.release.description}, labels only"
 
+    def prepared(self, points: Points) -> str:
+        """Say what the release does to the points."""
+        return self.release.prepared(points) if hasattr(self.release, "prepared") else ""
+
     def _description(self) -> Mapping[str, Any]:
         return {"labels_only": described_inside(self.release)}
 

@@ -206,6 +206,11 @@ class ReleaseFacts(Facts):
         description="Who made the steps of DP-SGD that were seen: leakscope; leakscope with a sum of the user's own; "
         "the user's loop; a loop that leakscope did not run. Null for other releases.",
     )
+    prepared: Text = Field(
+        "",
+        description="What leakscope did to the data before a model was fitted on them, or asked about them; empty if "
+        "nothing.",
+    )
     shared: Count = Field(0, description="How many of the others are among the members of a trained model, too.")
     units: Count | None = Field(
         None, description="How many units of privacy the records belong to; null where each is a unit of its own."

@@ -27,7 +27,7 @@ from leakscope.releases.networks.interface import Reading, reading_of, reading_o
 from leakscope.releases.networks.last_layer import taylor
 from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.networks.signals import signals_of
-from leakscope.releases.networks.tensors import collated_inputs, field_inputs
+from leakscope.releases.networks.tensors import collated_inputs, field_inputs, what_is_done
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.networks.weight_files import weights_of
 from leakscope.releases.source_code import digest_of_classes
@@ -186,6 +186,10 @@ class Network:
             rows = [self._signals(module, data, want, interface.names(self.layers)) for module in modules]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the networks read them, in a sentence; empty if nothing is."""
+        return "" if self.recipe.collate is not None else what_is_done(points.x, self.name)
+
     def _signals(
         self, module: nn.Module, data: TrainingData, want: Sequence[str], layers: Layers
     ) -> Mapping[str, Float[Array, "N ..."]]:
@@ -333,6 +337,10 @@ class Trained:
             raise ValueError(f"give the trained network, not {getattr(self.module, '__name__', self.module)!r}")
         refuse_softmax(self.module)
         layers_of(self.module, self.layers)
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the network reads them, in a sentence; empty if nothing is."""
+        return "" if self.collate is not None else what_is_done(points.x, self.name)
 
     @property
     def description(self) -> str:

@@ -262,6 +262,11 @@ def summary(result: Result) -> Markup:
     return joined([average, exposure(result), bounds(result), epsilon(result), sources.note(result)])
 
 
+def prepared(result: Result) -> Markup:
+    """Say what leakscope did to the data of its own accord."""
+    return say("{done}.", done=result.facts.prepared) if result.facts.prepared else Markup("")
+
+
 def bounds(result: Result) -> Markup:
     """State the theorems on the accuracy of any attack, a sentence each; one that says nothing is left out.
 
