@@ -229,7 +229,7 @@ CASES = [
     Bad(
         f"{WINE} --model mine:NeedsArguments", "mine:NeedsArguments: ", "missing 1 required positional argument: 'size'"
     ),
-    Bad(f"{WINE} --model mine:Mute", "Mute has neither predict_proba, decision_function, nor is it a regressor"),
+    Bad(f"{WINE} --model mine:Mute", "Mute has neither predict_proba, decision_function nor predict"),
     Bad(
         "audit --data fine.csv --label label --model mine:Wrong",
         "rows must be probabilities: ",

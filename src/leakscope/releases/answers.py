@@ -136,19 +136,6 @@ def last_step(model: Any) -> Any:
             return model
 
 
-def no_method(model: Any) -> str:
-    """Say that a model has no method that signals are computed from, and which parameter gives it one.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import VotingClassifier
-    >>> no_method(VotingClassifier([], voting="hard"))
-    "has neither predict_proba, decision_function, nor is it a regressor; with voting='soft' it has probabilities"
-    """
-    advice = "; with voting='soft' it has probabilities" if getattr(last_step(model), "voting", "") == "hard" else ""
-    return f"has neither predict_proba, decision_function, nor is it a regressor{advice}"
-
-
 def predicts_numbers(model: Any) -> bool:
     """Tell whether an object is a regressor, by scikit-learn's tags or the mark of older libraries."""
     if not callable(getattr(model, "predict", None)):

@@ -22,7 +22,6 @@ from leakscope.releases.answers import (
     Truth,
     classes_of,
     method_of,
-    no_method,
     predicts_numbers,
     signals_of,
     takes,
@@ -44,7 +43,8 @@ class Estimator:
     Parameters
     ----------
     estimator : scikit-learn estimator
-        With ``predict_proba``, or ``decision_function`` (then the log-odds are margins), or a regressor.
+        With ``predict_proba``, or ``decision_function`` (then the log-odds are margins), or a regressor; of a
+        classifier with ``predict`` alone the labels are seen.
         Every ``random_state`` in it is set from the seed of the row.
     name : str
         The name in the report; that of the estimator's class unless given.
@@ -101,11 +101,13 @@ class Estimator:
             )
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
+        if self._reads is None and callable(getattr(self.estimator, "predict", None)):
+            object.__setattr__(self, "labels_only", True)  # nothing else can be seen
         if self.labels_only:
             if predicts_numbers(self.estimator) or not callable(getattr(self.estimator, "predict", None)):
                 raise ValueError(f"{self.name} predicts no labels, and LabelsOnly is of classifiers with predict")
         elif self._reads is None:
-            raise ValueError(f"{self.name} {no_method(self.estimator)}")
+            raise ValueError(f"{self.name} has neither predict_proba, decision_function nor predict")
 
     @cached_property
     def _reads(self) -> Method | None:
@@ -176,8 +178,8 @@ class Estimator:
             model = prepared._fit(points, inside, int(seed))
             classes = prepared._classes(model, points, inside, truth)
             method = method_of(model)
-            if method is None:
-                raise ValueError(f"{self.name} {no_method(self.estimator)}")
+            if method is None:  # what its class has and its parameters take away, as a vote of labels
+                return prepared._labels(points, member, seeds, want)
             row = dict(signals_of(model, method, points, truth, classes, want, self.name))
             if expansion is not None:
                 row["taylor"] = expansion.terms(model)

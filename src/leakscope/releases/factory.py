@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from leakscope.core.types import Points, Release
-from leakscope.releases.answers import method_of, no_method, predicts_numbers
+from leakscope.releases.answers import method_of, predicts_numbers
 from leakscope.releases.estimator import Estimator, from_spec, with_parameters
 from leakscope.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakscope.releases.networks.recipe import Collate, Recipe
@@ -275,9 +275,7 @@ def trained_release(
     if method_of(model) is not None and classes is None:
         return FittedEstimator(model, name)
     if not callable(model) and callable(getattr(model, "predict", None)):
-        raise ValueError(
-            f"a {type(model).__name__} {no_method(model)}; or give a function from features to probabilities"
-        )
+        return PretrainedModel(model.predict, column_labels, name)
     if not callable(model):
         raise ValueError(
             f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"
