@@ -132,8 +132,8 @@ class TestTrained:
     @pytest.mark.parametrize(
         ("answers", "line"),
         [
-            (lambda X: np.eye(3)[[0] * len(X)], "model gives an array of shape (60, 3) for labels of shape (60,); allowed: "
-             "a label for each point"),
+            (lambda X: np.eye(3)[[0] * len(X)], "model gives an array of shape (60, 3) for labels of shape (60,); "
+             "allowed: a label for each point"),
             (lambda X: ["ann"] * len(X), "model answers 'ann' where the labels are as '0'; it must answer with the "
              "labels of the data"),
             (lambda X: 1 / 0, "model gives no labels for 60 points: division by zero"),

@@ -59,7 +59,8 @@ class ReleasedLabels(Wrapped):
 
     def prepared(self, points: Points) -> str:
         """Say what the release does to the points."""
-        return self.release.prepared(points) if hasattr(self.release, "prepared") else ""
+        says = getattr(self.release, "prepared", None)
+        return "" if says is None else says(points)
 
     def _description(self) -> Mapping[str, Any]:
         return {"labels_only": described_inside(self.release)}

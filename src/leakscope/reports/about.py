@@ -544,6 +544,10 @@ class AuditAbout(About):
     execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
     releases: tuple[ReleaseFacts, ...] = Field(min_length=1)
     decisions: tuple[DecisionFacts, ...] = Field((), description="Of the policy of the plan; empty without one.")
+    failed: dict[Text, Text] = Field(
+        default_factory=dict,
+        description="Releases that could not be audited, with the error of each; the error is empty where published.",
+    )
 
     def source_of(self, attack: str) -> str:
         """Where an attack was published."""
@@ -641,6 +645,11 @@ def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFa
 def decisions_of(about: AnyAbout) -> tuple[DecisionFacts, ...]:
     """Return the verdicts of a policy; only an audit of membership may have them."""
     return about.decisions if isinstance(about, AuditAbout) else ()
+
+
+def failed_of(about: AnyAbout) -> Mapping[str, str]:
+    """Return the releases that could not be audited, with the error of each."""
+    return about.failed if isinstance(about, AuditAbout) else {}
 
 
 def all_notes(about: About) -> tuple[str, ...]:
