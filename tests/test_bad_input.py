@@ -268,7 +268,7 @@ CASES = [
     Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
     Bad(
         f"audit --predict mine:text {SIDES}",
-        "mine:text gives no numbers for 120 points: could not convert string to float: 'no'",
+        "mine:text answers 'no' where the labels are as '0'; it must answer with the labels of the data",
     ),
     Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
     Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),

@@ -316,3 +316,12 @@ def _streams(n):
 def _digest(people):
     points = read(people).points
     return from_arrays(points.x.drop(columns=["town"])).digest
+
+
+@pytest.mark.parametrize("call", [ls.calibrate, ls.protect])
+@pytest.mark.parametrize("options", [{}, {"sample_rate": 0.01, "steps": 100}, {"x": [[1.0], [2.0]], "eta": 0.1}])
+def test_of_dp_sgd_the_function_is_named(call, options):
+    """The command line has calibrate dpsgd."""
+    with pytest.raises(TypeError, match=r"takes no 'dpsgd'; use ls\.dpsgd\.dpsgd_multiplier\(sample_rate, steps, "):
+        call("dpsgd", **options)
+    assert 0 < ls.dpsgd.dpsgd_multiplier(0.01, 100, advantage=0.1) < 10

@@ -323,7 +323,7 @@ def refuse_free_text(frame: pd.DataFrame, names: Sequence[str], model: str, inst
         raise ValueError(
             f"{model} reads no text, and more than half of the values of {some(free)} occur once: "
             f"{instead} (in place of dates, give times or numbers), or leave {'it' if len(free) == 1 else 'them'} out "
-            f"({how_to_drop(free)})"
+            f"({how_to_drop(free)}); names of the records are given as id (--id)"
         )
 
 
