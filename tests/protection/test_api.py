@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
+import leakscope as ls
 import leakscope.protection.half as steps
 from leakscope.core.seeds import stream, subsets
 from leakscope.data import from_arrays, read

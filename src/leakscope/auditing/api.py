@@ -40,7 +40,7 @@ from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
-from leakscope.data.slices import Slices, refuse_without_groups, sliced
+from leakscope.data.slices import Slices, named, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.planted import PlantedCanaries, read_game
 from leakscope.plans.audits import AuditPlan, ClaimPlan
@@ -153,7 +153,7 @@ def audit(
     id : column of X, or array of shape (N,), optional
         What you call the records: shown to you in the report, no feature, and without influence on any number. The
         index of a frame unless given. As the word is that of the plan and of the flag, it hides Python's ``id`` here.
-    slice : column of X, sequence of them, or mapping of str to array of shape (N,)
+    slice : column of X, sequence of them, mapping of str to array of shape (N,), or such an array
         Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
         name. See ``leakscope.auditing.slices.by_slice``.
     game : {"half_split", "per_datum", "average_datum", "canaries"}
@@ -562,7 +562,7 @@ def audit_model(
         As in ``audit``: ask the model, and the references, about several versions of each point.
     id : column of both X, or array of shape (members + others,), optional
         What you call the records, as in ``audit``; members first. The indices of two frames unless given.
-    slice : column of both X, sequence of them, or mapping of str to array of shape (members + others,)
+    slice : column of both X, sequence of them, mapping of str to array of shape (members + others,), or such an array
         Groups of records to compare, as in ``audit``; members first.
     name : str
         What the report calls the model.
@@ -746,7 +746,7 @@ def audit_signals(
         As in ``audit``.
     id : array of shape (N,), optional
         What you call the records; the names of the ``points`` unless given.
-    slice : column of the points, sequence of them, or mapping of str to array of shape (N,)
+    slice : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
         Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the release.
@@ -910,7 +910,7 @@ def audit_scores(
         The records that the scores are of. With them it is tested whether members and others come from one source.
     id : column of the points, or array of shape (J,), optional
         What you call the records, as in ``audit``.
-    slice : column of the points, sequence of them, or mapping of str to array of shape (J,)
+    slice : column of the points, sequence of them, mapping of str to array of shape (J,), or such an array
         Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the model that was attacked.
@@ -1200,7 +1200,8 @@ def _path_of(versions: Any) -> str | None:
 
 def _names(slice: Slices) -> tuple[str, ...]:
     """Names of the columns that records are sliced by, as the plan has them."""
-    return (slice,) if isinstance(slice, str) else tuple(slice)
+    names = named(slice)
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _many(value: float | Sequence[float]) -> tuple[float, ...]:
