@@ -191,7 +191,7 @@ class TestProtect:
 class TestFiles:
     def test_text_in_a_column_of_a_mean_is_refused_unless_the_column_is_left_out(self, people):
         with pytest.raises(
-            ValueError, match=r"not only numbers in town, as .* leave these columns out \(--drop town\)"
+            ValueError, match=r"not only numbers in town, as .* leave these columns out \(--drop town; in Python .*\)"
         ):
             protect_file(data=people, statistic="mean", eta=0.1, **QUICK)
         made = protect_file(data=people, statistic="mean", drop="town", eta=0.1, **QUICK)

@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SG
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -558,3 +559,17 @@ def test_a_fitted_estimator_that_is_fitted_anew_is_not_told_of_its_old_columns()
     fitted = LogisticRegression().fit(frame[["hours"]], np.arange(40) % 2)
     with pytest.raises(RuntimeError, match="contains infinity"):
         ls.audit(fitted, frame, np.arange(40) % 2, n_models=4, n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "family"),
+    [
+        (RandomForestClassifier(), "trees"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "regularised"),
+        (GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}), "neighbours"),
+        (MLPClassifier(), "network"),
+        (GaussianNB(), ""),
+    ],
+)
+def test_the_family_of_an_estimator(estimator, family):
+    assert Estimator(estimator).family == family

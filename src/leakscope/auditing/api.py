@@ -40,7 +40,7 @@ from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
-from leakscope.data.slices import Slices, named, refuse_without_groups, sliced
+from leakscope.data.slices import Slices, by_columns, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.planted import PlantedCanaries, read_game
 from leakscope.plans.audits import AuditPlan, ClaimPlan
@@ -50,6 +50,7 @@ from leakscope.releases.factory import (
     Described,
     adapted,
     collate_in,
+    family,
     owner_notes,
     prepared,
     release_of,
@@ -1091,6 +1092,7 @@ def _origin(
     if recipe is not None:
         sentences.append(f"references: {recipe.description}")
     facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
+    facts["family"] = family(model)
     facts["prepared"] = ". ".join(filter(None, [prepared(model, points), prepared(recipe, points)]))
     return facts | ({"files": files} if files else {})
 
@@ -1200,7 +1202,7 @@ def _path_of(versions: Any) -> str | None:
 
 def _names(slice: Slices) -> tuple[str, ...]:
     """Names of the columns that records are sliced by, as the plan has them."""
-    names = named(slice)
+    names = by_columns(slice)
     return (names,) if isinstance(names, str) else tuple(names)
 
 

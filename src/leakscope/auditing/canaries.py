@@ -22,7 +22,7 @@ from leakscope.data import Data
 from leakscope.dpsgd.canaries import CANARIES, Canaries
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ModelPlan
-from leakscope.releases.factory import Described, prepared, release_from
+from leakscope.releases.factory import Described, family, prepared, release_from
 from leakscope.releases.specs import TORCH, imported, is_network, own
 from leakscope.reports.about import DataFacts
 
@@ -287,6 +287,7 @@ class Setting:
         facts: dict[str, Any] = {
             "description": self.release.description,
             "prepared": prepared(self.release, points),
+            "family": family(self.release),
         }
         if self.planted:
             facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"

@@ -42,13 +42,13 @@ class Levels:
     ends: tuple[tuple[float, float], ...] = ()
 
 
-def named(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
+def by_columns(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
     """Give the values of a single column its name, and refuse what is neither names nor values.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> list(named(pd.Series([1, 2, 1], name="side")))
+    >>> list(by_columns(pd.Series([1, 2, 1], name="side")))
     ['side']
     """
     if isinstance(by, pd.Series | np.ndarray):
@@ -96,7 +96,7 @@ def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dic
     >>> {name: values.tolist() for name, values in sliced(points, ["label", "x1"]).items()}
     {'label': ['a', 'b'], 'x1': [20.0, 30.0]}
     """
-    by = named(by)
+    by = by_columns(by)
     if isinstance(by, Mapping):
         return {name: _checked(name, values, len(points)) for name, values in by.items()}
     names = (by,) if isinstance(by, str) else tuple(by)

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -149,6 +149,8 @@ class PrivateNetwork:
     >>> {name: array.shape for name, array in signals.items()}
     {'loss': (1, 40), 'step_dot': (1, 40, 5)}
     """
+
+    family: ClassVar[str] = "dpsgd"
 
     make: Callable[..., nn.Module]
     dpsgd: DpSgd

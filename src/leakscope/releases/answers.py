@@ -21,6 +21,13 @@ from leakscope.releases.specs import first_line
 Array = np.ndarray
 Method = Literal["predict_proba", "decision_function", "predict"]
 OF_TEXTS = ("could not convert string to float", "Expected 2D array")  # what estimators say of a list of texts
+# parameters by which the estimators of a family become simpler; some of a later family are those of an earlier one, too
+FAMILIES = {
+    "neighbours": {"n_neighbors"},
+    "network": {"hidden_layer_sizes"},
+    "trees": {"max_depth", "max_leaf_nodes", "num_leaves"},
+    "regularised": {"C", "alpha", "l1_ratio"},
+}
 MOST_NAMED = 6  # columns that an error tells to leave out
 
 
@@ -134,6 +141,13 @@ def last_step(model: Any) -> Any:
             model = inner
         else:
             return model
+
+
+def family_of(model: Any) -> str:
+    """Name the family of an estimator by the parameters that make it simpler; empty where none of them is known."""
+    get_params: Any = getattr(model, "get_params", None)
+    names = {name.rpartition("__")[2] for name in get_params()} if callable(get_params) else set()
+    return next((family for family, simpler in FAMILIES.items() if names & simpler), "")
 
 
 def predicts_numbers(model: Any) -> bool:

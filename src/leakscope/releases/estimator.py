@@ -21,6 +21,7 @@ from leakscope.releases.answers import (
     Method,
     Truth,
     classes_of,
+    family_of,
     method_of,
     predicts_numbers,
     signals_of,
@@ -152,6 +153,11 @@ class Estimator:
         if self.preparation is not None or points.y is None:
             return self
         return replace(self, preparation=preparation_for(self.estimator, points))
+
+    @property
+    def family(self) -> str:
+        """The family of the estimator."""
+        return family_of(self.estimator)
 
     def prepared(self, points: Points) -> str:
         """Say what is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""

@@ -88,6 +88,11 @@ def prepared(release: Any, points: Points) -> str:
     return release.prepared(points) if isinstance(release, Preparing) else ""
 
 
+def family(release: Any) -> str:
+    """Name the family of a release's models, for advice on how to change them; empty if it is not known."""
+    return getattr(release, "family", "")
+
+
 def owner_notes(releases: Iterable[Any]) -> list[str]:
     """List why that is done, a sentence each, which may quote values of the data."""
     return [release.owner_note for release in releases if isinstance(release, Adapting) and release.owner_note]

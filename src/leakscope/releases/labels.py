@@ -57,6 +57,11 @@ class ReleasedLabels(Wrapped):
         """That of the release, and that its labels alone are seen."""
         return f"{self.release.description}, labels only"
 
+    @property
+    def family(self) -> str:
+        """That of the release."""
+        return getattr(self.release, "family", "")
+
     def prepared(self, points: Points) -> str:
         """Say what the release does to the points."""
         says = getattr(self.release, "prepared", None)

@@ -15,6 +15,7 @@ from leakscope.releases import readout
 from leakscope.releases.answers import (
     ask,
     classes_of,
+    family_of,
     method_of,
     predicts_numbers,
     signals_of,
@@ -136,6 +137,11 @@ class FittedEstimator:
                 f"a {type(self.estimator).__name__} has neither predict_proba, decision_function, nor is it a "
                 "regressor; give a function from features to probabilities"
             )
+
+    @property
+    def family(self) -> str:
+        """The family of the estimator."""
+        return family_of(self.estimator)
 
     @property
     def description(self) -> str:

@@ -206,6 +206,9 @@ class ReleaseFacts(Facts):
         description="Who made the steps of DP-SGD that were seen: leakscope; leakscope with a sum of the user's own; "
         "the user's loop; a loop that leakscope did not run. Null for other releases.",
     )
+    family: Literal["", "trees", "regularised", "neighbours", "network", "dpsgd"] = Field(
+        "", description="The family of the model, for advice on how to change it; empty if it is not known."
+    )
     prepared: Text = Field(
         "",
         description="What leakscope did to the data before a model was fitted on them, or asked about them; empty if "

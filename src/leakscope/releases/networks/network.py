@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -80,6 +80,8 @@ class Network:
     >>> network.observe(points, member, np.array([3, 4]), ["loss"])["loss"].shape
     (2, 4)
     """
+
+    family: ClassVar[str] = "network"
 
     make: Callable[..., Any]
     recipe: Recipe = field(default_factory=Recipe)
@@ -324,6 +326,8 @@ class Trained:
     ValueError
         If nothing in it is trained, or it ends in softmax.
     """
+
+    family: ClassVar[str] = "network"
 
     module: nn.Module
     classes: Array | None = None
