@@ -145,8 +145,9 @@ def last_step(model: Any) -> Any:
 
 def family_of(model: Any) -> str:
     """Name the family of an estimator by the parameters that make it simpler; empty where none of them is known."""
-    get_params: Any = getattr(model, "get_params", None)
-    names = {name.rpartition("__")[2] for name in get_params()} if callable(get_params) else set()
+    get_params = getattr(model, "get_params", None)
+    parameters: Any = get_params() if callable(get_params) else {}
+    names = {name.rpartition("__")[2] for name in parameters}
     return next((family for family, simpler in FAMILIES.items() if names & simpler), "")
 
 
