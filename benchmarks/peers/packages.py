@@ -43,8 +43,8 @@ class Peer:
     requirements : tuple of str
         What pip installs into its environment; nothing for leakscope, which runs in the present one.
     repository : str
-        Of a package that is read from a checkout: the address of its code. Its checkout is the folder in that of ``--checkouts``
-        with the last part of the address as its name.
+        Of a package that is read from a checkout: the address of its code. Its checkout is the folder in that of
+        ``--checkouts`` with the last part of the address as its name.
     without_dependencies : tuple of str
         What pip installs after that without what it asks for.
     runner : Path
