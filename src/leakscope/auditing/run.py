@@ -115,18 +115,20 @@ def play(
     claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
     promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
     failed: dict[str, str] = {}
+    # what is not in a store is no fault of the model
+    most_failed = 0 if execution.from_store else len(settings) - 1
     if len(settings) > 1 or any(attack.by_name for attack in attacks):
         rehearsals = []
         with progress("trial fits"):
             for release, audited in zip(asked, settings, strict=True):
                 what = (release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
-                with _others_go_on(release.name, failed, len(settings)):
+                with _others_go_on(release.name, failed, most_failed):
                     rehearsals.append(rehearse(*what))
         refuse_idle(attacks, rehearsals)
     observed_releases, played = [], []
     for audited, release, own_claims, own_promise in zip(settings, asked, claims, promises, strict=True):
         if release.name not in failed:
-            with _others_go_on(release.name, failed, len(settings)):
+            with _others_go_on(release.name, failed, most_failed):
                 done, observed = _observed(audited, release, own_claims, plan, attacks, loaded, execution)
                 observed_releases.append(observed)
                 played.append((done, own_promise))
@@ -195,12 +197,12 @@ def _notes_of_finished(settings: Sequence[Setting], releases: Sequence[ObservedR
 
 
 @contextmanager
-def _others_go_on(name: str, failed: dict[str, str], n_releases: int) -> Iterator[None]:
+def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterator[None]:
     """Note that a release cannot be fitted, and let the audit of the others go on; without others it is an error."""
     try:
         yield
     except (ValueError, RuntimeError, MemoryError) as error:
-        if len(failed) == n_releases - 1:
+        if len(failed) == most_failed:
             raise
         failed[name] = first_line(error)
 
