@@ -227,7 +227,7 @@ class PrivateNetwork:
     def _built(self, seed: int) -> nn.Module:
         module = built(self.make, self.parameters, seed)
         if self.train is None:  # a loop of the user's may call what it likes
-            refuse_own_step(module, self.name, "give the loop that does as dpsgd={..., 'train': loop}")
+            refuse_own_step(module, "give the loop that does as dpsgd={..., 'train': loop}")
         return module
 
     def observe(

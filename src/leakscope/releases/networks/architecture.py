@@ -155,9 +155,10 @@ def refuse_softmax(module: nn.Module) -> None:
         raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
 
 
-def refuse_own_step(module: Any, name: str, instead: str = TRAINER) -> None:
+def refuse_own_step(module: Any, instead: str = TRAINER) -> None:
     """Refuse a network with a training step of its own, as of Lightning: no training of ours calls it."""
     if callable(getattr(module, "training_step", None)):
+        name = getattr(module, "__name__", type(module).__name__)  # of a class, or of a network
         raise ValueError(f"{name} has a training_step, which leakscope would not call: {instead}")
 
 

@@ -91,7 +91,7 @@ class Network:
     rows: int | None = None
 
     def __post_init__(self) -> None:
-        refuse_own_step(self.make, getattr(self.make, "__name__", type(self.make).__name__))
+        refuse_own_step(self.make)
         if isinstance(self.make, nn.Module):
             raise ValueError(
                 f"give a function or class that makes the network, got a {type(self.make).__name__} that is made: "
@@ -105,7 +105,7 @@ class Network:
             own = getattr(self.make, "__name__", "<none>")
             object.__setattr__(self, "name", self.architecture.title if "<" in own else own)
         module = self._built(0)
-        refuse_own_step(module, self.name)
+        refuse_own_step(module)
         layers_of(module, self.layers)
         device_of(self.recipe)
 
