@@ -228,7 +228,7 @@ CASES = [
     Bad(
         f"{WINE} --model mine:NeedsArguments", "mine:NeedsArguments: ", "missing 1 required positional argument: 'size'"
     ),
-    Bad(f"{WINE} --model mine:Mute", "Mute has neither predict_proba, decision_function, nor is it a regressor"),
+    Bad(f"{WINE} --model mine:Mute", "Mute has neither predict_proba, decision_function nor predict"),
     Bad(
         "audit --data fine.csv --label label --model mine:Wrong",
         "rows must be probabilities: ",
@@ -267,7 +267,7 @@ CASES = [
     Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
     Bad(
         f"audit --predict mine:text {SIDES}",
-        "mine:text gives no numbers for 120 points: could not convert string to float: 'no'",
+        "mine:text answers 'no' where the labels are as '0'; it must answer with the labels of the data",
     ),
     Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
     Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),

@@ -242,7 +242,7 @@ def test_a_package_that_is_not_on_pypi_needs_a_checkout(table, tmp_path: Path):
     repository = "https://example.org/owner/Name"
     _, written = table("ROWS = []", repository=repository)
     assert written["rows"][0]["reason"] == (
-        f"not on PyPI: git clone {repository}, and give its folder with --checkouts"
+        f"read from a checkout: git clone {repository}, and give its folder with --checkouts"
     )
     _, written = table("ROWS = []", "--checkouts", str(tmp_path), repository=repository)
     assert written["rows"][0]["reason"] == f"{tmp_path / 'Name'} is not there: git clone {repository}"

@@ -1,8 +1,8 @@
 """Other packages on the same arrays as leakscope: ``python -m benchmarks.peers``.
 
 Each package is installed by pip into an environment of its own, with the versions of ``packages.PEERS``, and measured
-in a process of its own on one thread. PrivacyGuard, LeakPro and Privacy Meter are not on PyPI and are read from git
-checkouts. A package that cannot be installed or run is a row with the reason.
+in a process of its own on one thread. PrivacyGuard, LeakPro and Privacy Meter are read from git checkouts, which
+are newer than what PyPI has of them. A package that cannot be installed or run is a row with the reason.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of the options."""
     made = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=(__doc__ or "").split("\n\n")[1])
     made.add_argument("--environments", type=Path, metavar="DIR", help="where the environments are, and stay")
-    made.add_argument("--checkouts", type=Path, metavar="DIR", help="folder with git checkouts of those not on PyPI")
+    made.add_argument("--checkouts", type=Path, metavar="DIR", help="folder with the git checkouts that are read")
     names = [peer.name for peer in PEERS]
     made.add_argument("--only", action="append", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
     made.add_argument("--timeout", type=float, default=1800, help="seconds of one installation, or of one run")

@@ -43,8 +43,8 @@ class Peer:
     requirements : tuple of str
         What pip installs into its environment; nothing for leakscope, which runs in the present one.
     repository : str
-        Of a package that is not on PyPI: the address of its code. Its checkout is the folder in that of ``--checkouts``
-        with the last part of the address as its name.
+        Of a package that is read from a checkout: the address of its code. Its checkout is the folder in that of
+        ``--checkouts`` with the last part of the address as its name.
     without_dependencies : tuple of str
         What pip installs after that without what it asks for.
     runner : Path
@@ -75,8 +75,9 @@ LEAKPRO = (
     *(TORCH, "scipy==1.17.1", "scikit-learn==1.9.1", "optuna", "opacus", "pandas", "matplotlib", "seaborn"),
     *("dotmap", "jinja2", "tqdm", "joblib", "pyyaml", "pydantic", "ts2vec", "umap-learn"),
 )
-# PyPI also has a privacy-guard and a leakpro, which are other people's: both packages come from checkouts only, and
-# what is installed for these is what the modules import that their runners call.
+# PyPI's privacy-guard and leakpro are other people's; its privacyguard-platform 0.0.2 and privacy-meter 1.0.1 are older
+# than the repositories. So these come from checkouts, and what is installed for them is what the modules import that
+# their runners call.
 PEERS = (
     Peer("leakscope", "leakscope"),
     Peer("sacroml", "SACRO-ML", ("sacroml==2.0.1", TORCH)),
@@ -232,7 +233,7 @@ def interpreter_of(
     variables, commit = clean_environment(), ""
     if peer.repository:
         if checkouts is None:
-            raise NotRun(f"not on PyPI: git clone {peer.repository}, and give its folder with --checkouts")
+            raise NotRun(f"read from a checkout: git clone {peer.repository}, and give its folder with --checkouts")
         checkout = checkouts / peer.checkout
         if not checkout.is_dir():
             raise NotRun(f"{checkout} is not there: git clone {peer.repository}")

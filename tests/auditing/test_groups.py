@@ -14,6 +14,8 @@ from leakscope import metrics
 from leakscope.attacks import find
 from leakscope.auditing.evaluate import judge
 from leakscope.auditing.gates import failures
+from leakscope.auditing.group_checks import _of_one_model
+from leakscope.auditing.groups import AttackedGroups, Grouped, GroupLevels
 from leakscope.auditing.observed import ObservedRelease
 from leakscope.auditing.policy import Levels, decision
 from leakscope.auditing.report import assemble
@@ -260,3 +262,18 @@ def test_the_20_worst_of_many_groups_are_shown() -> None:
     lines = report.table().splitlines()
     start = lines.index("Worst groups:")
     assert lines[start + 2].startswith("class 24")
+
+
+@pytest.mark.parametrize("n_records", [1, 2, 400])
+def test_one_game_against_each_record_tests_none_and_the_reason_says_so(n_records) -> None:
+    """Of a single record, too, where one game would be enough for the level alone."""
+    reason = _of_one_model(AttackedGroups(Grouped([], n_records, 1, 0.5, np.zeros(0, bool)), [], GroupLevels(0.5, 0.4)))
+    assert reason.id == "records_of_one_model"
+    assert reason.values["needed"] >= 2
+
+
+def test_of_one_model_single_records_are_open() -> None:
+    member = np.arange(400) % 2 == 0
+    report = ls.audit_scores(1.0 * member, member, policy={"limits": ["exposed=0"]}, n_jobs=1)
+    (only,) = report.about.decisions[0].checks
+    assert (only.outcome, only.reason.id) == ("open", "records_of_one_model")

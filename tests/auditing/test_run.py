@@ -131,7 +131,7 @@ class TestPlay:
         (note,) = report.about.notes
         assert note == (
             "3 of 23 points repeat an earlier one in all features and the label; if they are rows of the same unit, "
-            "name its column by --group, else remove the repeats"
+            "name its column as group (--group), else remove the repeats"
         )
 
     def test_rows_and_their_units_are_counted(self):

@@ -65,11 +65,18 @@ def test_a_plan_without_records(leakscope, tmp_path):
 
 
 def test_an_identifier_is_suggested_as_the_name(leakscope):
+    said = leakscope(f"audit --data people.csv --label income {TREE}")
+    assert said.code == 1
+    assert "the values of customer_id occur once" in said.err
+    assert said.err.endswith("names of the records are given as id (--id)\n")
+    people = pd.read_csv("people.csv")
+    people.assign(customer_id=people["customer_id"].str[2:]).to_csv("people.csv", index=False)
     assert leakscope(f"audit --data people.csv --label income {TREE}").code == 0
     notes = Report.from_json("leakscope-report/report.json").about.notes
     (said,) = [note for note in notes if note.startswith("customer_id")]
     assert said.endswith(
-        "another value in each record; if it is an identifier, it is no feature: --id or --drop customer_id"
+        "another value in each record; if it is an identifier, it is no feature: give it as id (--id customer_id), or "
+        "leave it out (--drop customer_id; in Python .drop(columns=['customer_id']))"
     )
 
 

@@ -60,7 +60,8 @@ def test_names_that_make_no_sense(names, line):
 
 def test_repeated_names_are_counted():
     assert repeated_names(data.from_arrays(FRAME, names=["a", "a", "a"])) == [
-        "2 of 3 names of records repeat an earlier one; if a person has several rows, name that column by --group"
+        "2 of 3 names of records repeat an earlier one; if a person has several rows, name that column "
+        "as group (--group)"
     ]
     assert repeated_names(data.from_arrays(FRAME, names=["a", "b", "c"])) == []
     assert repeated_names(data.from_arrays(FRAME, group=["x", "x", "y"], names=["a", "a", "b"])) == []

@@ -144,3 +144,24 @@ def test_columns_of_files(tmp_path):
         "town": ["Chur", "Bern", "Bern"], "x0": [0.0, 2.0, 4.0], "label": ["0", "1", "1"],
     }  # fmt: skip
     assert data.load("wine", slice=["label"]).slices["label"].tolist()[0] == "0"
+
+
+@pytest.mark.parametrize("values", [pd.Series([1, 2, 1], name="side"), np.array([1, 2, 1])])
+def test_the_values_of_each_record_may_be_given_by_themselves(values):
+    points = data.from_arrays(np.zeros((3, 1)), [0, 1, 0])
+    ((name, column),) = sliced(points, values).items()
+    assert name == ("side" if isinstance(values, pd.Series) else "slice")
+    np.testing.assert_array_equal(column, [1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("by", "line"),
+    [
+        ([np.array([1, 2, 1])], r"slice takes names of columns, .* by name, .*; got a ndarray in a list$"),
+        ([0], r"got a int in a list; columns of an array are 'x0', 'x1', ..., as 'x0'$"),
+        ([True, False, True], r"got a bool in a list$"),
+    ],
+)
+def test_a_list_of_anything_but_names_is_refused(by, line):
+    with pytest.raises(ValueError, match=line):
+        sliced(data.from_arrays(np.zeros((3, 1)), [0, 1, 0]), by)

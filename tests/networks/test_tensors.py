@@ -9,7 +9,7 @@ import torch
 
 from leakscope.core.types import Points
 from leakscope.data.images import read_folder
-from leakscope.releases.networks.tensors import inputs_of, labels_of
+from leakscope.releases.networks.tensors import inputs_of, labels_of, what_is_done
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_pictures_of_a_folder_are_read_as_their_pixels(image_folder):
             "columns 'c' \\(3\\), 'a' \\(2\\): missing or infinite values in 3 of 3 rows, and networks need finite",
         ),
         (np.array([[1.0, np.nan], [0.0, 1.0]]), "column 'x1' \\(1\\): missing or infinite values in 1 of 2 rows"),
-        (pd.DataFrame({"id": [str(each) for each in range(10_001)]}), "column 'id' has 10,001 different values"),
+        (pd.DataFrame({"id": [str(each) for each in [*range(10_001)] * 2]}), "column 'id' has 10,001 different values"),
         ([[1.0]], "networks read arrays, frames and images, got a list"),
     ],
 )
@@ -112,7 +112,12 @@ def test_labels_that_are_none(y, message):
 def test_a_table_says_which_columns_make_it_wide():
     """A network that was made for the columns of the file cannot read the encoded ones."""
     frame = pd.DataFrame(
-        {"age": [20.0, 30.0, 40.0], "start": ["1.2.20", "1.3.20", "1.4.20"], "town": ["a", "b", "a"], "n": [1, 2, 3]}
+        {
+            "age": [20.0, 30.0, 40.0] * 2,
+            "start": ["1.2.20", "1.3.20", "1.4.20"] * 2,
+            "town": ["a", "b", "a"] * 2,
+            "n": [1, 2, 3] * 2,
+        }
     )
     inputs = inputs_of(frame)
     assert inputs.shape == (7,)
@@ -121,3 +126,27 @@ def test_a_table_says_which_columns_make_it_wide():
     )
     assert says in inputs.title
     assert inputs_of(frame[["age", "n"]]).title == "points of shape (2,)"
+
+
+def test_a_column_of_free_text_is_refused():
+    frame = pd.DataFrame({"age": [20.0, 30.0, 40.0], "note": ["is ill", "was ill", "is well"]})
+    with pytest.raises(
+        ValueError, match=r"^the network reads no text, .* of note occur once: give arrays of token ids"
+    ):
+        inputs_of(frame)
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        (
+            pd.DataFrame({"age": [20.0, 30.0], "town": ["a", "a"]}),
+            "Before net reads them, numbers are standardised, town one-hot encoded, "
+            "by what is computed from all records",
+        ),
+        (np.zeros((2, 3), dtype=np.uint8), "Before net reads them, 8-bit numbers are divided by 255"),
+        (np.zeros((2, 3)), ""),
+    ],
+)
+def test_what_is_done_to_points_is_said(x, said):
+    assert what_is_done(x, "net") == said

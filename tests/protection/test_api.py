@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
+import leakscope as ls
 import leakscope.protection.half as steps
 from leakscope.core.seeds import stream, subsets
 from leakscope.data import from_arrays, read
@@ -194,7 +195,7 @@ class TestProtect:
 class TestFiles:
     def test_text_in_a_column_of_a_mean_is_refused_unless_the_column_is_left_out(self, people):
         with pytest.raises(
-            ValueError, match=r"not only numbers in town, as .* leave these columns out \(--drop town\)"
+            ValueError, match=r"not only numbers in town, as .* leave these columns out \(--drop town; in Python .*\)"
         ):
             protect_file(data=people, statistic="mean", eta=0.1, **QUICK)
         made = protect_file(data=people, statistic="mean", drop="town", eta=0.1, **QUICK)
@@ -320,3 +321,12 @@ def _streams(n):
 def _digest(people):
     points = read(people).points
     return from_arrays(points.x.drop(columns=["town"])).digest
+
+
+@pytest.mark.parametrize("call", [ls.calibrate, ls.protect])
+@pytest.mark.parametrize("options", [{}, {"sample_rate": 0.01, "steps": 100}, {"x": [[1.0], [2.0]], "eta": 0.1}])
+def test_of_dp_sgd_the_function_is_named(call, options):
+    """The command line has calibrate dpsgd."""
+    with pytest.raises(TypeError, match=r"takes no 'dpsgd'; use ls\.dpsgd\.dpsgd_multiplier\(sample_rate, steps, "):
+        call("dpsgd", **options)
+    assert 0 < ls.dpsgd.dpsgd_multiplier(0.01, 100, advantage=0.1) < 10

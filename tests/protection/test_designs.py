@@ -1241,7 +1241,8 @@ def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statis
     name = "" if statistic != "ols" else ", or name the response (--label hours)"
     line = (
         "not only numbers in hours, as 'many' in record 7 of hours, and no single record may decide which columns are "
-        f"used: leave these columns out (--drop hours){name}, or make all their values numbers"
+        f"used: leave these columns out (--drop hours; in Python .drop(columns=['hours'])){name}, or make "
+        "all their values numbers"
     )
     words = {"data": path, "eta": 0.1, "statistic": statistic, **words}
     for call in (protect_file, calibrate_file, declare_file):

@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SG
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -24,6 +25,7 @@ import leakscope as ls
 from leakscope.core.types import Points, Release
 from leakscope.data import from_arrays
 from leakscope.releases.estimator import Estimator, from_spec, imported
+from leakscope.releases.factory import trained_release
 from leakscope.releases.preparation import Preparation, preparation_for
 from leakscope.releases.pretrained_model import PretrainedModel
 
@@ -349,7 +351,7 @@ class TestEstimator:
             ),
             (
                 StandardScaler(),
-                "StandardScaler has neither predict_proba, decision_function, nor is it a regressor",
+                "StandardScaler has neither predict_proba, decision_function nor predict",
             ),
         ],
     )
@@ -525,17 +527,15 @@ def test_a_search_whose_fits_all_fail_says_why():
 
 
 @pytest.mark.parametrize("wrapped", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
-def test_hard_votes_have_no_probabilities_and_soft_ones_do(wrapped):
+def test_of_hard_votes_the_labels_are_seen_and_of_soft_ones_the_probabilities(wrapped):
     trees = [("a", DecisionTreeClassifier()), ("b", LogisticRegression())]
-    hard = wrapped(VotingClassifier(trees, voting="hard"))
-    advice = r"nor is it a regressor; with voting='soft' it has probabilities"
     x, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    with pytest.raises(ValueError, match=advice):
-        ls.audit(hard, x, y, n_models=4, n_jobs=1)
-    fitted = hard.fit(x[:20], y[:20])
-    with pytest.raises(ValueError, match=advice):
-        ls.audit_model(fitted, (x[:20], y[:20]), (x[20:], y[20:]))
-    assert Estimator(wrapped(VotingClassifier(trees, voting="soft"))).name == "VotingClassifier"
+    points, member = Points(x, y), np.arange(40)[None] < 20
+    for voting, signals in (("hard", {"correct"}), ("soft", {"correct", "loss"})):
+        vote = wrapped(VotingClassifier(trees, voting=voting))
+        assert Estimator(vote).observe(points, member, np.array([0]), ["correct", "loss"]).keys() == signals
+        trained = trained_release(vote.fit(x[:20], y[:20]))
+        assert trained.observe(points, member, np.array([0]), ["correct", "loss"]).keys() == signals
 
 
 @pytest.mark.parametrize(
@@ -559,3 +559,17 @@ def test_a_fitted_estimator_that_is_fitted_anew_is_not_told_of_its_old_columns()
     fitted = LogisticRegression().fit(frame[["hours"]], np.arange(40) % 2)
     with pytest.raises(RuntimeError, match="contains infinity"):
         ls.audit(fitted, frame, np.arange(40) % 2, n_models=4, n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "family"),
+    [
+        (RandomForestClassifier(), "trees"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "regularised"),
+        (GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 3]}), "neighbours"),
+        (MLPClassifier(), "network"),
+        (GaussianNB(), ""),
+    ],
+)
+def test_the_family_of_an_estimator(estimator, family):
+    assert Estimator(estimator).family == family

@@ -58,9 +58,11 @@ class TestFitted:
         for row, inside in enumerate(member):
             np.testing.assert_array_equal(seen["correct"][row], expected(points, inside))
 
-    def test_without_labels_only_it_is_refused(self):
-        with pytest.raises(ValueError, match="has neither predict_proba, decision_function, nor is it a regressor"):
-            release_of(Nearest())
+    def test_an_estimator_with_predict_alone_is_known_by_its_labels(self):
+        bare, said = release_of(Nearest()), release_of(ls.releases.LabelsOnly(Nearest()))
+        seen = bare.observe(table(), member, SEEDS, WANT)
+        np.testing.assert_array_equal(seen["correct"], said.observe(table(), member, SEEDS, WANT)["correct"])
+        assert seen.keys() == {"correct"}
 
     def test_a_vote_of_labels(self):
         vote = VotingClassifier([("tree", DecisionTreeClassifier(max_depth=2)), ("line", LogisticRegression())])
@@ -71,7 +73,7 @@ class TestFitted:
         frame = pd.DataFrame({"town": ["Chur", "Bern", "Thun"] * 20, "age": np.arange(60) % 7})
         points = from_arrays(frame, np.tile(["ann", "bob", "cem"], 20))
         release = release_of(ls.releases.LabelsOnly(Nearest())).for_points(points)
-        assert "one-hot encoded" in release.preparation_note
+        assert "one-hot encoded" in release.prepared(points)
         assert release.observe(points, member, SEEDS, WANT)["correct"].mean() > 0.9
 
     def test_several_labels_of_a_point_must_all_be_right(self):
@@ -130,8 +132,8 @@ class TestTrained:
     @pytest.mark.parametrize(
         ("answers", "line"),
         [
-            (lambda X: np.eye(3)[[0] * len(X)], "model gives an array of shape (60, 3) for labels of shape (60,); of "
-             "LabelsOnly the answers are labels, one for each point"),
+            (lambda X: np.eye(3)[[0] * len(X)], "model gives an array of shape (60, 3) for labels of shape (60,); "
+             "allowed: a label for each point"),
             (lambda X: ["ann"] * len(X), "model answers 'ann' where the labels are as '0'; it must answer with the "
              "labels of the data"),
             (lambda X: 1 / 0, "model gives no labels for 60 points: division by zero"),

@@ -195,19 +195,44 @@ def test_if_nothing_helps_the_estimators_own_error_is_told():
 
 
 def test_the_page_names_the_columns_the_error_and_an_identifier():
-    frame = people(customer_id=[f"C{number:03d}" for number in range(N)])
+    frame = people(customer_id=range(1000, 1000 + N))
     report = ls.audit(DecisionTreeClassifier(), frame, LABELS, n_models=8, n_jobs=1)
     notes = " ".join(report.about.notes)
-    assert "columns town, customer_id are one-hot encoded" in notes
+    done = "column town is one-hot encoded; numbers are standardised"
+    assert done in report.about.releases[0].prepared
+    assert report.table().index("numbers are") < report.table().index("attack accuracy")
+    for page in (report.to_html(), report.to_html(publish=True)):
+        assert done in page
     assert "--drop customer_id" in notes
     (error,) = report.about.owner_notes
     assert "could not convert string to float" in error
     value = error.rpartition("'")[0].rpartition("'")[2]  # the first one that it could not convert
-    assert value in {*frame["town"], *frame["customer_id"]}
+    assert value in {*frame["town"]}
     for text in (report.table(), report.to_html(), report.to_json()):
         assert value in text
     for text in (report.to_html(publish=True), report.to_json(publish=True), report.without_records().table()):
         assert value not in text
+
+
+def texts(n_once, n_twice):
+    """Return texts of which some occur once and the others twice."""
+    twice = [f"and that {number}" for number in range(n_twice)]
+    return [f"this {number}" for number in range(n_once)] + twice + twice
+
+
+@pytest.mark.parametrize(("n_once", "refused"), [(N // 2, False), (N // 2 + 2, True), (N, True)])
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(), ByName()])
+def test_a_column_of_free_text_is_neither_encoded_nor_dropped(model, n_once, refused):
+    """A quarter of N texts occur twice, beside N/2 that occur once: that is no more than half of the values."""
+    frame = people(note=texts(n_once, (N - n_once) // 2))
+    points = from_arrays(frame, LABELS)
+    if not isinstance(model, DecisionTreeClassifier):
+        assert preparation_for(model, points) == Preparation()  # it reads the column by itself
+    elif refused:
+        with pytest.raises(ValueError, match=r"values of note occur once: name a TfidfVectorizer in a pipeline .*drop"):
+            preparation_for(model, points)
+    else:
+        assert "note" in preparation_for(model, points).words
 
 
 @pytest.mark.parametrize(

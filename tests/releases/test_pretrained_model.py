@@ -141,16 +141,20 @@ FITTED = DecisionTreeClassifier().fit(AGE_HOURS, [0, 1] * 10)
 @pytest.mark.parametrize(
     ("frame", "told"),
     [
-        (AGE_HOURS.assign(town="Bern"), "it was not fitted on town; leave out what is no feature: --drop town"),
+        (
+            AGE_HOURS.assign(town="Bern"),
+            "it was not fitted on town; leave out what is no feature: --drop town; in Python .drop(columns=['town'])",
+        ),
         (
             AGE_HOURS.assign(town="Bern", **{"net pay": 3}),
-            "it was not fitted on town, net pay; leave out what is no feature: --drop town --drop 'net pay'",
+            "it was not fitted on town, net pay; leave out what is no feature: --drop town --drop 'net pay'; "
+            "in Python .drop(columns=['town', 'net pay'])",
         ),
         (AGE_HOURS[["hours"]], "it was fitted on age, which the data lack"),
         (
             AGE_HOURS[["hours"]].assign(pid=range(20)),
             "it was fitted on age, which the data lack, and it was not fitted on pid; leave out what is no feature: "
-            "--drop pid",
+            "--drop pid; in Python .drop(columns=['pid'])",
         ),
         (
             AGE_HOURS[["hours", "age"]],

@@ -229,7 +229,7 @@ class TestReleases:
         frame = pd.DataFrame({"town": ["Chur", "Bern", "Thun", "Bern"] * 10, "age": np.arange(40) % 13})
         points = from_arrays(frame, (np.arange(40) // 2) % 2)
         release = Queried(Estimator(LogisticRegression()), Versions(3, "noise")).for_points(points)
-        assert "town is one-hot encoded" in release.preparation_note
+        assert "town is one-hot encoded" in release.prepared(points)
         assert release.observe(points, self.member, SEEDS, ["loss"])["query_loss"].shape == (2, 40, 3)
 
     def test_a_training_function_and_a_trained_model(self):

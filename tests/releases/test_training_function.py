@@ -113,7 +113,7 @@ def test_regressors_and_functions_that_predict_numbers():
             lambda X, y, seed: None,
             "^training function returns nothing; return the fitted model, or a function that predicts$",
         ),
-        (lambda X, y, seed: 3, "^training function returns a int; return an object with predict_proba, or a function "),
+        (lambda X, y, seed: 3, "^training function returns a int; return an object with predict_proba or predict, or "),
         (lambda X, y, seed: lambda Z: np.zeros(3), "^training function gave 3 answers for 60 points$"),
         (lambda X, y, seed: lambda Z: np.full((len(Z), 2), 0.9), "rows must be probabilities"),
         (lambda X, y, seed: lambda Z: Z[0, 9], "^training function gives no numbers for 60 points: index 9 is out of"),

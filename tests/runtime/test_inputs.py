@@ -256,7 +256,7 @@ class TestNotStored:
         {
             "a program": (
                 KINDS["a program"],
-                "starts program, and what that reads is not known: name it (--depends-on FILE)",
+                "starts program, and what that reads is not known: name it (depends_on, --depends-on FILE)",
             ),
             "a shell": ("return os.popen('cat depth.txt').read()", "starts sh, and what that reads is not known"),
             "the environment": (KINDS["a copy of the environment"], "reads the whole environment"),

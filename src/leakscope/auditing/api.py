@@ -40,7 +40,7 @@ from leakscope.core.types import Game, NotApplicable, Points, Signals
 from leakscope.data import Data
 from leakscope.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakscope.data.points import with_names
-from leakscope.data.slices import Slices, refuse_without_groups, sliced
+from leakscope.data.slices import Slices, by_columns, refuse_without_groups, sliced
 from leakscope.dpsgd.config import DpSgd
 from leakscope.dpsgd.planted import PlantedCanaries, read_game
 from leakscope.plans.audits import AuditPlan, ClaimPlan
@@ -50,8 +50,9 @@ from leakscope.releases.factory import (
     Described,
     adapted,
     collate_in,
+    family,
     owner_notes,
-    preparation_notes,
+    prepared,
     release_of,
     trained_release,
 )
@@ -153,7 +154,7 @@ def audit(
     id : column of X, or array of shape (N,), optional
         What you call the records: shown to you in the report, no feature, and without influence on any number. The
         index of a frame unless given. As the word is that of the plan and of the flag, it hides Python's ``id`` here.
-    slice : column of X, sequence of them, or mapping of str to array of shape (N,)
+    slice : column of X, sequence of them, mapping of str to array of shape (N,), or such an array
         Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
         name. See ``leakscope.auditing.slices.by_slice``.
     game : {"half_split", "per_datum", "average_datum", "canaries"}
@@ -562,7 +563,7 @@ def audit_model(
         As in ``audit``: ask the model, and the references, about several versions of each point.
     id : column of both X, or array of shape (members + others,), optional
         What you call the records, as in ``audit``; members first. The indices of two frames unless given.
-    slice : column of both X, sequence of them, or mapping of str to array of shape (members + others,)
+    slice : column of both X, sequence of them, mapping of str to array of shape (members + others,), or such an array
         Groups of records to compare, as in ``audit``; members first.
     name : str
         What the report calls the model.
@@ -680,7 +681,7 @@ def audit_model(
         }
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
-    notes += [] if recipe is None else [*preparation_notes([recipe]), *store_notes([recipe], execution)]
+    notes += [] if recipe is None else [*store_notes([recipe], execution)]
     notes += note_of_queries([asked])
     n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
     if abs(n_fitted - len(inside)) > 0.1 * len(inside):
@@ -699,7 +700,7 @@ def audit_model(
         Signals.observed(game, points, arrays),
         Data(points, sources),
         claims_of(plan, audited.name, game),
-        _origin(audited, recipe, weights),
+        _origin(audited, recipe, weights, points),
         sources=_sources(plan, points, game, n_jobs),
         n_shared=shared,
         structure=structure,
@@ -748,7 +749,7 @@ def audit_signals(
         As in ``audit``.
     id : array of shape (N,), optional
         What you call the records; the names of the ``points`` unless given.
-    slice : column of the points, sequence of them, or mapping of str to array of shape (N,)
+    slice : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
         Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the release.
@@ -912,7 +913,7 @@ def audit_scores(
         The records that the scores are of. With them it is tested whether members and others come from one source.
     id : column of the points, or array of shape (J,), optional
         What you call the records, as in ``audit``.
-    slice : column of the points, sequence of them, or mapping of str to array of shape (J,)
+    slice : column of the points, sequence of them, mapping of str to array of shape (J,), or such an array
         Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the model that was attacked.
@@ -1078,8 +1079,10 @@ def _with(settings: Recipe | DpSgd | Mapping[str, Any] | None, changed: Mapping[
     return {**(settings or {}), **changed}
 
 
-def _origin(model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None) -> dict[str, Any]:
-    """Where a trained model comes from, and how its references were made."""
+def _origin(
+    model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None, points: Points
+) -> dict[str, Any]:
+    """Where a trained model comes from, how its references were made, and what is done to the points before."""
     sentences = [] if model.description == model.name else [model.description]
     files: dict[str, str] = {}
     if weights is not None:
@@ -1091,6 +1094,8 @@ def _origin(model: Described, recipe: Described | None, weights: str | os.PathLi
     if recipe is not None:
         sentences.append(f"references: {recipe.description}")
     facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
+    facts["family"] = family(model)
+    facts["prepared"] = ". ".join(filter(None, [prepared(model, points), prepared(recipe, points)]))
     return facts | ({"files": files} if files else {})
 
 
@@ -1199,7 +1204,8 @@ def _path_of(versions: Any) -> str | None:
 
 def _names(slice: Slices) -> tuple[str, ...]:
     """Names of the columns that records are sliced by, as the plan has them."""
-    return (slice,) if isinstance(slice, str) else tuple(slice)
+    names = by_columns(slice)
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _many(value: float | Sequence[float]) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ from leakscope.data import Data
 from leakscope.dpsgd.canaries import CANARIES, Canaries
 from leakscope.dpsgd.config import DpSgd
 from leakscope.plans.audits import AuditPlan, ModelPlan
-from leakscope.releases.factory import Described, release_from
+from leakscope.releases.factory import Described, family, prepared, release_from
 from leakscope.releases.specs import TORCH, imported, is_network, own
 from leakscope.reports.about import DataFacts
 
@@ -284,7 +284,11 @@ class Setting:
     def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:
         """Return the release with its signals; a Dirac canary has no label and no picture."""
         name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
-        facts: dict[str, Any] = {"description": self.release.description}
+        facts: dict[str, Any] = {
+            "description": self.release.description,
+            "prepared": prepared(self.release, points),
+            "family": family(self.release),
+        }
         if self.planted:
             facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"
         if is_private(self.release) and STEPS & arrays.keys():

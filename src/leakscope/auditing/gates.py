@@ -10,7 +10,7 @@ from leakscope.core.reasons import words
 from leakscope.metrics.rates import FEWEST_IN_TAIL
 from leakscope.plans.limits import OF_GROUPS, Limit
 from leakscope.reports import Report, phrases
-from leakscope.reports.about import AuditAbout, GroupsFacts, ReleaseFacts, decisions_of, releases_of
+from leakscope.reports.about import AuditAbout, GroupsFacts, ReleaseFacts, decisions_of, failed_of, releases_of
 from leakscope.reports.below_chance import below_chance
 from leakscope.reports.sections.findings import without_references
 from leakscope.reports.sections.words import listed
@@ -65,6 +65,10 @@ def failures(report: Report, limits: Sequence[str]) -> list[str]:
             else:
                 exceeded = list(_exceeded(report, release, limit, text))
                 lines += exceeded or _on_both_sides(report, release, text)
+    for release in failed_of(report.about):
+        lines += [f"{release}: {text} could not be measured: the model could not be audited" for text in limits]
+        if decisions_of(report.about):
+            lines.append(f"{release}: the policy has no verdict: the model could not be audited")
     lines += [
         f"{decision.release}: the policy says {phrases.DECISIONS[decision.verdict]}"
         for decision in decisions_of(report.about)
@@ -93,7 +97,8 @@ def unaccepted_shifts(report: Report) -> dict[str, str]:
         return {}
     return {
         finding.release: f"members and others do not come from one source: without the model they are told apart with "
-        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); --accept-shift tests it all the same"
+        f"an AUC of {finding.value:.3g} (at least {finding.low:.3g}); accept_shift (--accept-shift) tests it all "
+        "the same"
         for finding in report.findings
         if finding.quantity == "membership_without_model" and finding.low is not None and finding.low > 0.5
     }
@@ -123,17 +128,22 @@ def remarks(report: Report, limits: Sequence[str]) -> list[str]:
             lines.append(
                 f"{release.name}: compared with what {_titles(report, ran)} reached; {_titles(report, missing)} did "
                 "not run, for there are no reference models to compare with, and these attacks are mostly stronger: "
-                "give the recipe (--model, or references= in Python), or say which attacks are enough (--attack, or a "
-                "policy with attacks = [...])"
+                "give the recipe (--model, or references= in Python), or say which attacks are enough (attacks, "
+                "--attack, or a policy with attacks = [...])"
             )
     return lines
 
 
 def exit_code(report: Report, limits: Sequence[str] = ()) -> int:
-    """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or tested, else 0."""
+    """2 if a claim is refuted, else 3 if a limit is exceeded or could not be measured or tested, else 0.
+
+    1 if there is nothing of these, and a model could not be audited.
+    """
     if refuted(report):
         return 2
-    return 3 if failures(report, limits) else 0
+    if failures(report, limits):
+        return 3
+    return 1 if failed_of(report.about) else 0
 
 
 def _of_groups(report: Report, release: str, limit: Limit, text: str) -> list[str]:

@@ -24,19 +24,7 @@ from leakscope.reports.about import CheckFacts, term_facts
 
 
 def group_checks(limit: Limit, attacked: AttackedGroups) -> list[CheckFacts]:
-    """Compare one such limit with what all attacks reach.
-
-    Parameters
-    ----------
-    limit : Limit
-        Of ``worst_group_accuracy`` or ``exposed``.
-    attacked : AttackedGroups
-
-    Returns
-    -------
-    list of CheckFacts
-        One, or one for each reason why the limit is open.
-    """
+    """Compare a limit on groups or records with what all attacks reach: a check for each reason why it is open."""
     if not attacked.attacks:
         return [_open(limit, Term("no_attack"))]
     if limit.quantity == "exposed":
@@ -44,11 +32,13 @@ def group_checks(limit: Limit, attacked: AttackedGroups) -> list[CheckFacts]:
     grouped = attacked.grouped
     if grouped.reason is not None:
         return [_open(limit, grouped.reason)]
+    # a single lower end above the limit decides: of a judged group, or of a small one that a joined one contains
     measured = [(on, idx) for on in attacked.attacks for idx in grouped.measured.tolist()]
     if measured:
         on, idx = max(measured, key=lambda pair: pair[0].refusal[pair[1]].low)
         if on.refusal[idx].low > limit.limit:
             return [_shown(limit, attacked, on, idx, "not_kept")]
+    # otherwise every judged group must keep it, by its upper ends or, where it is too small for these, by its records
     checks = [*_of_measured(limit, attacked), *_of_small(limit, attacked)]
     undecided = [check for check in checks if check.outcome == "open"]
     return undecided or checks[:1]
@@ -74,9 +64,11 @@ def _what_decides(limit: Limit, attacked: AttackedGroups, on: OnGroups, idx: int
     n_records, n_models = len(attacked.grouped.groups[idx]), attacked.grouped.n_models
     if n_models == 1:  # the interval is over the records
         return Term("interval_of_one_model_includes_limit")
+    # a group that is too small for its number of models stays open without a leak, too
     if n_records < least_size(n_models):
         needed = models_for(n_records)
         return Term("group_too_small") if needed is None else Term("group_includes_limit", needed=needed)
+    # half-widths fall with the square root of the number of models
     number = on.release[idx]
     width = max(number.high - number.value, number.value - number.low)
     distance = abs(number.value - limit.limit)
@@ -106,7 +98,7 @@ def _exposed_check(limit: Limit, attacked: AttackedGroups) -> CheckFacts:
     """Compare the number of exposed records with its limit."""
     reason = _untested(attacked)
     if attacked.grouped.n_models == 1:
-        return _open(limit, reason or Term("no_attack"))
+        return _open(limit, _of_one_model(attacked))
     most = max(attacked.attacks, key=lambda on: int(_exposed(on).sum()))
     n_exposed = int(_exposed(most).sum())
     base = _base(limit) | {"value": n_exposed, "attack": most.attack}
@@ -117,14 +109,19 @@ def _exposed_check(limit: Limit, attacked: AttackedGroups) -> CheckFacts:
     return CheckFacts(**base, outcome="kept")
 
 
+def _of_one_model(attacked: AttackedGroups) -> Term:
+    """Say that one game against each record tests none, and how many would."""
+    return Term("records_of_one_model", needed=max(2, attacked.grouped.models_needed(attacked.levels.refusal)))
+
+
 def _untested(attacked: AttackedGroups) -> Term | None:
     """Return why single records cannot be tested, if they cannot."""
     n_models = attacked.grouped.n_models
+    if n_models == 1:
+        return _of_one_model(attacked)
     needed = attacked.grouped.models_needed(attacked.levels.refusal)
     if n_models >= needed:
         return None
-    if n_models == 1:
-        return Term("records_of_one_model", needed=needed)
     return Term("records_untested", models=n_models, needed=needed)
 
 

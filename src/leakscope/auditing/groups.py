@@ -36,67 +36,35 @@ GAMES = (
 
 @dataclass(frozen=True)
 class GroupLevels:
-    """Confidence of the intervals of a group for the verdict of a policy.
+    """Confidence of the intervals of a group for the verdict of a policy."""
 
-    Parameters
-    ----------
-    release : float
-        Of the upper ends.
-    refusal : float
-        Of the lower ends, and of the records that are exposed.
-    """
-
-    release: float
-    refusal: float
+    release: float  # of the upper ends
+    refusal: float  # of the lower ends, and of the records that are exposed
 
 
 @dataclass(frozen=True, eq=False)
 class OnGroups:
-    """What one attack reaches on each measured group.
-
-    Parameters
-    ----------
-    attack, source : str
-    reported : mapping of int to Interval
-        By the index of the group, at the level of the report.
-    release, refusal : mapping of int to Interval
-        At the levels of a policy; empty without one.
-    exposed : bool array of shape (U,), optional
-        Whether each unit is shown to be exposed at the refusal level; None without a policy, or where no single record
-        can be tested.
-    """
+    """What one attack reaches on each measured group."""
 
     attack: str
     source: str
-    reported: Mapping[int, Interval]
-    release: Mapping[int, Interval] = field(default_factory=dict)
+    reported: Mapping[int, Interval]  # by the index of the group, at the level of the report
+    release: Mapping[int, Interval] = field(default_factory=dict)  # at the levels of a policy; empty without one
     refusal: Mapping[int, Interval] = field(default_factory=dict)
+    # whether each unit is exposed at the refusal level; None without a policy, or where no single record can be tested
     exposed: Bool[Array, " U"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """The groups of a release.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-    n_units, n_models : int
-        Target units and attacked models.
-    baseline_accuracy : float
-        Chance to guess right about one of them without an attack.
-    is_measured : bool array
-        Whether each group has 10 members and 10 others in a model on average.
-    reason : Term, optional
-        Why there are no groups.
-    """
+    """The groups of a release."""
 
     groups: Sequence[Group]
-    n_units: int
-    n_models: int
-    baseline_accuracy: float
-    is_measured: Bool[Array, " G"]
-    reason: Term | None = None
+    n_units: int  # target units
+    n_models: int  # attacked models
+    baseline_accuracy: float  # chance to guess right about one of them without an attack
+    is_measured: Bool[Array, " G"]  # whether each group has 10 members and 10 others in a model on average
+    reason: Term | None = None  # why there are no groups
 
     @classmethod
     def of(cls, observed: ObservedRelease) -> Grouped:
@@ -125,22 +93,12 @@ class Grouped:
     def attacked(
         self, attack: str, source: str, scores: Scores, reported: float, levels: GroupLevels | None
     ) -> OnGroups:
-        """Measure one attack on each group.
-
-        Parameters
-        ----------
-        attack, source : str
-        scores : Scores
-            Of all units.
-        reported : float
-            Confidence of each interval of the report.
-        levels : GroupLevels, optional
-            Of a policy that looks at groups or at single records.
-        """
+        """Measure one attack on each group, at the confidence of the report and at the levels of a policy."""
         confidences = [reported] if levels is None else [reported, levels.release, levels.refusal]
         intervals: list[dict[int, Interval]] = [{} for _ in confidences]
         for idx in self.measured.tolist():
             units = self.groups[idx].units
+            # a threshold of its own for each group: one for all would be that of the largest group
             part = replace(scores, value=scores.value[:, units], member=scores.member[:, units], points=None)
             for of_level, interval in zip(intervals, accuracies(part, PRIOR, confidences), strict=True):
                 of_level[idx] = interval
@@ -157,10 +115,7 @@ class Grouped:
         return models_needed(self.n_units, level, self.baseline_accuracy)
 
     def findings(self, observed: ObservedRelease, attacks: Sequence[OnGroups], confidence: float) -> Iterator[Finding]:
-        """Yield the accuracy on each group: that of the attack with the largest lower end.
-
-        Of a group that is judged and too small to be measured the reason is given.
-        """
+        """Yield the accuracy on each group by its strongest attack; of a judged one that is too small, the reason."""
         n_intervals = len(self.measured) * len(attacks)
         for idx, group in enumerate(self.groups):
             spec = FindingSpec("accuracy", "lower", scope=Scope("group", name=group.name))
@@ -175,6 +130,7 @@ class Grouped:
                     )
                     yield replace(observed.finding(spec, reason), detail=detail)
                 continue
+            # the attack with the largest lower end may be picked out, for all intervals hold at once
             worst = max(attacks, key=lambda on: (on.reported[idx].low, on.reported[idx].value))
             number = worst.reported[idx]
             finding = observed.finding(replace(spec, attack=worst.attack, source=worst.source), number)
@@ -205,9 +161,9 @@ class Grouped:
         )
 
 
-def groups_of_unknown(n_models: int) -> GroupsFacts:
-    """Say of records whose labels are not known that there are no groups."""
-    reason = term_facts([Term("no_classes_known")])[0]
+def no_groups_of_files(n_models: int, has_labels: bool) -> GroupsFacts:
+    """Say of signals in files why there are no groups: their scores are never in memory together."""
+    reason = term_facts([Term("no_groups_of_files" if has_labels else "no_classes_known")])[0]
     return GroupsFacts(groups=(), least=least_size(n_models), intervals=0, left_out=0, reason=reason)
 
 

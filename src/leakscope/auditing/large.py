@@ -24,7 +24,7 @@ from leakscope.attacks import Attack
 from leakscope.attacks.by_block import score
 from leakscope.auditing.evaluate import Judgement, baseline_finding, facts_of, measure, measured_curve, strongest
 from leakscope.auditing.evaluate import finding_without_model as without_model
-from leakscope.auditing.groups import groups_of_unknown
+from leakscope.auditing.groups import no_groups_of_files
 from leakscope.auditing.observed import FindingSpec, ObservedFiles
 from leakscope.auditing.records import baseline_accuracy_of, games_facts, most_exposed_finding, short
 from leakscope.bounds import BOUNDS
@@ -108,7 +108,9 @@ def judge_blocks(
     findings += [exposure, observed.finding(epsilon_spec, NotApplicable("claims_in_files"))]
     findings += [*_of_answers(observed, prior, confidence, baseline_finding(observed, prior))]
     best = "" if best_scores is None else best_scores.attack
-    facts = facts_of(observed, best, games, groups=groups_of_unknown(signals.game.n_targets))
+    facts = facts_of(
+        observed, best, games, groups=no_groups_of_files(signals.game.n_targets, "labels" in signals.files)
+    )
     return Judgement(findings, curves, records, facts)
 
 

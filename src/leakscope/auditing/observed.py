@@ -201,7 +201,9 @@ class ObservedRelease(Observed):
     def label(self) -> Shaped[Array, " N"] | Shaped[Array, "N L"] | None:
         """Label or response of each record; None where none is known."""
         points = self.signals.points
-        return points.y if self.labels is None and points is not None else self.labels
+        if self.labels is not None:
+            return self.labels
+        return self.signals.labels if points is None or points.y is None else points.y
 
     @property
     def group(self) -> Shaped[Array, " J"] | None:

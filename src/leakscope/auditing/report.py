@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from leakscope.attacks import Attack as TableAttack
@@ -28,6 +28,7 @@ def assemble(
     releases: Sequence[ObservedRelease],
     notes: Sequence[str] = (),
     command: str = "",
+    failed: Mapping[str, str] | None = None,
 ) -> Report:
     """Judge each release and combine the results in one report.
 
@@ -41,6 +42,8 @@ def assemble(
         What a reader should know of the data and the run.
     command : str
         That makes this report again.
+    failed : mapping of str to str, optional
+        Releases of the plan that could not be observed, with the error of each.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def assemble(
     ValueError
         If a claim is about a release that is not there.
     """
-    refuse_unknown(plan, [observed.name for observed in releases])
+    refuse_unknown(plan, [*(observed.name for observed in releases), *(failed or {})])
     policy = plan.policy
     limits = () if policy is None else policy.parsed_limits
     levels = None if policy is None else Levels.shared(policy.confidence, len(releases), len(attacks), len(limits))
@@ -68,7 +71,7 @@ def assemble(
             for observed, judgement in zip(releases, judgements, strict=True)
         ]
     report = Report(
-        _about(plan, attacks, judgements, decisions, notes, command),
+        _about(plan, attacks, judgements, decisions, notes, command, failed or {}),
         tuple(finding for judgement in judgements for finding in judgement.findings),
         tuple(curve for judgement in judgements for curve in judgement.curves),
         joined_tables([most_exposed_rows(judgement.records) for judgement in judgements if judgement.records]),
@@ -109,7 +112,7 @@ def assemble_blocks(
     with progress("attacks", None):
         judgement = judge_blocks(observed, attacks, plan.fpr, plan.confidence, plan.prior, tmp=tmp, table=table)
     return Report(
-        _about(plan, attacks, [judgement], [], notes, ""),
+        _about(plan, attacks, [judgement], [], notes, "", {}),
         tuple(judgement.findings),
         tuple(judgement.curves),
         joined_tables([judgement.records] if judgement.records else []),
@@ -123,6 +126,7 @@ def _about(
     decisions: Sequence[DecisionFacts],
     notes: Sequence[str],
     command: str,
+    failed: Mapping[str, str],
 ) -> AuditAbout:
     common = envelope(
         plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
@@ -135,6 +139,7 @@ def _about(
         execution=None,  # of signals from elsewhere; an audit that trained models sets it afterwards
         releases=tuple(judgement.facts for judgement in judgements),
         decisions=tuple(decisions),
+        failed=dict(failed),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ from leakscope.dpsgd.accountant import epsilon_at_least
 from leakscope.dpsgd.step_level import StepLevel
 from leakscope.metrics.epsilon import METHODS
 from leakscope.plans.audits import AuditPlan, refuse_unknown
-from leakscope.releases.factory import Described, Structured, adapted, owner_notes, preparation_notes
+from leakscope.releases.factory import Described, Structured, adapted, owner_notes
+from leakscope.releases.specs import first_line
 from leakscope.reports import Curve, Report
 from leakscope.runtime.observe import Execution, observe, observe_finished, store_notes
 from leakscope.runtime.progress import progress
@@ -96,8 +98,8 @@ def play(
     Raises
     ------
     ValueError
-        In one line and before the first fit: if plan, releases and data do not fit, a release cannot be fitted, or an
-        attack that was asked for by its name cannot run.
+        In one line and before the first fit: if plan, releases and data do not fit, no release can be fitted, or an
+        attack that was asked for by its name cannot run. A release that cannot be fitted is left out beside others.
     """
     if plan.accept_shift:
         raise ValueError("accept_shift is for audits in which you say who was in; here it is drawn at random")
@@ -112,32 +114,26 @@ def play(
     asked = [queried(audited.release, audited.data.points, plan, versions) for audited in settings]
     claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
     promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
+    failed: dict[str, str] = {}
+    # what is not in a store is no fault of the model
+    most_failed = 0 if execution.from_store else len(settings) - 1
     if len(settings) > 1 or any(attack.by_name for attack in attacks):
+        rehearsals = []
         with progress("trial fits"):
-            rehearsals = [
-                rehearse(release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
-                for release, audited in zip(asked, settings, strict=True)
-            ]
+            for release, audited in zip(asked, settings, strict=True):
+                what = (release, audited.data.points, audited.game, audited.wanted(attacks), plan.seed)
+                with _others_go_on(release.name, failed, most_failed):
+                    rehearsals.append(rehearse(*what))
         refuse_idle(attacks, rehearsals)
-    observed_releases, of_finished = [], []
-    for place, own_claims in enumerate(claims):
-        audited = settings[place]
-        points, member = audited.data.points.unnamed, audited.game.member
-        what = (asked[place], points, member, audited.wanted(attacks), plan.seed, execution)
-        if execution.from_store == "finished":
-            arrays, is_made = observe_finished(*what)
-            if not is_made.all():
-                of_finished.append(
-                    f"{audited.release.name}: {is_made.sum():,} of {len(is_made):,} models were finished when this "
-                    "audit was made, and it is of these alone"
-                )
-                audited = settings[place] = replace(audited, game=audited.game.of_models(is_made))
-        else:
-            arrays = observe(*what)
-        observed = replace(audited.observed(arrays, own_claims), n_looks=plan.n_looks)
-        if plan.policy is not None and plan.policy.structure is not None and isinstance(audited.release, Structured):
-            observed = replace(observed, structure=audited.release.structure(loaded.points, plan.seed))
-        observed_releases.append(observed)
+    observed_releases, played = [], []
+    for audited, release, own_claims, own_promise in zip(settings, asked, claims, promises, strict=True):
+        if release.name not in failed:
+            with _others_go_on(release.name, failed, most_failed):
+                done, observed = _observed(audited, release, own_claims, plan, attacks, loaded, execution)
+                observed_releases.append(observed)
+                played.append((done, own_promise))
+    of_finished = _notes_of_finished(settings, observed_releases)
+    settings = [audited for audited, _ in played]
     notes = [
         *of_finished,
         *loaded.notes,
@@ -145,10 +141,10 @@ def play(
         *note_of_queries(asked),
         *_notes_of_noise(observed_releases),
     ]
-    report = assemble(plan, attacks, observed_releases, notes, command)
+    report = assemble(plan, attacks, observed_releases, notes, command, failed)
     facts = {"execution": execution.facts, "owner_notes": tuple(owner_notes(audited.release for audited in settings))}
     report = replace(report, about=report.about.model_copy(update=facts))
-    for audited, observed, accountant_claim in zip(settings, observed_releases, promises, strict=True):
+    for (audited, accountant_claim), observed in zip(played, observed_releases, strict=True):
         if accountant_claim is not None:
             report = _with_false_claims(report, observed, accountant_claim)
             report = with_accountant(
@@ -162,6 +158,53 @@ def play(
                 own_layers_unseen=_own_layers_unseen(audited),
             )
     return with_claims(report)
+
+
+def _observed(
+    audited: Setting,
+    release: Described,
+    claims: Sequence[Claim],
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    loaded: Data,
+    execution: Execution,
+) -> tuple[Setting, ObservedRelease]:
+    """Make the models of a release, or take those that are finished, and observe them; the game is of these alone."""
+    points = audited.data.points.unnamed
+    what = (release, points, audited.game.member, audited.wanted(attacks), plan.seed, execution)
+    if execution.from_store == "finished":
+        arrays, is_made = observe_finished(*what)
+        if not is_made.all():
+            audited = replace(audited, game=audited.game.of_models(is_made))
+    else:
+        arrays = observe(*what)
+    observed = replace(audited.observed(arrays, claims), n_looks=plan.n_looks)
+    wants_structure = plan.policy is not None and plan.policy.structure is not None
+    if wants_structure and isinstance(audited.release, Structured):
+        observed = replace(observed, structure=audited.release.structure(loaded.points, plan.seed))
+    return audited, observed
+
+
+def _notes_of_finished(settings: Sequence[Setting], releases: Sequence[ObservedRelease]) -> list[str]:
+    """Say of which releases only a part of the models was finished."""
+    planned = {audited.release.name: audited.game.n_models for audited in settings}
+    return [
+        f"{observed.name}: {observed.game.n_models:,} of {planned[observed.name]:,} models were finished when this "
+        "audit was made, and it is of these alone"
+        for observed in releases
+        if observed.game.n_models < planned[observed.name]
+    ]
+
+
+@contextmanager
+def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterator[None]:
+    """Note that a release cannot be fitted, and let the audit of the others go on; without others it is an error."""
+    try:
+        yield
+    except (ValueError, RuntimeError, MemoryError) as error:
+        if len(failed) == most_failed:
+            raise
+        failed[name] = first_line(error)
 
 
 def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
@@ -322,13 +365,12 @@ def _notes(points: Points, settings: Sequence[Setting], execution: Execution, co
     n_repeated = int(data_room.repeated(points).sum())
     if n_repeated:
         repeats = f"{n_repeated:,} of {len(points):,} points repeat an earlier one in all features and the label"
-        what_to_do = "; if they are rows of the same unit, name its column by --group, else remove the repeats"
+        what_to_do = "; if they are rows of the same unit, name its column as group (--group), else remove the repeats"
         yield repeats + (what_to_do if points.group is None else "")
     yield from identifier_notes(points)
     yield from date_notes(points)
     yield from alike_levels(points)
     yield from repeated_names(points)
-    yield from preparation_notes(audited.release for audited in settings)
     yield from _note_of_sample(points, settings[0].game, confidence)
     yield from store_notes([audited.release for audited in settings], execution)
     for audited in settings:

@@ -630,6 +630,8 @@ def _dry_run(plan: AuditPlan, n_jobs: int | None) -> Iterator[str]:
 def _leave(report: Report, limits: Sequence[str]) -> None:
     """Say what is refuted and which limits are exceeded, and leave with the exit code of that."""
     gates = import_module("leakscope.auditing.gates")
+    for name, error in gates.failed_of(report.about).items():
+        say(f"{name} could not be audited: {error}")
     for text in gates.refuted(report):
         say(f"refuted: {text}")
     for text in gates.failures(report, limits):

@@ -349,6 +349,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 def known_keywords(
     use: Mapping[str, str] = MappingProxyType({}),
+    first: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function name the nearest keyword when it is called with one that it does not have.
 
@@ -356,6 +357,8 @@ def known_keywords(
     ----------
     use : mapping of str to str
         What to use instead of a keyword that belongs to another function.
+    first : mapping of str to str
+        What to use instead of a first argument that belongs to another function.
 
     Returns
     -------
@@ -379,6 +382,8 @@ def known_keywords(
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            if args and isinstance(args[0], str) and args[0] in first:
+                raise TypeError(f"{name} takes no {args[0]!r}; use {first[args[0]]}")
             for word in kwargs:
                 if word in use and word not in known:
                     raise TypeError(f"{name} takes no {word}; use {use[word]}")

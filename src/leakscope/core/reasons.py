@@ -33,6 +33,7 @@ REASONS: Mapping[str, str] = {
     "few_guesses": "needs at least {fewest} {unit}, got {n}",
     "no_attacked_record": "no attacked record is asked for in any model",
     "no_attack": "no attack applies",
+    "no_groups_of_files": "signals in files are not measured class by class: give a sample of the records in memory",
     "no_classes_known": "no classes are known: name columns to group by (slice)",
     "no_groups_in_game": "this game is about single records",
     # signals in files

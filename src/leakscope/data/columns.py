@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from leakscope.core.types import Points
 from leakscope.data.files import has_column
 from leakscope.data.missing import refuse_missing, refuse_texts
-from leakscope.data.points import Data, from_arrays, repeated, some
+from leakscope.data.points import Data, from_arrays, how_to_drop, repeated, some
 
 Array = np.ndarray
 FEWEST_RECORDS = 20  # so many different values are no accident in a column that repeats any
@@ -273,7 +273,7 @@ def without_names(x: Any, id: Any) -> tuple[Any, Any]:
 
 
 def identifier_notes(points: Points) -> list[str]:
-    """Name the columns with another value in each record, which a model may memorise records by.
+    r"""Name the columns with another value in each record, which a model may memorise records by.
 
     A few records that repeat an earlier one in everything do not hide such a column.
 
@@ -292,8 +292,11 @@ def identifier_notes(points: Points) -> list[str]:
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.columns import identifier_notes
     >>> frame = pd.DataFrame({"customer_id": range(100, 130), "age": [30, 40, 50] * 10})
-    >>> print(*identifier_notes(from_arrays(frame)))
-    customer_id has another value in each record; if it is an identifier, it is no feature: --id or --drop customer_id
+    >>> for note in identifier_notes(from_arrays(frame)):
+    ...     print(note.replace("feature: ", "feature:\n").replace(", or", ",\nor"))
+    customer_id has another value in each record; if it is an identifier, it is no feature:
+    give it as id (--id customer_id),
+    or leave it out (--drop customer_id; in Python .drop(columns=['customer_id']))
     """
     if not isinstance(points.x, pd.DataFrame) or len(points) < FEWEST_RECORDS:
         return []
@@ -303,10 +306,30 @@ def identifier_notes(points: Points) -> list[str]:
         return []
     n_different = len(points) - int(repeated(points).sum())
     return [
-        f"{name} has another value in each record; if it is an identifier, it is no feature: --id or --drop {name}"
+        f"{name} has another value in each record; if it is an identifier, it is no feature: give it as id (--id "
+        f"{name}), or leave it out ({how_to_drop([name])})"
         for name, n in n_distinct.items()
         if n >= max(fewest, n_different)
     ]
+
+
+def refuse_free_text(frame: pd.DataFrame, names: Sequence[str], model: str, instead: str) -> None:
+    """Refuse columns that would be encoded and of which more than half of the values occur once.
+
+    One column for each text is a name of each record, and no model of its words.
+    """
+    free = [name for name in names if _is_free_text(pd.Series(frame[name]))]
+    if free:
+        raise ValueError(
+            f"{model} reads no text, and more than half of the values of {some(free)} occur once: "
+            f"{instead} (in place of dates, give times or numbers), or leave {'it' if len(free) == 1 else 'them'} out "
+            f"({how_to_drop(free)}); names of the records are given as id (--id)"
+        )
+
+
+def _is_free_text(column: pd.Series) -> bool:
+    counts = column.value_counts()
+    return bool(2 * (counts == 1).sum() > counts.sum())
 
 
 def date_notes(points: Points) -> list[str]:
@@ -327,11 +350,18 @@ def date_notes(points: Points) -> list[str]:
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.columns import date_notes
     >>> for note in date_notes(from_arrays(pd.DataFrame({"born": ["1980-03-31", "1975-11-02"], "age": [44, 49]}))):
-    ...     print(note.replace("; ", ";\n").replace("date, ", "date,\n"))
-    born looks like dates but is read as text, with 2 values;
-    one-hot encoded, each is a column of its own;
-    leave it out with --drop, write it as a number in the file, such as the days since a date,
-    or give a Parquet file with dates
+    ...     print(note.replace("; ", ";\n").replace(", ", ",\n"))
+    born looks like dates but is read as text,
+    with 2 values;
+    one-hot encoded,
+    each is a column of its own;
+    leave it out (--drop born;
+    in Python .drop(columns=['born'])),
+    write it as a number in the file,
+    such as the days since a date,
+    or give a Parquet file,
+    or a frame,
+    with dates
     """
     if not isinstance(points.x, pd.DataFrame):
         return []
@@ -347,8 +377,8 @@ def date_notes(points: Points) -> list[str]:
         if len(values) > 1 and all(isinstance(value, str) and re.fullmatch(_DATE, value) for value in values):
             notes.append(
                 f"{name} looks like dates but is read as text, with {len(values):,} values; one-hot encoded, each is "
-                "a column of its own; leave it out with --drop, write it as a number in the file, such as the days "
-                "since a date, or give a Parquet file with dates"
+                f"a column of its own; leave it out ({how_to_drop([name])}), write it as a number in the file, such as "
+                "the days since a date, or give a Parquet file, or a frame, with dates"
             )
     return notes
 
@@ -412,7 +442,7 @@ def _counted(text: str, n: int) -> str:
 
 
 def repeated_names(points: Points) -> list[str]:
-    """Say how many names of records repeat an earlier one.
+    r"""Say how many names of records repeat an earlier one.
 
     Parameters
     ----------
@@ -427,8 +457,10 @@ def repeated_names(points: Points) -> list[str]:
     --------
     >>> from leakscope.data import from_arrays
     >>> from leakscope.data.columns import repeated_names
-    >>> repeated_names(from_arrays([[1.0], [2.0], [3.0]], names=["P-1", "P-2", "P-1"]))
-    ['1 of 3 names of records repeats an earlier one; if a person has several rows, name that column by --group']
+    >>> (note,) = repeated_names(from_arrays([[1.0], [2.0], [3.0]], names=["P-1", "P-2", "P-1"]))
+    >>> print(note.replace("; ", ";\n"))
+    1 of 3 names of records repeats an earlier one;
+    if a person has several rows, name that column as group (--group)
     """
     if points.names is None or points.group is not None:
         return []
@@ -436,7 +468,7 @@ def repeated_names(points: Points) -> list[str]:
     if n_repeated == 0:
         return []
     names = f"{n_repeated:,} of {len(points):,} names of records {'repeats' if n_repeated == 1 else 'repeat'}"
-    return [f"{names} an earlier one; if a person has several rows, name that column by --group"]
+    return [f"{names} an earlier one; if a person has several rows, name that column as group (--group)"]
 
 
 def _n_names(column: pd.Series) -> int:

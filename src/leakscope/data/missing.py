@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from leakscope.data.points import some
+from leakscope.data.points import how_to_drop, some
 
 Array = np.ndarray
 _MOST_LETTERS = 30  # of a text that an error shows
@@ -88,11 +88,11 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> N
     first = incomplete[0]
     n_missing = int(missing[first].sum())
     others = f" (and of {some(incomplete[1:], _MOST_NAMES)})" if incomplete[1:] else ""
-    drop = " ".join(f"--drop {name}" for name in incomplete[:_MOST_NAMES])
     raise ValueError(
         f"{n_missing:,} of {len(frame):,} values of {first}{others} {'is' if n_missing == 1 else 'are'} missing or "
         f"infinite, the first in record {int(missing[first].argmax()):,}: leave these rows out (--drop-missing), fill "
-        f"them in the file with a number that does not depend on the data, or leave the column out ({drop})"
+        f"them in the file with a number that does not depend on the data, or leave the column out "
+        f"({how_to_drop(incomplete, _MOST_NAMES)})"
     )
 
 
@@ -116,11 +116,11 @@ def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") 
         return
     place, value = first_text(frame, names[0])
     text = textwrap.shorten(value, _MOST_LETTERS, placeholder="...")
-    drop = " ".join(f"--drop {name}" for name in names[:_MOST_NAMES])
     response = f", or name the response (--label {label})" if label else ""
     raise ValueError(
         f"not only numbers in {some(names, _MOST_NAMES)}, as {text!r} in record {place} of {names[0]}, and no single "
-        f"record may decide which columns are used: {sign_hint(value)}leave these columns out ({drop}){response}, or "
+        f"record may decide which columns are used: {sign_hint(value)}leave these columns out "
+        f"({how_to_drop(names, _MOST_NAMES)}){response}, or "
         "make all their values numbers"
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -441,6 +442,18 @@ def _hashes(frame: pd.DataFrame) -> UInt64[Array, " N"]:
     """Hash each row; in columns of objects the number 1 and the text "1" differ."""
     typed = frame.apply(lambda column: column.map(repr) if column.dtype == object else column)
     return hash_pandas_object(typed, index=False).to_numpy()  # pyright: ignore[reportCallIssue] -- exported lazily
+
+
+def how_to_drop(names: Iterable[Any], most: int = 12) -> str:
+    """Say how columns are left out, on the command line and in Python.
+
+    Examples
+    --------
+    >>> how_to_drop(["age", "net pay"])
+    "--drop age --drop 'net pay'; in Python .drop(columns=['age', 'net pay'])"
+    """
+    first = [str(name) for name in names][:most]
+    return f"{' '.join(f'--drop {shlex.quote(name)}' for name in first)}; in Python .drop(columns={first})"
 
 
 def some(names: Iterable[Any], most: int = 12) -> str:

@@ -20,7 +20,7 @@ MOST_LEVELS = 20  # of a column: of more, the rarest are one level
 OTHER, MISSING = "all other values", "missing"
 SEVERAL = "several values"  # level of a unit whose records are in different levels
 LABEL, GROUP = "label", "group"  # words for the label and the unit of privacy, whatever their columns are called
-Slices = str | Sequence[str] | Mapping[str, Any]
+Slices = str | Sequence[str] | Mapping[str, Any] | pd.Series | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,37 @@ class Levels:
     ends: tuple[tuple[float, float], ...] = ()
 
 
+def by_columns(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
+    """Give the values of a single column its name, and refuse what is neither names nor values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(by_columns(pd.Series([1, 2, 1], name="side")))
+    ['side']
+    """
+    if isinstance(by, pd.Series | np.ndarray):
+        name = getattr(by, "name", None)
+        return {"slice" if name is None else str(name): by}
+    if isinstance(by, str | Mapping):
+        return by
+    for name in by:
+        if not isinstance(name, str):
+            column = f"; columns of an array are 'x0', 'x1', ..., as 'x{name}'" if type(name) is int else ""
+            raise ValueError(
+                "slice takes names of columns, as ['town'], or the values of each record by name, as {'side': values}; "
+                f"got a {type(name).__name__} in a list{column}"
+            )
+    return by
+
+
 def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dict[str, Shaped[Array, " N"]]:
     """Look up the columns that records are sliced by.
 
     Parameters
     ----------
     points : Points
-    by : str, sequence of str, or mapping of str to array of shape (N,)
+    by : str, sequence of str, mapping of str to array of shape (N,), or one such array
         Names of columns, of which ``"label"`` and ``"group"`` are the label and the unit of privacy unless a column is
         called so. Columns of an array are ``"x0"``, ``"x1"``, ... A mapping brings the values itself.
     table : DataFrame, optional
@@ -72,6 +96,7 @@ def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dic
     >>> {name: values.tolist() for name, values in sliced(points, ["label", "x1"]).items()}
     {'label': ['a', 'b'], 'x1': [20.0, 30.0]}
     """
+    by = by_columns(by)
     if isinstance(by, Mapping):
         return {name: _checked(name, values, len(points)) for name, values in by.items()}
     names = (by,) if isinstance(by, str) else tuple(by)

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -39,12 +39,12 @@ from leakscope.dpsgd.equal_records import EqualRecords, chosen_record
 from leakscope.dpsgd.followed_steps import FollowedStep, Rounding, followed
 from leakscope.dpsgd.gradient_rows import CoordinateRows, Rows
 from leakscope.dpsgd.observer import CanaryCoordinates, Watch, batch_size
-from leakscope.releases.networks.architecture import Architecture, built, columns_of
+from leakscope.releases.networks.architecture import Architecture, built, columns_of, refuse_own_step
 from leakscope.releases.networks.checkpoints import TrainingCheckpoint
 from leakscope.releases.networks.devices import clear_of_memory, working
 from leakscope.releases.networks.recipe import Recipe
 from leakscope.releases.networks.signals import signals_of
-from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of
+from leakscope.releases.networks.tensors import Inputs, inputs_of, labels_of, what_is_done
 from leakscope.releases.networks.training import TrainingData
 from leakscope.releases.source_code import digest_of_classes
 from leakscope.releases.specs import canonical, description_or_none, first_line, printed, reason, versions
@@ -150,6 +150,8 @@ class PrivateNetwork:
     {'loss': (1, 40), 'step_dot': (1, 40, 5)}
     """
 
+    family: ClassVar[str] = "dpsgd"
+
     make: Callable[..., nn.Module]
     dpsgd: DpSgd
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -191,7 +193,7 @@ class PrivateNetwork:
     def _description(self) -> Mapping[str, Any]:
         fields = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")
         network = {name: canonical(getattr(self, name)) for name in ("make", "aggregate", "train", *fields)}
-        module = built(self.make, self.parameters, 0)
+        module = self._built(0)
         network["architecture"] = Architecture.of(module, Recipe(device=self.device)).digest
         network["classes"] = digest_of_classes({type(part) for part in module.modules()})
         return {"private_network": network, "dpsgd": self.dpsgd.describe(), "versions": versions({"torch", "numpy"})}
@@ -208,15 +210,25 @@ class PrivateNetwork:
 
     def n_parameters(self) -> int:
         """Count the parameters of a network: the length of a gradient."""
-        return sum(parameter.numel() for parameter in trained_parameters(built(self.make, self.parameters, 0)))
+        return sum(parameter.numel() for parameter in trained_parameters(self._built(0)))
 
     def tensor_names(self) -> list[str]:
         """Return the names of the parameter tensors whose noise is tested, in order."""
-        named = built(self.make, self.parameters, 0).named_parameters()
+        named = self._built(0).named_parameters()
         names = [name for name, parameter in named if parameter.requires_grad]
         if self.train is not None and self.coordinates:
             names.append("the layer added for the canaries")
         return names
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the network reads them, in a sentence; empty if nothing is."""
+        return what_is_done(points.x, self.name)
+
+    def _built(self, seed: int) -> nn.Module:
+        module = built(self.make, self.parameters, seed)
+        if self.train is None:  # a loop of the user's may call what it likes
+            refuse_own_step(module, "give the loop that does as dpsgd={..., 'train': loop}")
+        return module
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
@@ -234,7 +246,7 @@ class PrivateNetwork:
                 raise ValueError(f"{self.name}: DP-SGD takes features in one array, got a {type(points.x).__name__}")
             rows = []
             for inside, seed in zip(member, seeds, strict=True):
-                module = built(self.make, self.parameters, integer(int(seed), "init")).to(device)
+                module = self._built(integer(int(seed), "init")).to(device)
                 column = torch.from_numpy(columns_of(module, inputs, classes, label, self.name)).to(device)
                 training = _Training(self, TrainingData(inputs, column, recipe, device, self.name), inside, int(seed))
                 rows.append(training.signals(module, want))

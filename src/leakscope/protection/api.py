@@ -58,6 +58,12 @@ class ArraysOptions(TypedDict, total=False):
     depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
+# what the command line calibrates beside statistics
+_NO_STATISTICS = {
+    "dpsgd": "ls.dpsgd.dpsgd_multiplier(sample_rate, steps, advantage=0.1), the noise multiplier of DP-SGD"
+}
+
+
 class CalibrationOptions(ArraysOptions, total=False):
     """Keywords of a query of a file: the fields of ``leakscope.plans.CalibrationPlan``, which says what they mean."""
 
@@ -86,7 +92,7 @@ class ProtectionOptions(CalibrationOptions, total=False):
     non_negative: bool
 
 
-@known_keywords()
+@known_keywords(first=_NO_STATISTICS)
 def calibrate(
     statistic: Asked | Several,
     x: Any,
@@ -267,7 +273,7 @@ def calibrate(
     return run_calibration(arrays_request(CalibrationPlan, statistic, x, y, noise, fields, execution))
 
 
-@known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"})
+@known_keywords({"insecure_seed": "seed", "declare": "leakscope.protection.declare"}, _NO_STATISTICS)
 def protect(
     statistic: Asked | Several,
     x: Any,

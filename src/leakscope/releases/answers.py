@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from jaxtyping import Float, Num, Shaped
 from sklearn.base import is_regressor
 
 from leakscope.core.types import Points
-from leakscope.data.points import some
+from leakscope.data.points import how_to_drop, some
 from leakscope.data.records import Fields, Sequences, Texts, as_given
 from leakscope.releases import readout
 from leakscope.releases.specs import first_line
@@ -22,6 +21,13 @@ from leakscope.releases.specs import first_line
 Array = np.ndarray
 Method = Literal["predict_proba", "decision_function", "predict"]
 OF_TEXTS = ("could not convert string to float", "Expected 2D array")  # what estimators say of a list of texts
+# parameters by which the estimators of a family become simpler; some of a later family are those of an earlier one, too
+FAMILIES = {
+    "neighbours": {"n_neighbors"},
+    "network": {"hidden_layer_sizes"},
+    "trees": {"max_depth", "max_leaf_nodes", "num_leaves"},
+    "regularised": {"C", "alpha", "l1_ratio"},
+}
 MOST_NAMED = 6  # columns that an error tells to leave out
 
 
@@ -137,17 +143,12 @@ def last_step(model: Any) -> Any:
             return model
 
 
-def no_method(model: Any) -> str:
-    """Say that a model has no method that signals are computed from, and which parameter gives it one.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import VotingClassifier
-    >>> no_method(VotingClassifier([], voting="hard"))
-    "has neither predict_proba, decision_function, nor is it a regressor; with voting='soft' it has probabilities"
-    """
-    advice = "; with voting='soft' it has probabilities" if getattr(last_step(model), "voting", "") == "hard" else ""
-    return f"has neither predict_proba, decision_function, nor is it a regressor{advice}"
+def family_of(model: Any) -> str:
+    """Name the family of an estimator by the parameters that make it simpler; empty where none of them is known."""
+    get_params = getattr(model, "get_params", None)
+    parameters: Any = get_params() if callable(get_params) else {}
+    names = {name.rpartition("__")[2] for name in parameters}
+    return next((family for family, simpler in FAMILIES.items() if names & simpler), "")
 
 
 def predicts_numbers(model: Any) -> bool:
@@ -242,8 +243,9 @@ def _other_columns(model: Any, x: Any) -> str:
     if missing:
         parts.append(f"it was fitted on {some(missing)}, which the data lack")
     if extra:
-        flags = " ".join(f"--drop {shlex.quote(name)}" for name in extra[:MOST_NAMED])
-        parts.append(f"it was not fitted on {some(extra)}; leave out what is no feature: {flags}")
+        parts.append(
+            f"it was not fitted on {some(extra)}; leave out what is no feature: {how_to_drop(extra, MOST_NAMED)}"
+        )
     if not parts and known != given:
         parts.append(f"its columns are in another order; give them as it was fitted: {', '.join(known)}")
     return ", and ".join(parts)

@@ -21,8 +21,8 @@ from leakscope.releases.answers import (
     Method,
     Truth,
     classes_of,
+    family_of,
     method_of,
-    no_method,
     predicts_numbers,
     signals_of,
     takes,
@@ -46,7 +46,8 @@ class Estimator:
     Parameters
     ----------
     estimator : scikit-learn estimator
-        With ``predict_proba``, or ``decision_function`` (then the log-odds are margins), or a regressor.
+        With ``predict_proba``, or ``decision_function`` (then the log-odds are margins), or a regressor; of a
+        classifier with ``predict`` alone the labels are seen.
         Every ``random_state`` in it is set from the seed of the row.
     name : str
         The name in the report; that of the estimator's class unless given.
@@ -103,11 +104,13 @@ class Estimator:
             )
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
+        if self._reads is None and callable(getattr(self.estimator, "predict", None)):
+            object.__setattr__(self, "labels_only", True)  # nothing else can be seen
         if self.labels_only:
             if predicts_numbers(self.estimator) or not callable(getattr(self.estimator, "predict", None)):
                 raise ValueError(f"{self.name} predicts no labels, and LabelsOnly is of classifiers with predict")
         elif self._reads is None:
-            raise ValueError(f"{self.name} {no_method(self.estimator)}")
+            raise ValueError(f"{self.name} has neither predict_proba, decision_function nor predict")
 
     @cached_property
     def _reads(self) -> Method | None:
@@ -154,8 +157,12 @@ class Estimator:
         return replace(self, preparation=preparation_for(self.estimator, points))
 
     @property
-    def preparation_note(self) -> str:
-        """What is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""
+    def family(self) -> str:
+        """The family of the estimator."""
+        return family_of(self.estimator)
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to columns and labels, in a sentence; empty if nothing is, or nobody has found out."""
         return "" if self.preparation is None else self.preparation.note(self.name)
 
     @property
@@ -179,8 +186,8 @@ class Estimator:
             model = prepared._fit(points, inside, int(seed))
             classes = prepared._classes(model, points, inside, truth)
             method = method_of(model)
-            if method is None:
-                raise ValueError(f"{self.name} {no_method(self.estimator)}")
+            if method is None:  # what its class has and its parameters take away, as a vote of labels
+                return prepared._labels(points, member, seeds, want)
             row = dict(signals_of(model, method, points, truth, classes, want, self.name))
             if expansion is not None:
                 row["taylor"] = expansion.terms(model)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from leakscope.core.types import Points, Release
-from leakscope.releases.answers import method_of, no_method, predicts_numbers
+from leakscope.releases.answers import method_of, predicts_numbers
 from leakscope.releases.estimator import Estimator, from_spec, with_parameters
 from leakscope.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakscope.releases.networks.recipe import Collate, Recipe
@@ -43,13 +43,17 @@ class Adapting(Protocol):
         ...
 
     @property
-    def preparation_note(self) -> str:
-        """What is done to the points, in a sentence; empty if nothing is."""
-        ...
-
-    @property
     def owner_note(self) -> str:
         """Why that is done, which may quote a value of the data; empty if nothing is."""
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A release that changes the points before a model reads them."""
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points, in a sentence; empty if nothing is."""
         ...
 
 
@@ -78,20 +82,14 @@ def adapted(release: Any, points: Points) -> Any:
     return release.for_points(points) if isinstance(release, Adapting) else release
 
 
-def preparation_notes(releases: Iterable[Any]) -> list[str]:
-    """List what is done to the points of each release before it is fitted, a sentence each.
+def prepared(release: Any, points: Points) -> str:
+    """Say in a sentence what a release does to the points before a model reads them; empty if nothing."""
+    return release.prepared(points) if isinstance(release, Preparing) else ""
 
-    Parameters
-    ----------
-    releases : iterable of Release
 
-    Returns
-    -------
-    list of str
-    """
-    return [
-        release.preparation_note for release in releases if isinstance(release, Adapting) and release.preparation_note
-    ]
+def family(release: Any) -> str:
+    """Name the family of a release's models, for advice on how to change them; empty if it is not known."""
+    return getattr(release, "family", "")
 
 
 def owner_notes(releases: Iterable[Any]) -> list[str]:
@@ -281,9 +279,7 @@ def trained_release(
     if method_of(model) is not None and classes is None:
         return FittedEstimator(model, name)
     if not callable(model) and callable(getattr(model, "predict", None)):
-        raise ValueError(
-            f"a {type(model).__name__} {no_method(model)}; or give a function from features to probabilities"
-        )
+        return PretrainedModel(model.predict, column_labels, name)
     if not callable(model):
         raise ValueError(
             f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"

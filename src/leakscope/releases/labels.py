@@ -57,6 +57,16 @@ class ReleasedLabels(Wrapped):
         """That of the release, and that its labels alone are seen."""
         return f"{self.release.description}, labels only"
 
+    @property
+    def family(self) -> str:
+        """That of the release."""
+        return getattr(self.release, "family", "")
+
+    def prepared(self, points: Points) -> str:
+        """Say what the release does to the points."""
+        says = getattr(self.release, "prepared", None)
+        return "" if says is None else says(points)
+
     def _description(self) -> Mapping[str, Any]:
         return {"labels_only": described_inside(self.release)}
 
@@ -122,9 +132,6 @@ def are_right(predict: Callable[[Any], Any], points: Points, name: str) -> Float
     ValueError
         If there are no labels, or the model gives anything but one label for each point.
     """
-    if points.y is None:
-        raise ValueError(f"{name} needs labels")
-    truth = np.asarray(points.y)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -132,12 +139,29 @@ def are_right(predict: Callable[[Any], Any], points: Points, name: str) -> Float
     except Exception as error:  # the function is the user's: it may raise anything
         why = why_no_answers(getattr(predict, "__self__", None), points.x, error)
         raise RuntimeError(f"{name} gives no labels for {len(points):,} points: {why}") from error
+    return compared(labels, points, name)
+
+
+def are_labels(answers: Shaped[Array, "..."]) -> bool:
+    """Tell whether answers are labels: text, truth values or whole numbers, one for each point."""
+    is_whole = answers.dtype.kind in "biu"
+    is_text = answers.dtype.kind in "US" or (
+        answers.dtype.kind == "O" and any(isinstance(a, str) for a in answers.flat)
+    )
+    return is_text or (is_whole and answers.ndim == 1)
+
+
+def compared(labels: Shaped[Array, "..."], points: Points, name: str) -> Float[Array, " N"]:
+    """Compare labels that a model has answered with the true ones, as `are_right` does."""
+    if points.y is None:
+        raise ValueError(f"{name} needs labels")
+    truth = np.asarray(points.y)
     if labels.shape != truth.shape and labels.size == truth.size:
         labels = labels.reshape(truth.shape)
     if labels.shape != truth.shape:
         raise ValueError(
-            f"{name} gives an array of shape {labels.shape} for labels of shape {truth.shape}; of LabelsOnly the "
-            "answers are labels, one for each point"
+            f"{name} gives an array of shape {labels.shape} for labels of shape {truth.shape}; allowed: a label for "
+            "each point"
         )
     if _is_text(labels) != _is_text(truth):
         raise ValueError(

@@ -188,7 +188,11 @@ class OnnxModel:
             values = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
             n_columns = node.shape[1] if len(node.shape) == 2 else None
             if isinstance(n_columns, int) and values.ndim == 2 and values.shape[1] != n_columns:
-                names = f": {some(X.columns)}; --drop those that are no features" if isinstance(X, pd.DataFrame) else ""
+                names = (
+                    f": {some(X.columns)}; leave out (--drop) those that are no features"
+                    if isinstance(X, pd.DataFrame)
+                    else ""
+                )
                 raise ValueError(f"the model reads {n_columns} columns, and there are {values.shape[1]}{names}")
             return {name: values.astype(_dtype(node.type))}
         if not isinstance(X, pd.DataFrame):

@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from leakscope.core.seeds import stream
 from leakscope.core.types import Points
+from leakscope.data.columns import refuse_free_text
 from leakscope.data.points import some
 from leakscope.data.records import as_given
 from leakscope.releases.answers import method_of, predicts_numbers
@@ -121,6 +122,11 @@ def preparation_for(estimator: Any, points: Points) -> Preparation:
     Preparation
         The first that works, from nothing on. Nothing, too, if none works: the error of the real fit then says why.
 
+    Raises
+    ------
+    ValueError
+        In one line, if free text would be encoded.
+
     Examples
     --------
     >>> import pandas as pd
@@ -140,6 +146,9 @@ def preparation_for(estimator: Any, points: Points) -> Preparation:
         return Preparation()
     for candidate in candidates:
         if not try_fit(estimator, points.take(rows), candidate):
+            if candidate.words:
+                name = type(estimator).__name__
+                refuse_free_text(points.x, candidate.words, name, "name a TfidfVectorizer in a pipeline")
             return Preparation(candidate.words, candidate.times, candidate.fill, candidate.labels, refused)
     return Preparation()
 

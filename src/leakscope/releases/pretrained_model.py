@@ -15,12 +15,14 @@ from leakscope.releases import readout
 from leakscope.releases.answers import (
     ask,
     classes_of,
+    family_of,
     method_of,
     predicts_numbers,
     signals_of,
     truth_of,
     why_no_answers,
 )
+from leakscope.releases.labels import are_labels, compared
 from leakscope.releases.specs import printed
 from leakscope.releases.wrapped import KnownByAnswers
 
@@ -36,7 +38,8 @@ class PretrainedModel(KnownByAnswers):
     predict_proba : callable
         Takes the features of n points, returns probabilities of shape (n, K), or (n,) of the second class. If the
         labels are responses (numbers that are not all whole), or the function is the ``predict`` of a regressor, it
-        returns predictions of shape (n,).
+        returns predictions of shape (n,). Text, truth values and whole numbers of shape (n,) are labels: whether they
+        are right is all that is seen.
     classes : array of shape (K,), optional
         The label of each column; 0 ... K-1, or the sorted labels if there are K of them, unless given.
     name : str
@@ -61,14 +64,19 @@ class PretrainedModel(KnownByAnswers):
         for start in range(0, len(points), self.batch):
             x = points.take(np.arange(start, min(start + self.batch, len(points)))).x
             try:
-                output = np.atleast_1d(np.asarray(self.predict_proba(as_given(x)), dtype=float))
+                output = np.atleast_1d(np.asarray(self.predict_proba(as_given(x))))
+                output = output if are_labels(output) else output.astype(float)
             except Exception as error:  # the function is the user's: it may raise anything
                 why = why_no_answers(getattr(self.predict_proba, "__self__", None), x, error)
                 raise RuntimeError(f"{self.name} gives no numbers for {len(x):,} points: {why}") from error
             if len(output) != len(x):
                 raise ValueError(f"{self.name} gave {len(output):,} answers for {len(x):,} points")
             outputs.append(output)
-        return {name: array[None] for name, array in self._signals(np.concatenate(outputs), points, want).items()}
+        answers = np.concatenate(outputs)
+        if are_labels(answers) and not self._is_regressor and not are_responses(points):
+            return {"correct": compared(answers, points, self.name)[None]} if "correct" in want else {}
+        answers = answers.astype(float)
+        return {name: array[None] for name, array in self._signals(answers, points, want).items()}
 
     def _signals(
         self, outputs: Float[Array, "N ..."], points: Points, want: Sequence[str]
@@ -129,6 +137,11 @@ class FittedEstimator:
                 f"a {type(self.estimator).__name__} has neither predict_proba, decision_function, nor is it a "
                 "regressor; give a function from features to probabilities"
             )
+
+    @property
+    def family(self) -> str:
+        """The family of the estimator."""
+        return family_of(self.estimator)
 
     @property
     def description(self) -> str:

@@ -24,7 +24,7 @@ from leakscope.data import from_arrays, join
 from leakscope.data.images import Images
 from leakscope.data.records import as_given
 from leakscope.plans.audits import VERSIONS
-from leakscope.releases.factory import adapted
+from leakscope.releases.factory import adapted, prepared
 from leakscope.releases.specs import (
     canonical,
     described_inside,
@@ -230,10 +230,9 @@ class Queried(Wrapped):
         """Let the release find out what it needs so that it can be fitted on these points."""
         return replace(self, release=adapted(self.release, points))
 
-    @property
-    def preparation_note(self) -> str:
-        """That of the release."""
-        return getattr(self.release, "preparation_note", "")
+    def prepared(self, points: Points) -> str:
+        """Say what the release does to the points."""
+        return prepared(self.release, points)
 
     @property
     def owner_note(self) -> str:

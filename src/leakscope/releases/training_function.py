@@ -17,6 +17,7 @@ from leakscope.core.checks import nearest
 from leakscope.core.types import Points
 from leakscope.data.records import as_given
 from leakscope.releases.answers import Truth, classes_of, method_of, signals_of, truth_of
+from leakscope.releases.labels import LabelsOnly, are_right
 from leakscope.releases.networks.recipe import Collate
 from leakscope.releases.pretrained_model import PretrainedModel
 from leakscope.releases.specs import (
@@ -141,6 +142,12 @@ class TrainingFunction:
     def _signals(
         self, model: Any, points: Points, inside: Bool[Array, " N"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "N ..."]]:
+        if isinstance(model, LabelsOnly):
+            want = [name for name in want if name == "correct"]
+            model = model.model
+            predict = getattr(model, "predict", model)
+            if not is_network(model):
+                return {"correct": are_right(predict, points, self.name)} if want else {}
         everyone, no_seed = np.ones((1, len(points)), dtype=bool), np.zeros(1, dtype=int)
         if is_network(model):
             network = import_module("leakscope.releases.networks.network")
@@ -151,12 +158,13 @@ class TrainingFunction:
             truth = truth_of(points, self.name, responses=method == "predict")
             classes = [] if method == "predict" else self._classes(model, points, inside, truth)
             return signals_of(model, method, points, truth, classes, want, self.name)
-        if not callable(model):
+        answer = model if callable(model) else getattr(model, "predict", None)
+        if not callable(answer):
             raise ValueError(
-                f"{self.name} returns a {type(model).__name__}; return an object with predict_proba, or a function "
-                "from features to probabilities"
+                f"{self.name} returns a {type(model).__name__}; return an object with predict_proba or predict, or a "
+                "function from features to probabilities"
             )
-        known = PretrainedModel(model, None, self.name, batch=len(points))
+        known = PretrainedModel(answer, None, self.name, batch=len(points))
         return {name: array[0] for name, array in known.observe(points, everyone, no_seed, want).items()}
 
     def _classes(self, model: Any, points: Points, inside: Bool[Array, " N"], truth: Truth) -> list[Array]:

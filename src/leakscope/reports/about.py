@@ -206,6 +206,14 @@ class ReleaseFacts(Facts):
         description="Who made the steps of DP-SGD that were seen: leakscope; leakscope with a sum of the user's own; "
         "the user's loop; a loop that leakscope did not run. Null for other releases.",
     )
+    family: Literal["", "trees", "regularised", "neighbours", "network", "dpsgd"] = Field(
+        "", description="The family of the model, for advice on how to change it; empty if it is not known."
+    )
+    prepared: Text = Field(
+        "",
+        description="What leakscope did to the data before a model was fitted on them, or asked about them; empty if "
+        "nothing.",
+    )
     shared: Count = Field(0, description="How many of the others are among the members of a trained model, too.")
     units: Count | None = Field(
         None, description="How many units of privacy the records belong to; null where each is a unit of its own."
@@ -539,6 +547,10 @@ class AuditAbout(About):
     execution: ExecutionFacts | None = Field(description="Null where nothing was stored.")
     releases: tuple[ReleaseFacts, ...] = Field(min_length=1)
     decisions: tuple[DecisionFacts, ...] = Field((), description="Of the policy of the plan; empty without one.")
+    failed: dict[Text, Text] = Field(
+        default_factory=dict,
+        description="Releases that could not be audited, with the error of each; the error is empty where published.",
+    )
 
     def source_of(self, attack: str) -> str:
         """Where an attack was published."""
@@ -636,6 +648,11 @@ def releases_of(about: AnyAbout) -> tuple[ReleaseFacts, ...] | tuple[AttributeFa
 def decisions_of(about: AnyAbout) -> tuple[DecisionFacts, ...]:
     """Return the verdicts of a policy; only an audit of membership may have them."""
     return about.decisions if isinstance(about, AuditAbout) else ()
+
+
+def failed_of(about: AnyAbout) -> Mapping[str, str]:
+    """Return the releases that could not be audited, with the error of each."""
+    return about.failed if isinstance(about, AuditAbout) else {}
 
 
 def all_notes(about: About) -> tuple[str, ...]:

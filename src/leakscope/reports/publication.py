@@ -85,6 +85,7 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("releases", "*"): _without_small_groups,
     ("plan", "target"): _nothing,  # indices of the attacked records
     ("decisions", "*", "checks", "*"): _without_counts,
+    ("failed",): lambda failed: dict.fromkeys(failed, ""),  # an estimator's error may quote a value
     ("owner_notes",): _nothing,  # an estimator's error may quote a value
 }
 

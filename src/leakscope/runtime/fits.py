@@ -109,7 +109,7 @@ def describe_release(
             return None, str(reason)
     if reached.unseen and not depends_on:
         names = ", ".join(sorted(reached.unseen))
-        return None, f"files that are read with {names} cannot be seen: name them (--depends-on FILE)"
+        return None, f"files that are read with {names} cannot be seen: name them (depends_on, --depends-on FILE)"
     description = description if code is None else {"release": description, "code": code}
     if depends_on:
         files = {path: digest_of_file(path) for path in depends_on}

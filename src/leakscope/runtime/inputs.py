@@ -267,7 +267,7 @@ class Watch:
                 self._add(path, full)
         if not self._programs:
             name = os.path.basename(os.fsdecode(named))
-            self.cannot_see(f"starts {name}, and what that reads is not known: name it (--depends-on FILE)")
+            self.cannot_see(f"starts {name}, and what that reads is not known: name it (depends_on, --depends-on FILE)")
         self._has_started_program = True
 
 

@@ -253,3 +253,19 @@ def test_advice_for_a_model_that_leaks_is_for_networks_too():
     said = advice(results(made((0.91, 0.90, 0.92))))[0].striptags()
     for part in ("fewer epochs, augmentation, weight decay", "leakscope calibrate dpsgd", "shallower trees"):
         assert part in said
+
+
+@pytest.mark.parametrize(
+    ("family", "said", "not_said"),
+    [
+        ("trees", ["shallower trees", "which leakscope does not have for such models"], ["epochs", "dpsgd"]),
+        ("neighbours", ["more neighbours", "does not have for such models"], ["trees", "epochs", "dpsgd"]),
+        ("regularised", ["stronger regularisation", "leakscope protect computes"], ["trees", "epochs", "dpsgd"]),
+        ("network", ["fewer epochs", "leakscope calibrate dpsgd"], ["trees", "protect"]),
+        ("dpsgd", ["more noise", "follows from its accountant"], ["trees", "weight decay"]),
+    ],
+)
+def test_advice_knows_the_class_of_the_model(family, said, not_said):
+    sentence = advice(results(made((0.91, 0.90, 0.92), facts={"family": family})))[0].striptags()
+    assert all(part in sentence for part in said)
+    assert not any(part in sentence for part in not_said)

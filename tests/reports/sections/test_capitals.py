@@ -30,7 +30,7 @@ def audits() -> dict[str, ls.Report]:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
-            "pid": [f"p{row}" for row in range(120)],
+            "pid": range(1000, 1120),
             "age": rng.integers(18, 80, 120),
             "town": rng.choice(["bern", "chur"], 120),
         }

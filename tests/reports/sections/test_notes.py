@@ -9,6 +9,8 @@ from leakscope.core.findings import Finding, Term
 from leakscope.core.tradeoff import EpsilonDelta, Gaussian
 from leakscope.reports import Curve, Report, Verdict
 from leakscope.reports.about import GamesFacts
+from leakscope.reports.publication import without_records
+from leakscope.reports.render.html import page
 from leakscope.reports.sections.audit import method, notes
 from leakscope.reports.sections.audit.result import results
 from leakscope.reports.sections.method import assumptions, intervals
@@ -30,6 +32,23 @@ def test_against_half_of_the_records_the_attacker_wins_at_least(won):
     share = float(notes.median(GamesFacts(**games(won))).rstrip("\u202f%"))
     assert (each >= share / 100 * 64 - 1e-9 - 0.5 * 0.64).sum() * 2 >= len(each)
     assert ((each >= share / 100 * 64 + 1).sum()) * 2 < len(each) + 1
+
+
+KNOWN = "The attacker knows the pool of records from which halves are drawn (Jalko 2026, arXiv:2605.25819)."
+
+
+@pytest.mark.parametrize("report", [made(), without_records(made())])
+def test_of_halves_every_page_says_what_the_attacker_knows(report):
+    assert page(report).count(KNOWN) == 1
+    assert report.table().count(KNOWN) == 1
+
+
+@pytest.mark.parametrize(
+    "facts", [{"game": "one_model", "models": 9, "targets": 1, "references": 8}, {"references": 0}]
+)
+def test_other_attackers_are_not_said_to_know_a_pool(facts):
+    report = made(facts=facts)
+    assert "knows the pool" not in page(report) + report.table()
 
 
 def test_summary_note_names_unit_and_what_the_interval_is_over():

@@ -23,7 +23,7 @@ from leakscope.data.candidates import Candidates, Column
 from leakscope.data.columns import alike_levels
 from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakscope.plans.audits import AuditPlan
-from leakscope.releases.factory import Described, adapted, owner_notes, preparation_notes
+from leakscope.releases.factory import Described, adapted, owner_notes, prepared
 from leakscope.reports import Report
 from leakscope.reports.about import (
     AttributeAbout,
@@ -125,7 +125,7 @@ def infer(
         *loaded.notes,
         *alike_levels(loaded.points),
         *_notes(baselines, len(loaded.points)),
-        *preparation_notes(adapted_releases),
+        *filter(None, (prepared(release, attribute_game.rows.points) for release in adapted_releases)),
         *store_notes(releases, execution),
     ]
     about = _about(plan, attacks, facts, notes, command, execution.facts)

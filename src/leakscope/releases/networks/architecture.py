@@ -38,6 +38,7 @@ LARGEST_STEP = 5e6  # FLOP, for vmap
 LARGEST_STATE = 12e6  # bytes of parameters, gradients and moments of all models at once: they fit into a cache
 LARGEST_STATE_ON_GPU = 2e9  # the same; the activations need several times as much
 MOST = 64  # models at once
+TRAINER = "give a function fit(X, y, seed) that makes the network, calls its Trainer and returns the network"
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,13 @@ def refuse_softmax(module: nn.Module) -> None:
     """Refuse a network that ends in softmax: the output must be logits."""
     if isinstance(module, nn.Sequential) and len(module) and isinstance(module[-1], nn.Softmax):
         raise ValueError(f"{type(module).__name__} ends in Softmax; leave it out: softmax is taken of what it answers")
+
+
+def refuse_own_step(module: Any, instead: str = TRAINER) -> None:
+    """Refuse a network with a training step of its own, as of Lightning: no training of ours calls it."""
+    if callable(getattr(module, "training_step", None)):
+        name = getattr(module, "__name__", type(module).__name__)  # of a class, or of a network
+        raise ValueError(f"{name} has a training_step, which leakscope would not call: {instead}")
 
 
 def _kind(module: nn.Module, recipe: Recipe, n_parameters: int) -> Kind:

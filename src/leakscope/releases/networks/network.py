@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -19,7 +19,7 @@ from leakscope.core.seeds import integer
 from leakscope.core.types import Points
 from leakscope.core.untrusted import in_one_line
 from leakscope.data.records import Fields
-from leakscope.releases.networks.architecture import Architecture, built, refuse_softmax
+from leakscope.releases.networks.architecture import Architecture, built, refuse_own_step, refuse_softmax
 from leakscope.releases.networks.devices import device_of, working
 from leakscope.releases.networks.gradient_norms import Layers, layers_of
 from leakscope.releases.networks.heads import Head, head_of, provisional_labels
@@ -27,7 +27,7 @@ from leakscope.releases.networks.interface import Reading, reading_of, reading_o
 from leakscope.releases.networks.last_layer import taylor
 from leakscope.releases.networks.recipe import Collate, Recipe
 from leakscope.releases.networks.signals import signals_of
-from leakscope.releases.networks.tensors import collated_inputs, field_inputs
+from leakscope.releases.networks.tensors import collated_inputs, field_inputs, what_is_done
 from leakscope.releases.networks.training import TrainingData, trained
 from leakscope.releases.networks.weight_files import weights_of
 from leakscope.releases.source_code import digest_of_classes
@@ -81,6 +81,8 @@ class Network:
     (2, 4)
     """
 
+    family: ClassVar[str] = "network"
+
     make: Callable[..., Any]
     recipe: Recipe = field(default_factory=Recipe)
     name: str = ""
@@ -89,6 +91,7 @@ class Network:
     rows: int | None = None
 
     def __post_init__(self) -> None:
+        refuse_own_step(self.make)
         if isinstance(self.make, nn.Module):
             raise ValueError(
                 f"give a function or class that makes the network, got a {type(self.make).__name__} that is made: "
@@ -101,7 +104,9 @@ class Network:
         if not self.name:
             own = getattr(self.make, "__name__", "<none>")
             object.__setattr__(self, "name", self.architecture.title if "<" in own else own)
-        layers_of(self._built(0), self.layers)
+        module = self._built(0)
+        refuse_own_step(module)
+        layers_of(module, self.layers)
         device_of(self.recipe)
 
     @cached_property
@@ -182,6 +187,10 @@ class Network:
             modules = trained(build, self.architecture, data, members, seeds.tolist())
             rows = [self._signals(module, data, want, interface.names(self.layers)) for module in modules]
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the networks read them, in a sentence; empty if nothing is."""
+        return "" if self.recipe.collate is not None else what_is_done(points.x, self.name)
 
     def _signals(
         self, module: nn.Module, data: TrainingData, want: Sequence[str], layers: Layers
@@ -318,6 +327,8 @@ class Trained:
         If nothing in it is trained, or it ends in softmax.
     """
 
+    family: ClassVar[str] = "network"
+
     module: nn.Module
     classes: Array | None = None
     name: str = "model"
@@ -330,6 +341,10 @@ class Trained:
             raise ValueError(f"give the trained network, not {getattr(self.module, '__name__', self.module)!r}")
         refuse_softmax(self.module)
         layers_of(self.module, self.layers)
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points before the network reads them, in a sentence; empty if nothing is."""
+        return "" if self.collate is not None else what_is_done(points.x, self.name)
 
     @property
     def description(self) -> str:

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate, default_convert
 
 from leakscope.core.types import Points
+from leakscope.data.columns import refuse_free_text
+from leakscope.data.points import some
 from leakscope.data.records import Fields, Sequences, Texts
 from leakscope.releases.networks.recipe import Collate
 from leakscope.releases.specs import first_line
@@ -512,7 +514,8 @@ def _not_finite(by_column: Mapping[str, int], n_rows: int, n: int) -> ValueError
         where = f"column{'' if len(worst) == 1 else 's'} {shown}{more}"
     return ValueError(
         f"{where}: missing or infinite values in {n_rows:,} of {n:,} rows, and networks need finite numbers; leave the "
-        "columns out (--drop, drop=), or fill them in the data, or inside of a function that trains, fit(X, y, seed)"
+        "columns out (--drop NAME; in Python .drop(columns=[...])), or "
+        "fill them in the data, or inside of a function that trains, fit(X, y, seed)"
     )
 
 
@@ -609,6 +612,8 @@ def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
     """Standardise numeric columns, and encode the others one-hot."""
     parts, width = [], 0
     _refuse_holes(frame)
+    encoded = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    refuse_free_text(frame, encoded, "the network", "give arrays of token ids")
     for name, column in frame.items():
         numeric = pd.api.types.is_numeric_dtype(column)
         n_values = 1 if numeric else column.nunique(dropna=False)
@@ -620,6 +625,16 @@ def _of_frame(frame: pd.DataFrame) -> Float[Array, "N d"]:
             )
         parts.append(_standardised(column) if numeric else _one_hot(column))
     return np.concatenate(parts, axis=1)
+
+
+def what_is_done(x: Any, name: str) -> str:
+    """Say how a table or 8-bit numbers are changed before a network reads them; empty if they are read as they are."""
+    if isinstance(x, pd.DataFrame):
+        encoded = [str(column) for column in x if not pd.api.types.is_numeric_dtype(x[column])]
+        words = f", {some(encoded)} one-hot encoded" if encoded else ""
+        return f"Before {name} reads them, numbers are standardised{words}, by what is computed from all records"
+    in_8_bits = x.dtype == np.uint8 if isinstance(x, np.ndarray) else isinstance(x, Pictures)
+    return f"Before {name} reads them, 8-bit numbers are divided by 255" if in_8_bits else ""
 
 
 def _refuse_holes(frame: pd.DataFrame) -> None:
@@ -641,7 +656,7 @@ def _encoded(frame: pd.DataFrame, width: int) -> str:
     most = ", ".join(f"{name}: {n:,}" for name, n in n_values.items())
     return (
         f": the table's {frame.shape[1]:,} columns become {width:,}, for text has one for each of its values ({most}); "
-        "make the network for as many inputs, or --drop columns"
+        "make the network for as many inputs, or leave columns out (--drop NAME; in Python .drop(columns=[...]))"
     )
 
 

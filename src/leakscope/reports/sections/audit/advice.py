@@ -26,10 +26,23 @@ CLEAR_UP = (
 REFUTED = "Withdraw the refuted claim, or find where the training departs from it, before anything is published."
 CHANGE = (
     "Keep {who} from anybody who may not see the data, or change {them}: a simpler model most often reveals less "
-    "(shallower trees, larger leaves, stronger regularisation; of a network fewer epochs, augmentation, weight decay). "
-    "That has no guarantee, so audit the new model. Training with noise, by DP-SGD, has one: leakscope calibrate dpsgd "
-    "computes how much."
+    "({simpler}). That has no guarantee, so audit the new model. {guarantee}"
 )
+SIMPLER = {  # by the family of the model
+    "trees": "shallower trees, larger leaves",
+    "regularised": "stronger regularisation",
+    "neighbours": "more neighbours with equal weights, though such a model holds its training data",
+    "network": "of a network fewer epochs, augmentation, weight decay",
+    "dpsgd": "of training by DP-SGD more noise, a smaller sample rate, fewer steps",
+}
+GUARANTEES = {
+    "network": "Training with noise, by DP-SGD, has one: leakscope calibrate dpsgd computes how much.",
+    "dpsgd": "What DP-SGD guarantees follows from its accountant: leakscope calibrate dpsgd computes how much noise it "
+    "needs.",
+    "regularised": "Noise has one: of a logistic regression, ridge or least squares, leakscope protect computes how "
+    "much.",
+}
+NO_GUARANTEE = "A guarantee takes training with noise, which leakscope does not have for such models."
 LOOK = (
     "Look at the {units} that are exposed: unusual and mislabelled ones come first. If they are left out, others may "
     "become exposed: audit the new model."
@@ -103,7 +116,7 @@ def advice(results: Sequence[Result]) -> list[Markup]:
         sentences.append(say(REFUTED))
     leaky = [result for result, choice in zip(results, choices, strict=True) if choice.headline in INFERRED]
     if leaky:
-        sentences.append(say(CHANGE, who=_who(leaky, results), them="it" if len(leaky) == 1 else "them"))
+        sentences.append(_change(leaky, results))
     if any(result.n_exposed for result in results):
         sentences.append(say(LOOK, units=units))
     if "planted" in headlines:
@@ -123,6 +136,18 @@ def advice(results: Sequence[Result]) -> list[Markup]:
     if not sentences or (headlines <= set(HARDLY) and not of_policy and not below):
         sentences.append(_no_reason(results, it))
     return sentences
+
+
+def _change(leaky: Sequence[Result], results: Sequence[Result]) -> Markup:
+    """Say what makes models of these families simpler, and which training has a guarantee."""
+    families = {result.facts.family for result in leaky}
+    if "" in families:  # of a model that is known by its answers: what there is for any
+        families = {"trees", "regularised", "network"}
+    simpler = "; ".join(words for family, words in SIMPLER.items() if family in families)
+    guarantees = [words for family, words in GUARANTEES.items() if family in families]
+    them = "it" if len(leaky) == 1 else "them"
+    guarantee = " ".join(guarantees) or NO_GUARANTEE
+    return say(CHANGE, who=_who(leaky, results), them=them, simpler=simpler, guarantee=guarantee)
 
 
 def _first(results: Sequence[Result], below: Sequence[Result]) -> list[Markup]:

@@ -146,12 +146,14 @@ def _summary(results: Sequence[Result]) -> Section:
     content = {
         "lede": joined([claims.leading(results), words.lede(results), claims.counted(results)]),
         "releases": releases,
-        "note": notes.summary(results),
+        "note": joined([notes.summary(results), notes.known_pool(results)]),
         "others": _other_attacks(results),
     }
-    text: list[Block] = [[joined([claims.leading(results), words.lede(results)])]]
+    prepared = joined(words.prepared(result) for result in results)
+    text: list[Block] = [[joined([claims.leading(results), words.lede(results)])], [prepared]]
     for result in results:
         text += _text_of(result, alone=len(results) == 1)
+    text.append([notes.known_pool(results)])
     return Section("summary", content, text)
 
 
@@ -177,7 +179,8 @@ def _release(result: Result, prefix: str) -> dict[str, Any]:
     elif accuracy is not None:
         big, unit = shown(accuracy).value, "of 100"
     figure = None if result.too_few else Figure("audit_dots", result, prefix)
-    return {"title": result.title, "big": big, "unit": unit, "text": words.summary(result), "figure": figure}
+    said = joined([words.summary(result), words.prepared(result)])
+    return {"title": result.title, "big": big, "unit": unit, "text": said, "figure": figure}
 
 
 def _claims(results: Sequence[Result]) -> Section | None:

@@ -30,6 +30,7 @@ SUMMARY = (
     "Numbers are cases of 100 in which the attacker is right, when {fraction} of the {units} are members. "
     "They are lower bounds: a better attack may exist. {over}"
 )
+KNOWN_POOL = "The attacker knows the pool of {units} from which halves are drawn (Jalko 2026, arXiv:2605.25819)."
 DOUBLED = (
     "The halves have a fixed size, so that one {unit} comes in where another goes out: a claim for adding or "
     "removing one {unit} is used twice, and its ceiling has the doubled parameter."
@@ -70,6 +71,13 @@ def summary(results: Sequence[Result]) -> Markup:
     priors = sorted({result.prior for result in results})
     fraction = "half" if priors == [0.5] else listed(percent(prior) for prior in priors)
     return say(SUMMARY, fraction=fraction, units=plural(results[0].about.unit), over=over(results, ("accuracy",)))
+
+
+def known_pool(results: Sequence[Result]) -> Markup:
+    """Say what an attacker knows who compares a half with other halves of the same records."""
+    if not any(result.knows_the_pool for result in results):
+        return Markup("")
+    return say(KNOWN_POOL, units=plural(results[0].about.unit))
 
 
 def over(results: Sequence[Result], quantities: Sequence[str] = ()) -> str:

@@ -70,6 +70,12 @@ class Result:
         """So few guesses that a count says more than a fraction."""
         return self.n_games < FEW_GAMES
 
+    @property
+    def knows_the_pool(self) -> bool:
+        """Whether the attacker compares a half with other halves of the same records (leave one out)."""
+        facts = self.facts
+        return facts.game == "half_split" and facts.targets == facts.models and facts.references > 0
+
     @cached_property
     def prior(self) -> float:
         """Fraction of members at which accuracy is reported."""

@@ -17,7 +17,7 @@ FOUND = (
     "tells them apart with an AUC of {area} ({level}: {interval}). An attack on the model may succeed for "
     "the same reason."
 )
-WITHHELD = "No verdict, limit or ε is given for {title}; --accept-shift gives them all the same."
+WITHHELD = "No verdict, limit or ε is given for {title}; accept_shift (--accept-shift) gives them all the same."
 ACCEPTED = "This was accepted: what follows is read as if the model alone caused it."
 NOT_FOUND = (
     "Without the model, a classifier that sees only the {units} does not tell members from others (AUC {area}, "

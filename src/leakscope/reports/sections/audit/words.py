@@ -52,6 +52,7 @@ HEADLINES = {
     "no_leak": "In {title} these attacks found no leak.",
     "no_leak_alone": "These attacks found no leak.",  # of an audit of one release
 }
+FAILED = "<b>{name} could not be audited</b>{why}."
 WITHOUT_GROUPS = ("nothing_played", "too_few", "planted")  # headlines that nothing is said of a group after
 INFERRED = ("almost_perfect", "high", "high_perhaps", "clear", "clear_perhaps")  # of models that should change
 LEAKS_PERHAPS = {"clear": "clearly", "high": "much", "almost_perfect": "almost everything"}
@@ -156,7 +157,9 @@ def _trained(results: Sequence[Result]) -> str:
 
 def lede(results: Sequence[Result]) -> Markup:
     """Say what was found, a sentence a release."""
-    warnings = [sources.warning(result) for result in results]
+    failed = results[0].about.failed
+    warnings = [say(FAILED, name=name, why=f": {failed[name]}" if failed[name] else "") for name in failed]
+    warnings += [sources.warning(result) for result in results]
     comparable = [
         result
         for result in results
@@ -260,6 +263,11 @@ def summary(result: Result) -> Markup:
         baseline=baseline(result.prior_accuracy),
     )
     return joined([average, exposure(result), bounds(result), epsilon(result), sources.note(result)])
+
+
+def prepared(result: Result) -> Markup:
+    """Say what leakscope did to the data of its own accord."""
+    return say("{done}.", done=result.facts.prepared) if result.facts.prepared else Markup("")
 
 
 def bounds(result: Result) -> Markup:
