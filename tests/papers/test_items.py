@@ -137,7 +137,9 @@ def against(test: str, verdict: str, keys: dict[str, dict[str, str]], runs: dict
 
 def is_said(what: str, said: set[str], plain: str) -> bool:
     """Whether a row has this word; what holds agrees, and a row that is wrong may have a claim that agrees."""
-    return what in said or (what in ("agrees", "identity") and ("holds" in said or plain.startswith(("wrong", "misprint"))))
+    return what in said or (
+        what in ("agrees", "identity") and ("holds" in said or plain.startswith(("wrong", "misprint")))
+    )
 
 
 @pytest.mark.parametrize("paper", PAPERS_OF)
