@@ -33,7 +33,7 @@ DOCUMENT = {
         ({"ours": None, "error": None, "verdict": "not run"}, ("7.75", "", "not run")),
         ({"verdict": "smaller"}, ("7.75", "7.8 +- 0.001", "smaller run")),
         ({"verdict": "identity"}, ("7.75", "7.8 +- 0.001", "identity")),
-        ({"at_least": True}, ("7.75", "at least 7.8 +- 0.001", "differs, by 0.05")),
+        ({"at_least": True}, ("7.75", "at least 7.8 +- 0.001", "differs, by at least 0.05")),
         (
             {"verdict": "cannot tell", "can_agree": False},
             ("7.75", "7.8 +- 0.001", "cannot tell, cannot agree at these digits"),

@@ -199,7 +199,8 @@ def compared(row: Mapping[str, Any]) -> str:
     """
     text = VERDICTS[row["verdict"]]
     if row["verdict"] in ("differs", "erratum") and row.get("difference") is not None:
-        text += f", by {number(row['difference'])}"
+        least = "at least " if row.get("at_least") else ""
+        text += f", by {least}{number(row['difference'])}"
     return text if row.get("can_agree", True) else f"{text}, {CANNOT_AGREE}"
 
 
