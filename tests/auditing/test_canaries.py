@@ -97,7 +97,7 @@ class TestSetting:
     def test_the_page_counts_the_canaries(self, wine):
         made = plant(planting(), TREE, wine)
         observed = made.observed({"loss": np.zeros((1, 178), dtype=np.float32)}, [])
-        assert observed.facts == {"description": f"{TREE.description}; 40 mislabelled canaries"}
+        assert observed.facts["description"] == f"{TREE.description}; 40 mislabelled canaries"
         assert (observed.name, observed.data) == ("tree", made.data)
         assert observed.signals.points is made.data.points
 
@@ -112,7 +112,7 @@ class TestSetting:
 
     def test_without_canaries_nothing_is_said_of_them(self, wine):
         game = plant(planting(), TREE, wine).game
-        assert Setting(TREE, wine, game).observed({}, []).facts == {"description": TREE.description}
+        assert Setting(TREE, wine, game).observed({}, []).facts["description"] == TREE.description
 
 
 class TestAttacks:
