@@ -329,7 +329,7 @@ def refuse_free_text(frame: pd.DataFrame, names: Sequence[str], model: str, inst
 
 def _is_free_text(column: pd.Series) -> bool:
     counts = column.value_counts()
-    return bool(2 * (counts == 1).sum() > counts.sum())
+    return int(counts.sum()) >= FEWEST_RECORDS and bool(2 * (counts == 1).sum() > counts.sum())
 
 
 def date_notes(points: Points) -> list[str]:
