@@ -129,7 +129,7 @@ def test_a_table_says_which_columns_make_it_wide():
 
 
 def test_a_column_of_free_text_is_refused():
-    frame = pd.DataFrame({"age": [20.0, 30.0, 40.0], "note": ["is ill", "was ill", "is well"]})
+    frame = pd.DataFrame({"age": np.arange(20.0, 40.0), "note": [f"is ill for {day} days" for day in range(20)]})
     with pytest.raises(
         ValueError, match=r"^the network reads no text, .* of note occur once: give arrays of token ids"
     ):
