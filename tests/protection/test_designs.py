@@ -250,7 +250,8 @@ class TestChoice:
         assert "What each design would have cost" in made.owner.to_html()
         assert "What each design would have cost" not in made.to_html()
         without = release(design, ledger)
-        assert without.value.tolist() == made.value.tolist()
+        # Under this promise the noise of a count may leave a group without a mean: nan, in both
+        np.testing.assert_array_equal(without.value, made.value)
         assert without.owner.about.designs is None
 
 
