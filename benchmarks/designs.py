@@ -3,7 +3,7 @@
 Each row is a statistic of a data set, each number the root mean square over its coordinates of the total error (against
 the statistic of all records), in standard errors of that statistic, at eta = 0.05. Ranges are those of a codebook where
 there is one; those of scikit-learn's tables are the ends of the columns, rounded outwards, which favours differential
-privacy. ``LEAKSCOPE_DATA`` names the folder with adult.parquet and pendigits.npz.
+privacy. ``LEAKBOUND_DATA`` names the folder with adult.parquet and pendigits.npz.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from leakscope.protection import DesignTable, design_table
+from leakbound.protection import DesignTable, design_table
 
 ETA = 0.05
 COLUMNS = {  # design and method of each column
@@ -37,7 +37,7 @@ def main() -> None:
     """Print the table as Markdown, a row as soon as it is known."""
     print(f"| data | statistic | {' | '.join(COLUMNS)} | least |")
     print("|" + "---|" * (3 + len(COLUMNS)))
-    for name, statistic, table in tables(Path(os.environ.get("LEAKSCOPE_DATA", "../shared/data"))):
+    for name, statistic, table in tables(Path(os.environ.get("LEAKBOUND_DATA", "../shared/data"))):
         errors = {column: _error(table, *place) for column, place in COLUMNS.items()}
         known = {column: error for column, error in errors.items() if error is not None}
         cells = ["-" if error is None else f"{error:.3g}" for error in errors.values()]

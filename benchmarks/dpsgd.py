@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd import dpsgd_multiplier
 
 ADVANTAGE, RATE, STEPS = 0.1, 0.01, 1000
 N_ADVANTAGES = 20  # riskcal's search takes 36, of which 26 cost as much as that of the least noise or nearly so

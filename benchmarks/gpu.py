@@ -1,6 +1,6 @@
 """Networks on a GPU of CUDA: one after the other, side by side, and on one core. ``python -m benchmarks.gpu``.
 
-Needs CIFAR-10 in the folder that ``LEAKSCOPE_DATA`` names. Without a GPU the rows of the processor alone are printed.
+Needs CIFAR-10 in the folder that ``LEAKBOUND_DATA`` names. Without a GPU the rows of the processor alone are printed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from leakscope.core.types import Points
-from leakscope.papers import data
-from leakscope.papers.sablayrolles2019.networks import small_resnet, tanh_cnn
-from leakscope.releases import Network, Recipe
+from leakbound.core.types import Points
+from leakbound.papers import data
+from leakbound.papers.sablayrolles2019.networks import small_resnet, tanh_cnn
+from leakbound.releases import Network, Recipe
 
 N_MEMBERS = 4000
 

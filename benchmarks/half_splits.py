@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds_by_turns
-from leakscope.core.seeds import stream, subsets
-from leakscope.core.types import Points
-from leakscope.releases.statistics.statistic import Covariance
+from leakbound.core.seeds import stream, subsets
+from leakbound.core.types import Points
+from leakbound.releases.statistics.statistic import Covariance
 
 Array = np.ndarray
 N_RECORDS, N_COLUMNS, N_HALVES = 500_000, 3, 128

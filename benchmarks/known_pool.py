@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-import leakscope as ls
-from leakscope.core.findings import Finding
+import leakbound as ls
+from leakbound.core.findings import Finding
 
 LENGTH = 200  # pairs in a text
 SMOOTHED = 0.5  # added to each count

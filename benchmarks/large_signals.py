@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-import leakscope as ls
+import leakbound as ls
 
 SIZES = (100_000, 1_000_000, 10_000_000, 30_000_000)
 N_MODELS = 16

@@ -17,14 +17,14 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.peak import peak_bytes
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.core.types import Points
-from leakscope.data.content import row_names
-from leakscope.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
-from leakscope.noise.keyed import keyed_hashes
-from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import Linear, named
-from leakscope.runtime.all_but_one import values_of
+from leakbound.core.types import Points
+from leakbound.data.content import row_names
+from leakbound.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
+from leakbound.noise.keyed import keyed_hashes
+from leakbound.releases.statistics.features import Cells
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import Linear, named
+from leakbound.runtime.all_but_one import values_of
 
 Array = np.ndarray
 ETA = 0.05

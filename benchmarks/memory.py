@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 from benchmarks.peak import peak_bytes
-from leakscope.attacks.lira import lira
-from leakscope.core.types import Game, Signals
+from leakbound.attacks.lira import lira
+from leakbound.core.types import Game, Signals
 
 N_MODELS, N_POINTS = 256, 1_000_000
 LIMIT = 4.0

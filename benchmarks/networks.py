@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.releases.networks.architecture import Architecture
-from leakscope.releases.networks.devices import seeded, working
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import TrainingData, trained
+from leakbound.releases.networks.architecture import Architecture
+from leakbound.releases.networks.devices import seeded, working
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.tensors import inputs_of
+from leakbound.releases.networks.training import TrainingData, trained
 
 
 def dense(*widths: int) -> nn.Module:

@@ -1,12 +1,12 @@
 """An output checker's path beside SACRO-ML's: from a model file and two CSV files to a report with a verdict.
 
 Run as ``python -m benchmarks.officer --sacro-ml PYTHON --with-torch PYTHON --repeats 5`` in an environment with
-``leakscope[skops]`` and without PyTorch. ``PYTHON`` are the interpreters of two further environments: one with
-``sacroml``, one with leakscope and PyTorch; a side without an interpreter is left out, and said to be.
+``leakbound[skops]`` and without PyTorch. ``PYTHON`` are the interpreters of two further environments: one with
+``sacroml``, one with leakbound and PyTorch; a side without an interpreter is left out, and said to be.
 
 Both sides get the same random forest and data, and train 100 reference models. Each run is a process of its own, in a
-new folder, on one thread (leakscope with ``--n-jobs 1``, without which it takes all cores). CPU seconds are those of
-the process and of all that it starts, such as the browser that prints leakscope's PDF. SACRO-ML is called as its
+new folder, on one thread (leakbound with ``--n-jobs 1``, without which it takes all cores). CPU seconds are those of
+the process and of all that it starts, such as the browser that prints leakbound's PDF. SACRO-ML is called as its
 documentation does it: https://ai-sdc.github.io/SACRO-ML/.
 """
 
@@ -28,7 +28,7 @@ from pathlib import Path
 
 N_TREES, N_REFERENCES = 100, 100
 COMMAND = (
-    "leakscope audit model.skops --members train.csv --others test.csv --label label --policy research --pdf "
+    "leakbound audit model.skops --members train.csv --others test.csv --label label --policy research --pdf "
     f"--model sklearn.ensemble:RandomForestClassifier --set n_estimators={N_TREES} --n-models {N_REFERENCES}"
 )
 SCRIPT = f"""\
@@ -133,7 +133,7 @@ def main() -> int:
     """Time the sides in turn and print what they took, what is installed, and what the officer writes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.officer")
     parser.add_argument("--sacro-ml", metavar="PYTHON", help="interpreter of an environment with sacroml")
-    parser.add_argument("--with-torch", metavar="PYTHON", help="one of an environment with leakscope and PyTorch")
+    parser.add_argument("--with-torch", metavar="PYTHON", help="one of an environment with leakbound and PyTorch")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="new folder for files and reports of all runs")
     options = parser.parse_args()
@@ -141,11 +141,11 @@ def main() -> int:
     audit = ["-m", *shlex.split(COMMAND), "--n-jobs", "1"]
     not_released = 3  # what the policy says of this forest
     sides = [
-        Side("leakscope", sys.executable, audit, not_released),
-        Side("leakscope, no PDF", sys.executable, [word for word in audit if word != "--pdf"], not_released),
+        Side("leakbound", sys.executable, audit, not_released),
+        Side("leakbound, no PDF", sys.executable, [word for word in audit if word != "--pdf"], not_released),
     ]
     if options.with_torch:
-        sides.append(Side("leakscope, PyTorch there", options.with_torch, audit, not_released))
+        sides.append(Side("leakbound, PyTorch there", options.with_torch, audit, not_released))
     if options.sacro_ml:
         sides.append(Side("SACRO-ML", options.sacro_ml, ["checks.py"], 0))
 
@@ -173,7 +173,7 @@ def main() -> int:
             )
         for side in sides:
             _, versions = environment_of(side.python)
-            shown = [f"{name} {versions[name]}" for name in ("leakscope", "sacroml", "torch") if name in versions]
+            shown = [f"{name} {versions[name]}" for name in ("leakbound", "sacroml", "torch") if name in versions]
             print(f"{side.name}: {', '.join([*shown, 'scikit-learn ' + versions['scikit-learn']])}")
     for option, given in (("--sacro-ml", options.sacro_ml), ("--with-torch", options.with_torch)):
         if not given:

@@ -22,7 +22,7 @@ from scipy.stats import norm
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
-import leakscope as ls
+import leakbound as ls
 
 Array = np.ndarray
 DELTA, STEPS, BLANK_LABEL = 1e-5, 100, 9

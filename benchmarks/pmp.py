@@ -15,8 +15,8 @@ from itertools import combinations, islice
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.bounds.exponential import exponents, geometric_median_loss, geometric_median_sensitivity, pmp_exponential
-from leakscope.bounds.tilting import sampled_log_odds
+from leakbound.bounds.exponential import exponents, geometric_median_loss, geometric_median_sensitivity, pmp_exponential
+from leakbound.bounds.tilting import sampled_log_odds
 
 Array = np.ndarray
 N_OUTPUTS, CLIP, EPSILON = 32, 10.0, 5.0

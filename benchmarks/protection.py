@@ -12,15 +12,15 @@ import numpy as np
 
 from benchmarks.peak import peak_bytes
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.core.grid import Grid
-from leakscope.core.types import Points
-from leakscope.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.swaps import swap_shifts
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.statistic import Covariance
-from leakscope.runtime.observe import Execution
+from leakbound.core.grid import Grid
+from leakbound.core.types import Points
+from leakbound.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.swaps import swap_shifts
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.statistic import Covariance
+from leakbound.runtime.observe import Execution
 
 Array = np.ndarray
 ETA = 0.05

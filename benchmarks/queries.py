@@ -1,6 +1,6 @@
 """One question to each model, or several: membership attacks on small networks for CIFAR-10. Needs PyTorch.
 
-Run as ``LEAKSCOPE_DATA=FOLDER OMP_NUM_THREADS=1 python -m benchmarks.queries STORE``: 32 networks are trained on 1,000
+Run as ``LEAKBOUND_DATA=FOLDER OMP_NUM_THREADS=1 python -m benchmarks.queries STORE``: 32 networks are trained on 1,000
 of 2,000 images each, mirrored and cropped at random while they are trained, and asked about 18 versions of each image.
 The attacks then use one, 8 or all 18 of the answers. The models' signals stay in the folder STORE, so that a second run
 only attacks. The scores of LiRA and RMIA are compared with plain loops over models: for LiRA the formula of its
@@ -17,15 +17,15 @@ import numpy as np
 from scipy.stats import norm
 from torch import nn
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.core.findings import Finding
-from leakscope.core.signals import QUERY_SIGNALS
-from leakscope.core.types import Points, Signals
-from leakscope.papers.data import images
-from leakscope.releases.networks.network import Network
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.queries import Queried, Versions
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.core.findings import Finding
+from leakbound.core.signals import QUERY_SIGNALS
+from leakbound.core.types import Points, Signals
+from leakbound.papers.data import images
+from leakbound.releases.networks.network import Network
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.queries import Queried, Versions
 
 N_MODELS, N_ATTACKED, N_ASIDE, N_QUERIES = 32, 2000, 222, (1, 8, 18)
 RECIPE = Recipe(epochs=30, lr=0.002, batch=50, augment="flip_crop")

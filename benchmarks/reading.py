@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.data.files import read_table
+from leakbound.data.files import read_table
 
 FEW, MANY = 2_000, 32_000
 N_RECORDS = 3

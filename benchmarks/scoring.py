@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from leakscope.attacks.lira import lira
-from leakscope.attacks.rmia import rank_fraction, rmia, rmia_offline
-from leakscope.core.types import Game, Signals
+from leakbound.attacks.lira import lira
+from leakbound.attacks.rmia import rank_fraction, rmia, rmia_offline
+from leakbound.core.types import Game, Signals
 
 Array = np.ndarray
 N_MODELS, N_POINTS, N_POPULATION = 256, 50_000, 10_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.core.games import per_datum
-from leakscope.core.types import Points
-from leakscope.releases.statistics.means import Bernoulli, FreshMean
+from leakbound.core.games import per_datum
+from leakbound.core.types import Points
+from leakbound.releases.statistics.means import Bernoulli, FreshMean
 
 Array = np.ndarray
 N_RECORDS, N_COLUMNS, N_ROUNDS = 1000, 5000, 2000

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.scoring import Row, cpu_seconds
-from leakscope.core.covariance import LowRank
+from leakbound.core.covariance import LowRank
 
 N_PARAMETERS, N_REFERENCES, N_QUERIES = 200_000, 256, 64
 N_PRODUCTS = 3  # of the references with one vector, whose time a query may take

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peak import peak_bytes
-from leakscope.cli.main import main as leakscope
+from leakbound.cli.main import main as leakbound
 
 N_LEVELS = 20
 LEVELS = [f"k{number}" for number in range(N_LEVELS)]
@@ -68,10 +68,10 @@ def release(name: str, path: Path) -> str:
     """Seconds of a whole release by the command line, with all imports, and the peak of this process."""
     kind, n, n_columns, words = WHOLE[name]
     arguments = ["protect", "--data", str(path), "--eta", "0.05", "--out", str(path.parent / "release"), *words]
-    sys.argv = ["leakscope", *arguments]
+    sys.argv = ["leakbound", *arguments]
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said), suppress(SystemExit):
-        leakscope()
+        leakbound()
     if not (path.parent / "release" / "release.json").exists():
         raise RuntimeError(f"{name}: {said.getvalue().strip()}")
     work = f"{name}, n={n:,}, {n_columns} columns, {kind}"

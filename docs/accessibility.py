@@ -1,7 +1,7 @@
 """Check pages for accessibility by axe-core: ``python -m docs.accessibility axe.min.js PAGE...``, at the clone's root.
 
 Pages are reports or pages of the built documentation. ``axe.min.js`` is in the package ``axe-core`` of npm (``npm pack
-axe-core``); it is no part of leakscope. Each page is opened in Chromium on a light and on a dark screen, 1,280 and 400
+axe-core``); it is no part of leakbound. Each page is opened in Chromium on a light and on a dark screen, 1,280 and 400
 pixels wide, with everything unfolded that is folded. A line is printed for each page, screen and rule that is broken;
 the exit code is 1 if there is one.
 """

@@ -26,12 +26,12 @@ from sphinx.util.docutils import SphinxDirective
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from docs import statements
 
-from leakscope.cli.main import main as leakscope
+from leakbound.cli.main import main as leakbound
 
-project = "leakscope"
-author = "The leakscope developers"
-copyright = "2026, the leakscope developers"
-release = version = installed_version("leakscope")
+project = "leakbound"
+author = "The leakbound developers"
+copyright = "2026, the leakbound developers"
+release = version = installed_version("leakbound")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_design", "sphinx_gallery.gen_gallery"]
 templates_path = ["_templates"]
@@ -55,7 +55,7 @@ autosummary_generate = True  # a page in reference/objects for each object that 
 mathjax_path = "mathjax/tex-chtml.js"  # copied by serve_mathjax
 mathjax3_config = {"options": {"enableMenu": False}}
 html_theme = "pydata_sphinx_theme"
-html_title = "leakscope"
+html_title = "leakbound"
 html_static_path = ["_static"]
 html_css_files = ["docs.css"]
 html_show_sourcelink = False
@@ -71,14 +71,14 @@ html_theme_options = {
 }
 html_sidebars = {"**": ["all-pages.html"]}
 
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="leakscope-state-")  # not the list of ledgers of a user
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="leakbound-state-")  # not the list of ledgers of a user
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the small models of the figures are fitted in this process
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "backreferences_dir": "gallery/backreferences",
-    "doc_module": ("leakscope",),
-    "reference_url": {"leakscope": None},  # names in the code are links to the reference
+    "doc_module": ("leakbound",),
+    "reference_url": {"leakbound": None},  # names in the code are links to the reference
     "capture_repr": (),  # what is printed, and not what the last line returns
     "download_all_examples": False,
     "write_computation_times": False,
@@ -91,7 +91,7 @@ sphinx_gallery_conf = {
 
 
 class CommandHelp(SphinxDirective):
-    """What a command of leakscope says of itself: ``{command-help} bound dp``."""
+    """What a command of leakbound says of itself: ``{command-help} bound dp``."""
 
     required_arguments: ClassVar[int] = 1
     final_argument_whitespace: ClassVar[bool] = True
@@ -100,10 +100,10 @@ class CommandHelp(SphinxDirective):
         """The help as it is printed on a terminal of 84 columns, which fit beside the menus."""
         said = io.StringIO()
         plain = {"COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
-        typed = ["leakscope", *self.arguments[0].split(), "--help"]
+        typed = ["leakbound", *self.arguments[0].split(), "--help"]
         terminal, line = patch.dict(os.environ, plain), patch.object(sys, "argv", typed)
         with terminal, line, redirect_stdout(said), suppress(SystemExit):
-            leakscope()
+            leakbound()
         text = said.getvalue()
         return [nodes.literal_block(text, text, language="text")]
 

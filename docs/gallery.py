@@ -1,6 +1,6 @@
 """Pictures and tables of the papers' experiments for these pages: ``python docs/gallery.py [FOLDER]``.
 
-The folder is what ``leakscope reproduce --out FOLDER`` wrote, once for each experiment. Claims, numbers and trials of
+The folder is what ``leakbound reproduce --out FOLDER`` wrote, once for each experiment. Claims, numbers and trials of
 each full run are kept in ``papers/runs``, compressed; table and picture of every kept run are made again from them.
 Experiments that were never kept stay as they are.
 """
@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from leakscope.papers import PAPERS, Experiment, figures
-from leakscope.papers.printed import changes, judged_again, printed
-from leakscope.reports.render.claims import compared, counted, measured, stated, verdict
+from leakbound.papers import PAPERS, Experiment, figures
+from leakbound.papers.printed import changes, judged_again, printed
+from leakbound.reports.render.claims import compared, counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES, RUNS = HERE / "_static" / "papers", HERE / "papers", HERE / "papers" / "runs"
@@ -130,7 +130,7 @@ def by_n(document: dict[str, Any]) -> list[str]:
 def as_public_code() -> str:
     """Networks as delgrosso2021's public code trains and asks them, beside its result files, as Markdown.
 
-    From a run of `leakscope.papers.delgrosso2021.figure4.study` on two of the three sets of images.
+    From a run of `leakbound.papers.delgrosso2021.figure4.study` on two of the three sets of images.
     """
     numbers = pd.read_csv(RUNS / "delgrosso2021-figure4-two-sets.csv.gz")
     lines = [

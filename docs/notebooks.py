@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from leakscope.papers import figures
+from leakbound.papers import figures
 
 HERE = Path(__file__).parent
 BOOKS, PICTURES = HERE / "notebooks", HERE / "_static" / "notebooks"

@@ -1,4 +1,4 @@
-"""The picture of a report, ``docs/_static/report.png``: ``python docs/picture.py leakscope-report/report.html``."""
+"""The picture of a report, ``docs/_static/report.png``: ``python docs/picture.py leakbound-report/report.html``."""
 
 from __future__ import annotations
 

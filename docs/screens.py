@@ -46,7 +46,7 @@ def printed(pdf: Path) -> list[Image.Image]:
 def main() -> None:
     """Make the report and its pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "leakscope", "audit", str(PLAN), "--out", folder, "--pdf"]
+        command = [sys.executable, "-m", "leakbound", "audit", str(PLAN), "--out", folder, "--pdf"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != NOT_RELEASED:
             raise RuntimeError(done.stderr)

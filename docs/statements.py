@@ -1,6 +1,6 @@
 """The lists of statements of the five papers on their pages: each row has an anchor, each name is a link to its code.
 
-The tables are ``papers/items-*.md``. While the documentation is built, ``conf.py`` makes links of names of leakscope
+The tables are ``papers/items-*.md``. While the documentation is built, ``conf.py`` makes links of names of leakbound
 and of tests, to their code, and of figures and claims, to the part of the page that shows them. The files of code that
 are linked are pages of the site, under ``code/``, with an anchor at each line.
 
@@ -19,16 +19,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import leakscope
+import leakbound
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PACKAGE = Path(str(leakscope.__file__)).parent
+PACKAGE = Path(str(leakbound.__file__)).parent
 PAPERS = ("izzo2022", "azize2024", "delgrosso2021", "sablayrolles2019", "lowy2024")
 HEADS = ["item", "what it says", "where it is", "test", "verdict"]
 SUMMARY = "<!-- summary -->"
 SUMMARISED = ("references.md", "papers/overview.md", "errata.md")
-NAME = re.compile(r"leakscope(\.\w+)+")
+NAME = re.compile(r"leakbound(\.\w+)+")
 TEST = re.compile(r"(?P<file>tests/[\w/]+\.py)::(?P<name>[\w:]+)")
 EXPERIMENT = re.compile(r"(?P<name>\w+/\w+)(:[\w{}.]+)?")
 ENTRY = re.compile(  # of the references; the last author ends with a small letter
@@ -62,7 +62,7 @@ def lines_of(file: Path) -> dict[str, int]:
 
 
 def code_of(name: str) -> tuple[Path, int]:
-    """File and line of a name of leakscope, ``leakscope.bounds.exact_eta``.
+    """File and line of a name of leakbound, ``leakbound.bounds.exact_eta``.
 
     Raises
     ------
@@ -98,16 +98,16 @@ def link(text: str) -> tuple[Path, int] | str | None:
 
 
 def written_as(file: Path) -> str:
-    """The path of a file of code, of leakscope or its tests, for readers: ``leakscope/bounds/dp.py``."""
+    """The path of a file of code, of leakbound or its tests, for readers: ``leakbound/bounds/dp.py``."""
     is_of_package = file.is_relative_to(PACKAGE)
     return str(file.relative_to(PACKAGE.parent if is_of_package else ROOT))
 
 
 def shown_as(name: str) -> str:
-    """What a row shows for a name: a test in the words of its name, all else as it is, without ``leakscope``."""
+    """What a row shows for a name: a test in the words of its name, all else as it is, without ``leakbound``."""
     if found := TEST.fullmatch(name):
         return found["name"].rpartition("::")[2].removeprefix("test_").replace("_", " ")
-    return name.removeprefix("leakscope.")
+    return name.removeprefix("leakbound.")
 
 
 def citation(paper: str) -> str:
@@ -131,13 +131,13 @@ def experiments(paper: str) -> str:
         if line.startswith(f"| [{paper}/"):
             name, *rest = line.removeprefix("| ").split(" | ")
             figure = name[1:].partition("]")[0]
-            rows.append(f"| [`leakscope reproduce {figure}`](#{figure.replace('/', '-')}) | {' | '.join(rest)}")
+            rows.append(f"| [`leakbound reproduce {figure}`](#{figure.replace('/', '-')}) | {' | '.join(rest)}")
     return "\n".join(rows) + "\n"
 
 
 def errata(paper: str) -> str:
     """The errata of a paper, as Markdown."""
-    rows = ["| erratum | place | label | as printed | what leakscope does |", "|---|---|---|---|---|"]
+    rows = ["| erratum | place | label | as printed | what leakbound does |", "|---|---|---|---|---|"]
     for line in (HERE / "errata.md").read_text(encoding="utf-8").splitlines():
         found = re.match(rf"\| \[(\d+)\]\(#erratum-\d+\) \| {paper}, (.*)", line)
         if found:

@@ -1,6 +1,6 @@
 """Run the tutorials and keep their outputs: ``python docs/tutorials.py [NAMES]``.
 
-They are notebooks in ``tutorials``. What they need beyond leakscope is in the first cell of each; ``nbclient`` and
+They are notebooks in ``tutorials``. What they need beyond leakbound is in the first cell of each; ``nbclient`` and
 ``ipykernel`` run them.
 """
 

@@ -35,7 +35,7 @@ OF_CORE = (
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]
 if tests.typecheck.WHICH != "none":
     jaxtyping.install_import_hook(
-        [f"leakscope.{room}" for room in CHECKED], f"tests.typecheck.{tests.typecheck.WHICH}_executed"
+        [f"leakbound.{room}" for room in CHECKED], f"tests.typecheck.{tests.typecheck.WHICH}_executed"
     )
 
 # What is drawn on a terminal depends on these: the same wherever the tests run; a test that needs one sets it.
@@ -56,7 +56,7 @@ importlib.metadata.version = cache(importlib.metadata.version)
 TORCH = find_spec("torch") is not None
 collect_ignore = [] if TORCH else ["networks"]
 
-N_EXAMPLES = int(os.environ.get("LEAKSCOPE_EXAMPLES", "30"))  # of hypothesis; .ci/nightly takes more
+N_EXAMPLES = int(os.environ.get("LEAKBOUND_EXAMPLES", "30"))  # of hypothesis; .ci/nightly takes more
 settings.register_profile("same every time", derandomize=True, deadline=None, database=None, max_examples=N_EXAMPLES)
 settings.load_profile("same every time")
 
@@ -100,7 +100,7 @@ def as_users_run_it() -> Iterator[None]:
 @pytest.fixture
 def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages and fragments with an empty element for each chart: for tests of words, as charts take most of the time."""
-    from leakscope.reports.render import html
+    from leakbound.reports.render import html
 
     monkeypatch.setattr(html, "draw", lambda report, figure: html.Markup("<svg></svg>" if figure else ""))
 
@@ -123,9 +123,9 @@ def fast_statistics(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of real data sets: LEAKSCOPE_DATA, or ``shared/data`` beside the repository."""
+    """The folder of real data sets: LEAKBOUND_DATA, or ``shared/data`` beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = Path(os.environ.get("LEAKSCOPE_DATA", beside))
+    folder = Path(os.environ.get("LEAKBOUND_DATA", beside))
     if not (folder / "adult.parquet").is_file():
-        pytest.skip("real data: LEAKSCOPE_DATA is not set to the folder that holds adult.parquet")
+        pytest.skip("real data: LEAKBOUND_DATA is not set to the folder that holds adult.parquet")
     return folder

@@ -19,9 +19,9 @@ class Disk:
         """Mount it, or mount it anew with other options."""
         words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder)]
         made = subprocess.run(words, capture_output=True, text=True, check=False)
-        if made.returncode and os.environ.get("LEAKSCOPE_NO_MOUNT") == "1":
-            pytest.skip("LEAKSCOPE_NO_MOUNT: no small disk can be mounted here")
-        assert made.returncode == 0, f"{made.stderr}; set LEAKSCOPE_NO_MOUNT=1 where mounting is not permitted"
+        if made.returncode and os.environ.get("LEAKBOUND_NO_MOUNT") == "1":
+            pytest.skip("LEAKBOUND_NO_MOUNT: no small disk can be mounted here")
+        assert made.returncode == 0, f"{made.stderr}; set LEAKBOUND_NO_MOUNT=1 where mounting is not permitted"
 
     def used(self) -> int:
         """In kilobytes."""

@@ -36,7 +36,7 @@ from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).parents[1]
 ACCEPTED = ROOT / "tests" / "mutants.toml"
-PACKAGE = Path("src/leakscope")
+PACKAGE = Path("src/leakbound")
 MUTATED = ("noise", "protection", "metrics", "bounds", "auditing/claim_tests.py")
 TESTS = ("noise", "protection", "metrics", "bounds", "bounding", "theory", "auditing/test_claim_tests.py")
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "Pow"}
@@ -53,7 +53,7 @@ OTHER_OPERATORS = {
     "core/ZeroIterationForLoop",
 }
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-AS_USERS_RUN_IT = {"LEAKSCOPE_CHECK_ANNOTATIONS": "none"}  # a mutant must be seen by a value, not by a type
+AS_USERS_RUN_IT = {"LEAKBOUND_CHECK_ANNOTATIONS": "none"}  # a mutant must be seen by a value, not by a type
 
 
 @dataclass(frozen=True)

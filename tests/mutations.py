@@ -128,37 +128,37 @@ def skops_seed() -> bytes:
 
 
 def read_plan(path: Path) -> Any:
-    from leakscope.plans import from_toml
+    from leakbound.plans import from_toml
 
     return from_toml(path)
 
 
 def read_data(path: Path) -> Any:
-    from leakscope.data import load
+    from leakbound.data import load
 
     return load(str(path), None if path.suffix == ".npz" else "label")
 
 
 def read_signals(path: Path) -> Any:
-    from leakscope.runtime.observe import read_signals
+    from leakbound.runtime.observe import read_signals
 
     return read_signals(str(path))
 
 
 def read_image(path: Path) -> Any:
-    from leakscope.data.images import read_folder
+    from leakbound.data.images import read_folder
 
     return read_folder(path.parent.parent)
 
 
 def read_report(path: Path) -> Any:
-    from leakscope.reports import Report
+    from leakbound.reports import Report
 
     return Report.from_json(path)
 
 
 def read_unverified(path: Path) -> Any:
-    from leakscope.reports import Report
+    from leakbound.reports import Report
 
     return Report.from_json(path, unverified=True)
 
@@ -166,15 +166,15 @@ def read_unverified(path: Path) -> Any:
 def read_state(path: Path) -> Any:
     import torch
 
-    from leakscope.releases.networks.network import weighted
+    from leakbound.releases.networks.network import weighted
 
     return weighted(torch.nn.Linear, {"in_features": 3, "out_features": 2}, str(path))
 
 
 def ask_model(path: Path) -> Any:
     """What the process of a foreign model does; it may send back one line, and must not end or take too much."""
-    from leakscope.core.checks import one_line
-    from leakscope.releases.foreign_model import reply_to
+    from leakbound.core.checks import one_line
+    from leakbound.releases.foreign_model import reply_to
 
     model, reply = reply_to(None, "read", (str(path), (), None))
     if model is not None and not reply["error"]:

@@ -37,7 +37,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-import leakscope as ls
+import leakbound as ls
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "dp-accounting")
 KEPT_WHOLE = 6  # numbers of an array; of a longer one a digest is kept and some of its numbers
@@ -180,7 +180,7 @@ def protect() -> Parts:
 
 def calibrate_dpsgd() -> Parts:
     """The noise multiplier of DP-SGD, from the command line: no call of Python has it."""
-    command = [sys.executable, "-m", "leakscope", "calibrate", "dpsgd", "--json"]
+    command = [sys.executable, "-m", "leakbound", "calibrate", "dpsgd", "--json"]
     command += ["--sample-rate", "0.02", "--steps", "200", "--advantage", "0.1"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.cli.main import main
+from leakbound.cli.main import main
 from tests.bad_files import FILES, FRAME
 from tests.bad_protections import PROTECTION_FILES, PROTECTIONS
 from tests.marks import nightly
@@ -319,7 +319,7 @@ CASES = [
     Bad("store size missing", "missing: no such store"),
     Bad("store clear taken", "taken: no such store"),
     Bad("compare missing.json missing.json", "missing.json: No such file or directory"),
-    Bad("compare empty.json empty.json", "empty.json is not a leakscope report of schema 1"),
+    Bad("compare empty.json empty.json", "empty.json is not a leakbound report of schema 1"),
     Bad("compare cut.json cut.json", "cut.json is not JSON: "),
     Bad("compare hollow.json hollow.json", "hollow.json is not a whole report: the key 'sha256' is missing"),
     *(Bad(*row) for row in PROTECTIONS),
@@ -358,7 +358,7 @@ def called(command: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         words += [] if trained or of_a_file else ["--n-models", "2"]
         words += [] if "--n-jobs" in words else ["--n-jobs", "1"]
         words += [] if "--out" in words else ["--out", str(out)]
-    monkeypatch.setattr(sys, "argv", ["leakscope", *words])
+    monkeypatch.setattr(sys, "argv", ["leakbound", *words])
     with pytest.raises(SystemExit) as left:
         main()
     return left.value.code
@@ -370,7 +370,7 @@ def test_bad_input_gets_one_line_and_nothing_is_written(bad, stand, tmp_path, mo
     assert called(bad.command, tmp_path / "out", monkeypatch) == 1
     said = capfd.readouterr()
     assert said.out == ""
-    assert said.err.startswith(f"leakscope: error: {bad.start}")
+    assert said.err.startswith(f"leakbound: error: {bad.start}")
     assert said.err.removesuffix("\n").endswith(bad.end)
     assert said.err.count("\n") == 1
     assert said.err.isprintable() or said.err[:-1].isprintable()
@@ -417,9 +417,9 @@ def test_an_unexpected_error_is_one_line_too(stand, tmp_path, monkeypatch, capfd
     def breaks(*_: Any, **__: Any) -> None:
         raise LookupError("lost")
 
-    monkeypatch.setattr("leakscope.auditing.api.run", breaks)
+    monkeypatch.setattr("leakbound.auditing.api.run", breaks)
     assert called(WINE, tmp_path / "out", monkeypatch) == 1
-    line = "leakscope: error: unexpected LookupError: lost; set LEAKSCOPE_TRACEBACK=1 for where, and report it\n"
+    line = "leakbound: error: unexpected LookupError: lost; set LEAKBOUND_TRACEBACK=1 for where, and report it\n"
     assert capfd.readouterr().err == line
 
 
@@ -438,7 +438,7 @@ def test_fits_that_fail_are_refused_before_a_draw(command, line, stand, tmp_path
     assert called(f"protect --promise drawn --eta 0.1 {command} --out {tmp_path}/r", tmp_path / "out", monkeypatch) == 1
     said = capfd.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
-    assert re.match(f"leakscope: error: {line}", said.err)
+    assert re.match(f"leakbound: error: {line}", said.err)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
     assert {path: path.stat().st_mtime_ns for path in stand.rglob("*")} == before
 
@@ -451,7 +451,7 @@ def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
     capfd.readouterr()
     for other in ("fine.csv --drop label", "two.csv"):
         assert called(f"{protect} --data {other} --out {tmp_path}/b", tmp_path / "out", monkeypatch) == 1
-        assert capfd.readouterr().err.startswith(f"leakscope: error: {ledger} belongs to other data: digest ")
+        assert capfd.readouterr().err.startswith(f"leakbound: error: {ledger} belongs to other data: digest ")
     assert called(f"{protect} --data fine.csv --declare --statistic sum", tmp_path / "out", monkeypatch) == 1
     assert "a query chosen after an output is outside of the joint certificate" in capfd.readouterr().err
     assert ledger.read_bytes() == kept

@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 def measure(root: Path, files: dict[str, str]) -> CodeMap:
     """Write a package below ``root`` and measure it; an empty ``__init__.py`` is added where none is given."""
-    package = root / "src" / "leakscope"
+    package = root / "src" / "leakbound"
     for name, source in {"__init__.py": "", **files}.items():
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,18 +61,18 @@ def test_folders_and_loose_modules_are_rooms(tmp_path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "import leakscope.b.inner",
-        "import leakscope.b.inner as inner",
-        "from leakscope.b import inner",
-        "from leakscope.b.inner import name",
-        "from leakscope import b",
+        "import leakbound.b.inner",
+        "import leakbound.b.inner as inner",
+        "from leakbound.b import inner",
+        "from leakbound.b.inner import name",
+        "from leakbound import b",
         "from .. import b",
         "from ..b import inner",
         "from ..b.inner import name",
-        "def load():\n    from leakscope.b import inner\n    return inner",
-        "try:\n    from leakscope.b import inner\nexcept ImportError:\n    pass",
-        "from importlib import import_module\ninner = import_module('leakscope.b.inner')",
-        "import importlib\nHOME = 'leakscope.b'\ninner = importlib.import_module(f'{HOME}.inner')",
+        "def load():\n    from leakbound.b import inner\n    return inner",
+        "try:\n    from leakbound.b import inner\nexcept ImportError:\n    pass",
+        "from importlib import import_module\ninner = import_module('leakbound.b.inner')",
+        "import importlib\nHOME = 'leakbound.b'\ninner = importlib.import_module(f'{HOME}.inner')",
     ],
 )
 def test_every_way_to_import_is_an_arrow(tmp_path, statement):
@@ -84,11 +84,11 @@ def test_every_way_to_import_is_an_arrow(tmp_path, statement):
 @pytest.mark.parametrize(
     "statement",
     [
-        "from leakscope.a import other",
+        "from leakbound.a import other",
         "from . import other",
         "from .other import name",
         "import numpy",
-        "import leakscopes.b",
+        "import leakbounds.b",
         "def load(name):\n    return import_module(name)",
     ],
 )
@@ -107,16 +107,16 @@ def test_arrows_are_counted_once_for_a_pair_and_once_for_each_direction(tmp_path
     layout = measure(
         tmp_path,
         {
-            "a/one.py": "from leakscope.b import two",
-            "a/more.py": "from leakscope.b import two\nimport leakscope.b.two",
-            "b/two.py": "import leakscope.a.one",
+            "a/one.py": "from leakbound.b import two",
+            "a/more.py": "from leakbound.b import two\nimport leakbound.b.two",
+            "b/two.py": "import leakbound.a.one",
         },
     ).layout
     assert layout.n_arrows == 2
 
 
 def test_a_name_of_the_package_itself_leads_to_its_init(tmp_path):
-    layout = measure(tmp_path, {"a.py": "import leakscope\nfrom leakscope import audit"}).layout
+    layout = measure(tmp_path, {"a.py": "import leakbound\nfrom leakbound import audit"}).layout
     assert layout.n_arrows == 1  # a -> __init__
 
 
@@ -124,9 +124,9 @@ TYPE_CHECKING = """
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leakscope.{0} import name
+    from leakbound.{0} import name
 else:
-    from leakscope.{1} import name
+    from leakbound.{1} import name
 """
 
 
@@ -135,7 +135,7 @@ def test_imports_for_type_checkers_are_told_apart(tmp_path):
         tmp_path,
         {
             "a.py": TYPE_CHECKING.format("b", "c"),
-            "b.py": "import leakscope.a",
+            "b.py": "import leakbound.a",
             "c.py": "",
         },
     ).layout
@@ -146,7 +146,7 @@ def test_imports_for_type_checkers_are_told_apart(tmp_path):
 
 
 def test_the_test_may_be_an_attribute_of_typing(tmp_path):
-    source = "import typing\nif typing.TYPE_CHECKING:\n    import leakscope.b"
+    source = "import typing\nif typing.TYPE_CHECKING:\n    import leakbound.b"
     layout = measure(tmp_path, {"a.py": source, "b.py": ""}).layout
     assert (layout.n_arrows, layout.n_arrows_without_type_checking) == (1, 0)
 
@@ -156,12 +156,12 @@ def test_cycles_are_strongly_connected_components(tmp_path):
         tmp_path,
         {
             # a -> b -> c -> a, and c -> d -> e -> d; f leads into a cycle and is on none.
-            "a.py": "import leakscope.b.one",
-            "b/one.py": "import leakscope.c",
-            "c.py": "def later():\n    import leakscope.a\n    import leakscope.d",
-            "d.py": "import leakscope.e",
-            "e.py": "import leakscope.d",
-            "f.py": "import leakscope.a",
+            "a.py": "import leakbound.b.one",
+            "b/one.py": "import leakbound.c",
+            "c.py": "def later():\n    import leakbound.a\n    import leakbound.d",
+            "d.py": "import leakbound.e",
+            "e.py": "import leakbound.d",
+            "f.py": "import leakbound.a",
         },
     ).layout
     assert layout.n_arrows == 7
@@ -170,18 +170,18 @@ def test_cycles_are_strongly_connected_components(tmp_path):
 
 
 def test_paths_in_text_have_their_own_number(tmp_path):
-    source = '''"""An import path in prose, "leakscope.d:name", is none in a table."""
+    source = '''"""An import path in prose, "leakbound.d:name", is none in a table."""
 
-HOME = "leakscope.b"
+HOME = "leakbound.b"
 TABLE = {
-    "literal": "leakscope.b.inner:name",
+    "literal": "leakbound.b.inner:name",
     "with a constant": f"{HOME}.inner:other",
-    "of the own room": "leakscope.a:name",
+    "of the own room": "leakbound.a:name",
     "elsewhere": "sklearn.svm:SVC",
-    "a sentence": "see leakscope.b.inner:name",
+    "a sentence": "see leakbound.b.inner:name",
 }
-MORE = [f"leakscope.c:{name}" for name in ("one", "two")]
-UNKNOWN = "leakscope:version"
+MORE = [f"leakbound.c:{name}" for name in ("one", "two")]
+UNKNOWN = "leakbound:version"
 '''
     files = {"a.py": source, "b/inner.py": "", "c.py": "", "d.py": ""}
     layout = measure(tmp_path, files).layout
@@ -189,7 +189,7 @@ UNKNOWN = "leakscope:version"
     assert layout.n_arrows_of_text_alone == 3  # a -> b, a -> c, a -> __init__
     assert layout.n_arrows == 0
 
-    layout = measure(tmp_path, files | {"a.py": source + "import leakscope.b.inner\n"}).layout
+    layout = measure(tmp_path, files | {"a.py": source + "import leakbound.b.inner\n"}).layout
     assert layout.n_arrows_of_text_alone == 2  # a -> b is an import now
     assert layout.n_arrows == 1
 
@@ -206,7 +206,7 @@ def test_plan_files(tmp_path):
             "base.py": "class AuditPlan: ...",
             "docs.py": '"""AuditPlan in a docstring, and in a text."""\nNAME = "AuditPlan"',
             "fields.py": "class Setting:\n    plan: AuditPlan | None = None",
-            "imports.py": "from leakscope.base import AuditPlan",
+            "imports.py": "from leakbound.base import AuditPlan",
             "other.py": "def run(plan: BoundPlan):\n    return plan",
             "quoted.py": "def run(plan: 'list[AuditPlan]'): ...",
             "qualified.py": "def run(plan: base.AuditPlan): ...",
@@ -413,9 +413,9 @@ INIT = """
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leakscope import attacks, loose
-    from leakscope.auditing import audit
-    from leakscope.report import Report
+    from leakbound import attacks, loose
+    from leakbound.auditing import audit
+    from leakbound.report import Report
 
 __all__ = ["Report", "attacks", "audit", "here", "loose"]
 
@@ -423,7 +423,7 @@ def here(**options: Any): ...
 def not_exported(**options: Any): ...
 """
 REPORT = """
-from leakscope.base import Base
+from leakbound.base import Base
 
 class Report(Base):
     def __init__(self, **options: Any): ...
@@ -440,25 +440,25 @@ def test_public_functions_that_take_any_keyword(tmp_path):
         tmp_path,
         {
             "__init__.py": INIT,
-            "auditing.py": "from leakscope.carried import audit\n" + OPEN.format("helper"),
+            "auditing.py": "from leakbound.carried import audit\n" + OPEN.format("helper"),
             "carried.py": OPEN.format("audit") + OPEN.format("helper"),
             "report.py": REPORT,
             "base.py": "class Base:\n    def inherited(self, **options: Any): ...\n",
             # a folder with __all__: its names alone; a module without: all but the underscored
-            "attacks/__init__.py": "from leakscope.attacks.lira import lira\n__all__ = ['lira']\n"
+            "attacks/__init__.py": "from leakbound.attacks.lira import lira\n__all__ = ['lira']\n"
             + OPEN.format("mast"),
             "attacks/lira.py": OPEN.format("lira") + OPEN.format("helper"),
-            "loose.py": "from leakscope.carried import helper\n" + OPEN.format("told") + OPEN.format("_hidden"),
+            "loose.py": "from leakbound.carried import helper\n" + OPEN.format("told") + OPEN.format("_hidden"),
         },
     ).style
     assert measured.public_open_functions == [
-        "leakscope.attacks.lira:lira",
-        "leakscope.base:Base.inherited",
-        "leakscope.carried:audit",
-        "leakscope.loose:told",
-        "leakscope.report:Report.__init__",
-        "leakscope.report:Report.page",
-        "leakscope:here",
+        "leakbound.attacks.lira:lira",
+        "leakbound.base:Base.inherited",
+        "leakbound.carried:audit",
+        "leakbound.loose:told",
+        "leakbound.report:Report.__init__",
+        "leakbound.report:Report.page",
+        "leakbound:here",
     ]
     # here, not_exported; auditing.helper; audit, helper; three of Report, one of Other; inherited; mast; lira, helper;
     # told, _hidden
@@ -470,7 +470,7 @@ def test_public_functions_that_take_any_keyword(tmp_path):
 
 
 def test_the_table_lists_cycles_and_plan_files(tmp_path, capsys):
-    measure(tmp_path, {"a.py": "import leakscope.b", "b.py": "import leakscope.a\nclass AuditPlan: ...\n"})
+    measure(tmp_path, {"a.py": "import leakbound.b", "b.py": "import leakbound.a\nclass AuditPlan: ...\n"})
     assert main([str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     cycle = lines.index("      2 rooms: a, b")
@@ -489,7 +489,7 @@ def test_the_table_has_the_lines_of_each_folder(tmp_path, capsys):
 
 
 def test_json_holds_the_same_numbers(tmp_path, capsys):
-    measured = measure(tmp_path, {"a.py": "import leakscope.b", "b.py": "import leakscope.a\n"})
+    measured = measure(tmp_path, {"a.py": "import leakbound.b", "b.py": "import leakbound.a\n"})
     assert main([str(tmp_path), "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
     assert written["layout"]["cycles"] == [["a", "b"]]
@@ -508,7 +508,7 @@ def test_a_folder_without_the_package_is_an_error(tmp_path, capsys):
 @pytest.mark.slow
 def test_public_calls_name_every_keyword():
     """Imports between folders are tested in tests/test_layers.py."""
-    modules = read_modules(REPOSITORY / "src" / "leakscope")
+    modules = read_modules(REPOSITORY / "src" / "leakbound")
     public = public_functions(modules)
     nodes = {(name, path): node for name, module in modules.items() for path, node in definitions_of(module.tree)}
     functions = {name: nodes[name] for name in public if isinstance(nodes[name], ast.FunctionDef)}
@@ -523,7 +523,7 @@ def test_the_repository_is_measured():
     measured = code_map(REPOSITORY)
     assert measured.layout.cycles_of_whole_folders == []
     assert measured.style.public_open_functions == []
-    n_files = len(list((REPOSITORY / "src" / "leakscope").rglob("*.py")))
+    n_files = len(list((REPOSITORY / "src" / "leakbound").rglob("*.py")))
     assert measured.layout.n_files == n_files
     assert measured.plan_files, "the class AuditPlan has another name now: change it in benchmarks/code_map.py"
     assert 0 < measured.style.n_code_lines < measured.style.n_lines
@@ -533,8 +533,8 @@ def test_a_folder_and_its_subfolder_are_one_whole(tmp_path):
     layout = measure(
         tmp_path,
         {
-            "a/one.py": "import leakscope.a.inner.two",
-            "a/inner/two.py": "import leakscope.a.one\nimport leakscope.b",
+            "a/one.py": "import leakbound.a.inner.two",
+            "a/inner/two.py": "import leakbound.a.one\nimport leakbound.b",
             "b.py": "",
         },
     ).layout

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-from leakscope import data
+from leakbound import data
 
 FRAME = pd.DataFrame(
     {

@@ -1,4 +1,4 @@
-"""The documentation runs: every Python block and every ``leakscope`` line, in order, a folder for each page.
+"""The documentation runs: every Python block and every ``leakbound`` line, in order, a folder for each page.
 
 Command lines are called in this process, and only those of the README draw their pages; every night each is a process
 of its own, as a user types it, and draws its page.
@@ -34,14 +34,14 @@ import typer
 from docs import gallery
 from matplotlib import pyplot as plt
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.bounds import BOUNDS
-from leakscope.cli import main as cli
-from leakscope.papers import PAPERS, figures
-from leakscope.papers.printed import printed
-from leakscope.plans.protects import NOISES, Coupling, ProtectionPlan
-from leakscope.plans.statistics import STATISTICS
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.bounds import BOUNDS
+from leakbound.cli import main as cli
+from leakbound.papers import PAPERS, figures
+from leakbound.papers.printed import printed
+from leakbound.plans.protects import NOISES, Coupling, ProtectionPlan
+from leakbound.plans.statistics import STATISTICS
 from tests.cli.calling import draw_no_pages
 from tests.marks import slow_but
 from tests.test_layers import LAYERS
@@ -96,7 +96,7 @@ Left = tuple[int, str, str]
 
 def typed(arguments: list[str]) -> Left:
     """Exit code, output and errors of a command line as it is typed after ``pip install``."""
-    done = subprocess.run([sys.executable, "-m", "leakscope", *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "leakbound", *arguments], capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -107,7 +107,7 @@ def called(arguments: list[str]) -> Left:
         contextlib.redirect_stdout(io.StringIO()) as out,
         contextlib.redirect_stderr(io.StringIO()) as err,
     ):
-        patch.setattr(sys, "argv", ["leakscope", *arguments])
+        patch.setattr(sys, "argv", ["leakbound", *arguments])
         patch.setattr(sys, "path", list(sys.path))
         with pytest.raises(SystemExit) as left:
             cli.main()
@@ -186,7 +186,7 @@ def test_every_example_runs(
         if language == "python":
             said = prints(text, names, f"{page.name}: {text.splitlines()[0]}")
         elif language == "bash":
-            said = "".join(run(line, how) for line in text.splitlines() if line.startswith("leakscope "))
+            said = "".join(run(line, how) for line in text.splitlines() if line.startswith("leakbound "))
         assert not shown or text != written or is_shown(shown, said), f"{text}\nprints\n{said}"
     forget_modules_in(tmp_path)
 
@@ -232,7 +232,7 @@ def test_every_row_has_a_section_with_its_source(page: str, table) -> None:
 
 def test_every_bound_has_a_command_a_call_and_a_price() -> None:
     for name, text in sections("bound.md").items():
-        assert f"leakscope bound {name} " in text
+        assert f"leakbound bound {name} " in text
         assert "```python\n" in text
         assert "*Price*" in text
         assert BOUNDS[name].status in text.lower()
@@ -318,7 +318,7 @@ def test_every_key_has_a_reference() -> None:
 
 
 def test_every_plan_is_valid() -> None:
-    from leakscope.plans import from_toml
+    from leakbound.plans import from_toml
 
     for path in sorted((ROOT / "docs" / "plans").glob("*.toml")):
         read, written = from_toml(path).model_dump(exclude_unset=True), tomllib.loads(path.read_text())
@@ -409,7 +409,7 @@ VERDICTS = (
     "cannot tell",
     "smaller run",
     "not run",
-    "not in leakscope",
+    "not in leakbound",
 )
 
 
@@ -425,14 +425,14 @@ def test_every_statement_of_a_paper_says_where_it_is_and_what_tests_it(paper: st
         assert all(cells), row
         _, _, where, tests, verdict = cells
         assert verdict.startswith(VERDICTS), row
-        for name in re.findall(r"`(leakscope[\w.]+)`", where):
+        for name in re.findall(r"`(leakbound[\w.]+)`", where):
             assert is_there(name), name
         for name in re.findall(r"`(\w+/\w+)`", where):
             assert name in PAPERS, name
         for file, name in re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", tests):
             assert f"def {name.split('::')[-1]}(" in (ROOT / file).read_text(encoding="utf-8"), row
         used |= set(re.findall(r"`(\w+/\w+:[\w{}.]+)`", tests))
-        assert where == "not in leakscope" or "`" in tests, row
+        assert where == "not in leakbound" or "`" in tests, row
     assert used <= written_keys(paper)
 
 
@@ -444,14 +444,14 @@ def is_there(name: str) -> bool:
         if find_spec("torch") is not None:
             raise
     last = name.rpartition(".")[2]
-    sources = list((ROOT / "src" / "leakscope").rglob("*.py"))
+    sources = list((ROOT / "src" / "leakbound").rglob("*.py"))
     written = re.compile(rf"^\s*(def|class) {last}\b", re.MULTILINE)
     return any(path.stem == last or written.search(path.read_text(encoding="utf-8")) for path in sources)
 
 
 def written_keys(paper: str) -> set[str]:
     """The keys of the claims as printed.toml has them, before and after its names are filled in."""
-    text = (ROOT / "src" / "leakscope" / "papers" / paper / "printed.toml").read_text(encoding="utf-8")
+    text = (ROOT / "src" / "leakbound" / "papers" / paper / "printed.toml").read_text(encoding="utf-8")
     written = {f"{paper}/{claim['experiment']}:{claim['key']}" for claim in tomllib.loads(text)["claim"]}
     return written | {f"{paper}/{figure}:{key}" for figure, claims in printed(paper).items() for key in claims}
 

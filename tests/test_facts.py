@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leakscope.attacks import ATTACKS
-from leakscope.bounds import BOUNDS
-from leakscope.papers import PAPERS
+from leakbound.attacks import ATTACKS
+from leakbound.bounds import BOUNDS
+from leakbound.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,11 +26,11 @@ def test_the_changelog_names_every_attack():
 
 
 def test_the_changelog_names_every_call():
-    import leakscope
+    import leakbound
 
     calls = set(re.findall(r"`ls\.(\w+)`", CHANGELOG))
     assert calls >= {"bound", "calibrate", "protect", "reproduce"}
-    assert all(callable(getattr(leakscope, call)) for call in calls)
+    assert all(callable(getattr(leakbound, call)) for call in calls)
 
 
 def test_the_readme_counts_its_theorems():
@@ -55,20 +55,20 @@ def test_what_is_there_is_not_said_to_be_missing(page):
 def test_commands_of_the_readme_exist():
     from typer.main import get_command
 
-    from leakscope.cli.main import app
+    from leakbound.cli.main import app
 
     commands = get_command(app).commands
-    named = set(re.findall(r"^leakscope ([a-z]+)", README, re.MULTILINE)) | set(
-        re.findall(r"`leakscope ([a-z]+)", README)
+    named = set(re.findall(r"^leakbound ([a-z]+)", README, re.MULTILINE)) | set(
+        re.findall(r"`leakbound ([a-z]+)", README)
     )
     assert named
     assert named <= set(commands)
-    bounds = set(re.findall(r"leakscope bound ([a-z]+)", README))
+    bounds = set(re.findall(r"leakbound bound ([a-z]+)", README))
     assert bounds <= set(BOUNDS)
 
 
 def test_the_table_of_peers_agrees_with_the_code():
-    """A row that says yes for leakscope has an attack or a call behind it, and the other way round."""
+    """A row that says yes for leakbound has an attack or a call behind it, and the other way round."""
     rows = {}
     for line in PEERS.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
@@ -84,7 +84,7 @@ def test_the_table_of_peers_agrees_with_the_code():
     for row, attacks in behind.items():
         assert rows[row] == "yes"
         assert attacks <= set(ATTACKS)
-    from leakscope.attacks.attribute import strategies
+    from leakbound.attacks.attribute import strategies
 
     assert rows["attribute inference"] == "yes"
     assert strategies(("default",))
@@ -99,4 +99,4 @@ def test_the_bibtex_entry_has_the_data_of_the_citation_file():
     assert (fields["title"], fields["version"]) == (citation["title"], citation["version"])
     assert fields["author"] == citation["authors"][0]["name"]
     assert citation["license"] in fields["note"]
-    assert "references.md#cite-leakscope" in README
+    assert "references.md#cite-leakbound" in README

@@ -20,8 +20,8 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from leakscope.cli.main import main
-from leakscope.core import temporary
+from leakbound.cli.main import main
+from leakbound.core import temporary
 from tests.results import of_the_result
 
 pytestmark = [pytest.mark.kills, pytest.mark.slow]
@@ -33,7 +33,7 @@ OF_THE_RUN = np.linspace(0.06, 0.97, 8)  # moments, as shares of the time of an 
 OF_THE_FITS = np.linspace(0.0, 1.1, 7)  # further ones, in seconds from the first chunk
 BY_DAY = (0.1, 0.6)  # with one worker, as shares of the time of an undisturbed run
 WRITES = (3,)  # of the chunks
-LINE = "leakscope: interrupted; finished models are in the store, the same command goes on from there\n"
+LINE = "leakbound: interrupted; finished models are in the store, the same command goes on from there\n"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def started(
     folder: Path,
     n_jobs: int,
     pause: float,
-    script: Sequence[str] = ("-m", "leakscope"),
+    script: Sequence[str] = ("-m", "leakbound"),
     store: Path | None = None,
     command: Sequence[str] = AUDIT,
 ) -> subprocess.Popen[str]:
@@ -110,7 +110,7 @@ def here(
     words = [*command, "--n-jobs", "1", "--store", str(store or folder / "store"), "--out", str(out or folder / "out")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(HERE), *sys.path])
-        patch.setattr(sys, "argv", ["leakscope", *words, *(["--seed", str(seed)] if seed else [])])
+        patch.setattr(sys, "argv", ["leakbound", *words, *(["--seed", str(seed)] if seed else [])])
         jaxtyping.config.update("jaxtyping_disable", True)
         try:
             with pytest.raises(SystemExit) as left:
@@ -289,7 +289,7 @@ def test_a_store_on_a_full_disk(disk, undisturbed, tmp_path, capfd):
     disk.mount(f"size={size // 2}k")
     store = disk.folder / "store"
     assert here(tmp_path, store=store) == 1
-    assert capfd.readouterr().err == f"leakscope: error: the store {store} cannot be written: No space left on device\n"
+    assert capfd.readouterr().err == f"leakbound: error: the store {store} cannot be written: No space left on device\n"
     assert chunks(store).items() <= undisturbed.chunks.items()
     assert 0 < len(chunks(store)) < N_CHUNKS
     assert list(store.glob(".*")) == []
@@ -305,11 +305,11 @@ def test_a_read_only_store(disk, undisturbed, tmp_path, capfd):
     disk.mount("remount,ro")
     store = disk.folder / "store"
     assert here(tmp_path, store=store) == 1
-    assert capfd.readouterr().err == f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
+    assert capfd.readouterr().err == f"leakbound: error: the store {store} cannot be written: Read-only file system\n"
     assert not (tmp_path / "out").exists()
     run = started(tmp_path, n_jobs=2, pause=0.3, store=store)
     said = run.communicate(timeout=60)
-    assert said == ("", f"leakscope: error: the store {store} cannot be written: Read-only file system\n")
+    assert said == ("", f"leakbound: error: the store {store} cannot be written: Read-only file system\n")
     until(lambda: not alive(run.pid), seconds=5)
     disk.mount("remount,rw")
     assert here(tmp_path, store=store) == 0
@@ -327,7 +327,7 @@ def test_a_report_on_a_full_disk_leaves_the_old_one_whole(disk, undisturbed, tmp
     disk.mount(f"remount,size={disk.used() + len(old['report.json']) // 1024 + 16}k")  # the page does not fit
     capfd.readouterr()
     assert here(tmp_path, out=out, seed=1) == 1
-    assert capfd.readouterr().err == f"leakscope: error: the folder {out} cannot be written: No space left on device\n"
+    assert capfd.readouterr().err == f"leakbound: error: the folder {out} cannot be written: No space left on device\n"
     assert {path.name: path.read_bytes() for path in out.iterdir()} == old
     disk.mount("remount,size=8m")
     assert here(tmp_path, out=out, seed=1) == 0
@@ -390,7 +390,7 @@ class TestSharedRows:
         for path in files:
             own = place / path.relative_to(place).parts[0]
             assert own.stat().st_mode & 0o777 == 0o700
-            assert re.fullmatch(r"\.leakscope\.[\w-]+\.\d+\.[0-9a-f]{16}\.tmp", own.name)
+            assert re.fullmatch(r"\.leakbound\.[\w-]+\.\d+\.[0-9a-f]{16}\.tmp", own.name)
         with temporary.folder(place):  # the next run begins
             assert self.with_rows(folder) == []
 
@@ -471,7 +471,7 @@ class TestCalibration:
         disk.mount(f"size={max(8, size // 2)}k")
         store, release = disk.folder / "store", tmp_path / "r"
         assert here(tmp_path, store=store, out=release, command=self.PROTECT) == 1
-        line = f"leakscope: error: the store {store} cannot be written: No space left on device\n"
+        line = f"leakbound: error: the store {store} cannot be written: No space left on device\n"
         assert capfd.readouterr().err == line
         assert 0 < len(chunks(store)) < len(calibration.chunks)
         assert chunks(store).items() <= calibration.chunks.items()
@@ -487,7 +487,7 @@ class TestCalibration:
         disk.mount("remount,ro")
         store, release = disk.folder / "store", tmp_path / "r"
         assert here(tmp_path, store=store, out=release, command=self.PROTECT) == 1
-        line = f"leakscope: error: the store {store} cannot be written: Read-only file system\n"
+        line = f"leakbound: error: the store {store} cannot be written: Read-only file system\n"
         assert capfd.readouterr().err == line
         assert [path.name for path in tmp_path.iterdir()] == ["disk"]
 

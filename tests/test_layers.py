@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import FOLDERS, OF_CORE
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "leakscope"
+PACKAGE = ROOT / "src" / "leakbound"
 SOURCES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 # The folders, from the lowest to the highest: each imports those before it alone. One line, one floor.
@@ -170,7 +170,7 @@ def test_imports_go_down(name):
     own = room(name)
     assert own in LAYER, f"the room {own} has no layer"
     for imported in facts(name).imports:
-        if not imported.startswith("leakscope."):
+        if not imported.startswith("leakbound."):
             continue
         other = imported.split(".")[1]
         if other == own or other == "__version__":
@@ -190,15 +190,15 @@ def test_imports_inside_of_reports_go_down(name):
     allowed = OF_REPORTS[: OF_REPORTS.index(folders[0]) + 1] if folders else ()
     for imported in facts(name).imports:
         parts = imported.split(".")
-        if parts[:2] == ["leakscope", "reports"] and len(parts) > 2 and parts[2] in OF_REPORTS:
+        if parts[:2] == ["leakbound", "reports"] and len(parts) > 2 and parts[2] in OF_REPORTS:
             assert parts[2] in allowed, f"{name} imports {imported}"
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "papers"])
 def test_papers_use_the_package_as_everybody_does(name):
-    """Their own files and ``import leakscope`` alone: what they need is public."""
-    ours = {imported for imported in facts(name).imports if imported.partition(".")[0] == "leakscope"}
-    assert not {imported for imported in ours - {"leakscope"} if not imported.startswith("leakscope.papers")}
+    """Their own files and ``import leakbound`` alone: what they need is public."""
+    ours = {imported for imported in facts(name).imports if imported.partition(".")[0] == "leakbound"}
+    assert not {imported for imported in ours - {"leakbound"} if not imported.startswith("leakbound.papers")}
 
 
 def test_every_room_of_the_plan_is_there():
@@ -229,7 +229,7 @@ def is_heavy(imported: str, seen: frozenset[str] = frozenset()) -> bool:
     parts = imported.split(".")
     if parts[0] in HEAVY:
         return True
-    if parts[0] != "leakscope" or imported in seen:
+    if parts[0] != "leakbound" or imported in seen:
         return False
     inner = "/".join(parts[1:])
     found = [name for name in (f"{inner}.py", f"{inner}/__init__.py", f"{'/'.join(parts[1:-1])}.py") if name in SOURCES]
@@ -247,7 +247,7 @@ def test_core_needs_numpy_and_scipy_alone(name):
     """In core no other library."""
     if room(name) != "core":
         return
-    libraries = {imported.split(".")[0] for imported in facts(name).imports} - {*sys.stdlib_module_names, "leakscope"}
+    libraries = {imported.split(".")[0] for imported in facts(name).imports} - {*sys.stdlib_module_names, "leakbound"}
     assert libraries <= {"numpy", "scipy", "jaxtyping", "filelock", "psutil"}
 
 
@@ -293,7 +293,7 @@ def test_every_library_is_declared():
     extras = [line for name in names for line in project["optional-dependencies"][name]]
     declared = {re.split(r"[<>=!~\[ ]", line)[0].lower() for line in [*project["dependencies"], *extras]}
     used = {imported.split(".")[0] for name in SOURCES for imported in facts(name).imports}
-    outside = {COMES_WITH.get(name, name) for name in used - set(sys.stdlib_module_names) - {"leakscope"}}
+    outside = {COMES_WITH.get(name, name) for name in used - set(sys.stdlib_module_names) - {"leakbound"}}
     assert outside == {MODULE_OF.get(name, name) for name in declared}
 
 
@@ -303,26 +303,26 @@ def fresh(code: str) -> str:
 
 
 def test_importing_the_package_imports_no_library():
-    loaded = fresh("import leakscope, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))").split()
+    loaded = fresh("import leakbound, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))").split()
     assert set(loaded) & {"numpy", "scipy", "jaxtyping", *HEAVY} == set()
 
 
 def test_importing_the_package_is_quick():
     """Half a second of CPU time for a process that does nothing else, median of 5."""
-    code = "import leakscope, time; print(time.process_time())"
+    code = "import leakbound, time; print(time.process_time())"
     assert median(float(fresh(code)) for _ in range(5)) < 0.5
 
 
 @pytest.mark.slow
 def test_every_public_name_is_there():
-    code = "import leakscope as ls; print(*[name for name in ls.__all__ if getattr(ls, name) is None])"
+    code = "import leakbound as ls; print(*[name for name in ls.__all__ if getattr(ls, name) is None])"
     assert fresh(code) == "\n"
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("/__init__.py")])
 def test_no_public_function_shares_the_name_of_a_module(name):
     """Importing ``package.calibrate`` would put the module in the place of the function ``calibrate``."""
-    package = import_module("leakscope." + name.removesuffix("/__init__.py").replace("/", "."))
+    package = import_module("leakbound." + name.removesuffix("/__init__.py").replace("/", "."))
     modules = {information.name for information in pkgutil.iter_modules(package.__path__)}
     both = set(getattr(package, "__all__", ())) & modules  # a module may be public itself
     assert [name for name in both if not inspect.ismodule(getattr(package, name))] == []

@@ -15,7 +15,7 @@ from docs import notebooks
 from matplotlib import font_manager
 from PIL import Image
 
-from leakscope.papers import figures
+from leakbound.papers import figures
 from tests.marks import nightly_but
 
 LETTERS = "LiberationSans"  # of the kept pictures, where a machine has no Helvetica or Arial

@@ -25,8 +25,8 @@ import typer
 import yaml
 from typer.core import TyperGroup
 
-import leakscope
-from leakscope.cli.main import app
+import leakbound
+from leakbound.cli.main import app
 from tests import dist_files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,8 +41,8 @@ ACTION = ROOT / "action.yml"
 HOOKS = ROOT / ".pre-commit-hooks.yaml"
 PAGE = ROOT / "docs" / "install.md"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # matplotlib of conda-forge would bring Qt
-NEEDED = ("leakscope/reports/schema.json", "leakscope/plan.toml", "leakscope/py.typed",
-          "leakscope/reports/render/templates/frame.html.jinja", "leakscope/plans/research.toml")  # fmt: skip
+NEEDED = ("leakbound/reports/schema.json", "leakbound/plan.toml", "leakbound/py.typed",
+          "leakbound/reports/render/templates/frame.html.jinja", "leakbound/plans/research.toml")  # fmt: skip
 SMALL_PLAN = """
 dataset = "wine"
 n_models = 4
@@ -62,28 +62,28 @@ def load_yaml(path: Path) -> Any:
 
 
 def test_every_file_that_is_not_python_is_named_in_the_package_data() -> None:
-    patterns = PACKAGE_DATA["leakscope"]
-    data = [name.removeprefix("leakscope/") for name in dist_files.sources() if not name.endswith(".py")]
+    patterns = PACKAGE_DATA["leakbound"]
+    data = [name.removeprefix("leakbound/") for name in dist_files.sources() if not name.endswith(".py")]
     assert {name for name in data if not any(fnmatchcase(name, pattern) for pattern in patterns)} == set()
     assert {pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in data)} == set()
 
 
 def test_a_file_that_is_missing_from_a_wheel_is_named(tmp_path: Path) -> None:
     sources = dist_files.sources()
-    wheel = tmp_path / "leakscope-0.1.0-py3-none-any.whl"
-    left_out = (*NEEDED, "leakscope/core/seeds.py")
+    wheel = tmp_path / "leakbound-0.1.0-py3-none-any.whl"
+    left_out = (*NEEDED, "leakbound/core/seeds.py")
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in sources.items():
             if name not in left_out:
-                archive.writestr(name, content + b"\n" if name == "leakscope/version.py" else content)
-        archive.writestr("leakscope/left_behind.py", "")
+                archive.writestr(name, content + b"\n" if name == "leakbound/version.py" else content)
+        archive.writestr("leakbound/left_behind.py", "")
         for name in dist_files.METADATA[1:]:
-            archive.writestr(f"leakscope-0.1.0.dist-info/{name}", "")
+            archive.writestr(f"leakbound-0.1.0.dist-info/{name}", "")
     assert set(dist_files.wheel_complaints(wheel)) == {
         *(f"{wheel.name}: {name} is missing" for name in left_out),
         f"{wheel.name}: METADATA is missing",
-        f"{wheel.name}: leakscope/left_behind.py is unexpected",
-        f"{wheel.name}: leakscope/version.py is different",
+        f"{wheel.name}: leakbound/left_behind.py is unexpected",
+        f"{wheel.name}: leakbound/version.py is different",
     }
 
 
@@ -134,7 +134,7 @@ def test_the_sdist_alone_builds_the_same_wheel(built: Path, tmp_path: Path) -> N
 @pytest.mark.nightly
 def test_an_sdist_without_a_template_builds_another_wheel(built: Path, tmp_path: Path) -> None:
     source = clean_copy(tmp_path / "source")
-    template = "leakscope/reports/render/templates/frame.html.jinja"
+    template = "leakbound/reports/render/templates/frame.html.jinja"
     (source / "src" / template).unlink()
     sdist = dist_files.build("sdist", source, tmp_path, isolated=False)
     assert dist_files.sdist_complaints(sdist) == [f"{sdist.name}: src/{template} is missing"]
@@ -154,7 +154,7 @@ def test_the_recipe_of_conda_has_the_dependencies_and_the_version_of_the_project
         name, _, least = str(line).partition(">=")
         expected[CONDA_NAMES.get(name, name)] = f">={least}"
     assert dict(line.split(" ") for line in recipe["requirements"]["run"]) == expected
-    assert recipe["context"]["version"] == leakscope.__version__
+    assert recipe["context"]["version"] == leakbound.__version__
     ((command, entry),) = PROJECT["scripts"].items()
     assert recipe["build"]["python"]["entry_points"] == [f"{command} = {entry}"]
     assert recipe["about"]["license"] == PROJECT["license"]
@@ -162,7 +162,7 @@ def test_the_recipe_of_conda_has_the_dependencies_and_the_version_of_the_project
 
 
 def options(command: str) -> set[str]:
-    """List the flags of a command of leakscope."""
+    """List the flags of a command of leakbound."""
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     parameters = group.commands[command].params
@@ -171,7 +171,7 @@ def options(command: str) -> set[str]:
 
 @pytest.mark.parametrize("file", [ACTION, HOOKS, PIPELINE, DOCKERFILE, RECIPE], ids=lambda file: file.name)
 def test_commands_and_flags_exist(file: Path) -> None:
-    found = re.findall(r"leakscope (audit|bound|protect)\b([^\n]*)", file.read_text(encoding="utf-8"))
+    found = re.findall(r"leakbound (audit|bound|protect)\b([^\n]*)", file.read_text(encoding="utf-8"))
     assert found or file == ACTION
     for command, rest in found:
         if command == "audit":
@@ -198,8 +198,8 @@ def test_the_action_passes_its_inputs_by_the_environment_alone() -> None:
 @pytest.mark.slow
 def test_the_audit_of_the_action_runs_in_a_shell(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SMALL_PLAN, encoding="utf-8")
-    command = tmp_path / "leakscope"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m leakscope "$@"\n', encoding="utf-8")
+    command = tmp_path / "leakbound"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m leakbound "$@"\n', encoding="utf-8")
     command.chmod(0o755)
     action = load_yaml(ACTION)
     limits = "tpr@0.01=0.99\n\naccuracy=0.51"  # the second one is exceeded
@@ -213,17 +213,17 @@ def test_the_audit_of_the_action_runs_in_a_shell(tmp_path: Path) -> None:
     done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
     assert (tmp_path / "outputs.txt").read_text() == "exit-code=3\n"
-    report = json.loads((tmp_path / "leakscope-report" / "report.json").read_text(encoding="utf-8"))
+    report = json.loads((tmp_path / "leakbound-report" / "report.json").read_text(encoding="utf-8"))
     assert report["records"] == {}  # published
 
 
 def test_the_first_hook_refuses_what_is_for_the_owner_alone() -> None:
     hooks = {hook["id"]: hook for hook in load_yaml(HOOKS)}
-    refused = re.compile(hooks["leakscope-owner-files"]["files"])
+    refused = re.compile(hooks["leakbound-owner-files"]["files"])
     for name in (
-        "leakscope-report/report.json",
+        "leakbound-report/report.json",
         "a/wine-mean/owner/values.csv",
-        "leakscope-store/x",
+        "leakbound-store/x",
         "a/report-records.csv",
     ):
         assert refused.search(name), name
@@ -300,7 +300,7 @@ def test_the_container_s_lines_run_one_by_one_in_an_empty_environment(tmp_path: 
     assert "audit" in run(f"{entry} {default}", home, environment)
     (home / "plan.toml").write_text(SMALL_PLAN, encoding="utf-8")
     run(f"{entry} audit plan.toml", home, environment)
-    assert (home / "leakscope-report" / "report.html").is_file()
+    assert (home / "leakbound-report" / "report.html").is_file()
 
 
 @pytest.mark.nightly
@@ -310,15 +310,15 @@ def test_it_is_installed_without_a_network_from_a_folder_of_wheels(built: Path, 
         re.findall(r"^<!-- (collect|offline) -->\n```bash\n(.*?)\n```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
     )
     environment = empty_environment(tmp_path / "environment")
-    shutil.copytree(built / "source", tmp_path / "leakscope")
+    shutil.copytree(built / "source", tmp_path / "leakbound")
     run(lines["collect"], tmp_path, environment)
-    shutil.rmtree(tmp_path / "leakscope")
+    shutil.rmtree(tmp_path / "leakbound")
     run(lines["offline"], tmp_path, {**environment, "PIP_INDEX_URL": "file:///nowhere", "PIP_EXTRA_INDEX_URL": ""})
-    assert run("leakscope --version", tmp_path, environment).split()[-1] == leakscope.__version__
-    where = run("python -c 'import leakscope; print(leakscope.__file__)'", tmp_path, environment)
+    assert run("leakbound --version", tmp_path, environment).split()[-1] == leakbound.__version__
+    where = run("python -c 'import leakbound; print(leakbound.__file__)'", tmp_path, environment)
     assert str(tmp_path / "environment") in where
-    run("leakscope audit --dry-run", tmp_path, environment)
-    run("leakscope bound dp --epsilon 1 --out bound", tmp_path, environment)
+    run("leakbound audit --dry-run", tmp_path, environment)
+    run("leakbound bound dp --epsilon 1 --out bound", tmp_path, environment)
     assert (tmp_path / "bound" / "report.html").is_file()
 
 

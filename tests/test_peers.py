@@ -14,7 +14,7 @@ from benchmarks.peers import __main__ as command
 from benchmarks.peers import arrays, measured, packages
 from benchmarks.peers.packages import PEERS, Peer
 
-from leakscope.core.tradeoff import Gaussian
+from leakbound.core.tradeoff import Gaussian
 from tests.marks import nightly
 
 HEAD = "import os, sys, time\nimport numpy as np\nPACKAGES = ['numpy', 'no-such-package']\n"
@@ -151,7 +151,7 @@ ROWS = [
     assert "* Fake: " in printed
     assert f"numpy {np.__version__}" in printed
     assert all(
-        fact in printed for fact in ("date: ", "machine: ", "leakscope: ", "command: python -m benchmarks.peers")
+        fact in printed for fact in ("date: ", "machine: ", "leakbound: ", "command: python -m benchmarks.peers")
     )
 
 
@@ -299,7 +299,7 @@ def test_the_default_folder_belongs_to_this_user(monkeypatch: pytest.MonkeyPatch
     assert folder.stat().st_mode & 0o077 == 0
     if hasattr(packages.os, "getuid"):
         monkeypatch.setattr(packages.os, "getuid", lambda: folder.stat().st_uid + 1)
-        (tmp_path / f"leakscope-peers-{folder.stat().st_uid + 1}").mkdir()
+        (tmp_path / f"leakbound-peers-{folder.stat().st_uid + 1}").mkdir()
         with pytest.raises(SystemExit, match="belongs to another user"):
             packages.default_environments()
 
@@ -315,12 +315,12 @@ def imported(script: Path) -> set[str]:
     return names
 
 
-def test_what_runs_in_other_environments_imports_nothing_of_leakscope():
+def test_what_runs_in_other_environments_imports_nothing_of_leakbound():
     assert imported(Path(measured.__file__)) - set(sys.stdlib_module_names) == {"numpy"}
     for peer in PEERS:
         names = imported(peer.script)
         assert "benchmarks" not in names
-        assert ("leakscope" in names) == (peer.name == "leakscope")
+        assert ("leakbound" in names) == (peer.name == "leakbound")
 
 
 def test_every_row_of_a_runner_is_a_measure():
@@ -341,7 +341,7 @@ def test_every_row_of_a_runner_is_a_measure():
 def test_versions_are_pinned_and_names_of_others_are_not_installed():
     for peer in PEERS:
         asked = [*peer.requirements, *peer.without_dependencies]
-        assert peer.name == "leakscope" or asked
+        assert peer.name == "leakbound" or asked
         assert not {"leakpro", "privacy-guard", "privacyguard"} & {name.split("==")[0] for name in asked}
         if not peer.repository and asked:
             assert any("==" in name for name in asked)
@@ -349,10 +349,10 @@ def test_versions_are_pinned_and_names_of_others_are_not_installed():
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("small")
-def test_leakscope_takes_the_same_way(tmp_path: Path):
+def test_leakbound_takes_the_same_way(tmp_path: Path):
     """Its AUC is that of LiRA computed here, plainly."""
     written = tmp_path / "out.json"
-    options = ["--environments", str(tmp_path), "--json", str(written), "--only", "leakscope"]
+    options = ["--environments", str(tmp_path), "--json", str(written), "--only", "leakbound"]
     assert command.main(options) == 0
     rows = json.loads(written.read_text(encoding="utf-8"))["rows"]
     assert {row["measure"] for row in rows} == set(measured.MEASURES)

@@ -11,15 +11,15 @@ from importlib import resources
 import pytest
 import typer
 
-import leakscope as ls
-from leakscope.cli import main as cli
-from leakscope.plans import AuditPlan, ClaimPlan, ModelPlan
+import leakbound as ls
+from leakbound.cli import main as cli
+from leakbound.plans import AuditPlan, ClaimPlan, ModelPlan
 
 OF_TORCH = {"Network", "PrivateNetwork"}  # importing their module imports PyTorch
 
 
 def test_commented_plan_names_every_word_and_no_other() -> None:
-    text = resources.files("leakscope").joinpath("plan.toml").read_text(encoding="utf-8")
+    text = resources.files("leakbound").joinpath("plan.toml").read_text(encoding="utf-8")
     uncommented = "\n".join(
         line[2:]
         if line.startswith("# ") and ("=" in line or "[[" in line) and not line.startswith("# A plan")
@@ -47,7 +47,7 @@ def test_package_docstring_has_the_vocabulary() -> None:
 
 
 def public_things() -> list[tuple[str, object]]:
-    """List every function and class that ``leakscope.NAME`` or ``leakscope.MODULE.NAME`` reaches, without PyTorch."""
+    """List every function and class that ``leakbound.NAME`` or ``leakbound.MODULE.NAME`` reaches, without PyTorch."""
     found: dict[str, object] = {}
     for name in ls.__all__:
         thing = getattr(ls, name)
@@ -57,7 +57,7 @@ def public_things() -> list[tuple[str, object]]:
             values = {each: getattr(thing, each) for each in names if each not in OF_TORCH}
         for each, value in values.items():
             home = getattr(value, "__module__", "")
-            own = home.startswith("leakscope") and home not in ("leakscope.core.checks", "leakscope.core.lengths")
+            own = home.startswith("leakbound") and home not in ("leakbound.core.checks", "leakbound.core.lengths")
             if own and (inspect.isfunction(value) or inspect.isclass(value)):
                 found[f"{value.__module__}.{each}"] = value
     return sorted(found.items())
@@ -74,7 +74,7 @@ def test_public_things_have_docstrings(name: str, value: object) -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, leakscope; heavy = {'pandas', 'sklearn', 'matplotlib', 'scipy', 'pydantic', 'typer', 'rich', "
+        "import sys, leakbound; heavy = {'pandas', 'sklearn', 'matplotlib', 'scipy', 'pydantic', 'typer', 'rich', "
         "'joblib', 'jinja2'} & set(sys.modules); sys.exit(str(heavy) if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -11,12 +11,12 @@ import math
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope import noise
-from leakscope.bounds import membership, pmp_gaussian, regression
-from leakscope.bounds.exponential import geometric_median_loss
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
-from leakscope.core.lengths import clipped, p_norm
+import leakbound as ls
+from leakbound import noise
+from leakbound.bounds import membership, pmp_gaussian, regression
+from leakbound.bounds.exponential import geometric_median_loss
+from leakbound.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
+from leakbound.core.lengths import clipped, p_norm
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 X[3] = X[2]  # a record may be there twice

@@ -26,18 +26,18 @@ import typer
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-import leakscope as ls
-from leakscope import protection
-from leakscope.attacks import ATTACKS
-from leakscope.auditing import api
-from leakscope.bounding import api as bounding_api
-from leakscope.bounding.api import bound
-from leakscope.bounds import BOUNDS
-from leakscope.cli import audits, bounds, protects
-from leakscope.cli import main as cli
-from leakscope.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
-from leakscope.plans.plan import Plan
-from leakscope.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
+import leakbound as ls
+from leakbound import protection
+from leakbound.attacks import ATTACKS
+from leakbound.auditing import api
+from leakbound.bounding import api as bounding_api
+from leakbound.bounding.api import bound
+from leakbound.bounds import BOUNDS
+from leakbound.cli import audits, bounds, protects
+from leakbound.cli import main as cli
+from leakbound.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
+from leakbound.plans.plan import Plan
+from leakbound.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
 
 EXECUTION = {"store", "n_jobs", "tmp"}  # where work is done: no part of what is asked
 OF_FILES = {
@@ -315,7 +315,7 @@ def all_commands() -> list[tuple[str, Any]]:
         inner = [each for word, one in getattr(group, "commands", {}).items() for each in below(f"{name} {word}", one)]
         return [(name, group), *inner]
 
-    return below("leakscope", typer.main.get_command(cli.app))
+    return below("leakbound", typer.main.get_command(cli.app))
 
 
 @pytest.mark.parametrize(("name", "command"), all_commands(), ids=[name for name, _ in all_commands()])
@@ -327,11 +327,11 @@ def test_help_of_every_command(name: str, command: Any) -> None:
         panels = {each.rich_help_panel for each in command.params if each.name != "plan"}
         assert None not in panels
         assert len(panels) >= 3
-    if name == "leakscope":
+    if name == "leakbound":
         return
     words = shlex.split(command.epilog.removeprefix("Example: "))
     assert words[: len(name.split())] == name.split()
-    if name not in ("leakscope bound", "leakscope store"):  # whose example is of a command below it
+    if name not in ("leakbound bound", "leakbound store"):  # whose example is of a command below it
         command.make_context(name, words[len(name.split()) :])
 
 
@@ -361,7 +361,7 @@ def test_the_name_alone_shows_all_commands() -> None:
 @pytest.mark.slow
 def test_a_shell_gets_its_script_of_completion() -> None:
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m leakscope --show-completion"], capture_output=True, text=True, check=True
+        ["bash", "-c", f"{sys.executable} -m leakbound --show-completion"], capture_output=True, text=True, check=True
     )
     assert "complete" in done.stdout
     assert "_COMPLETE=complete_bash" in done.stdout
@@ -369,9 +369,9 @@ def test_a_shell_gets_its_script_of_completion() -> None:
 
 @pytest.mark.slow
 def test_shells_complete_commands_and_flags() -> None:
-    code = "import sys; sys.argv[0] = 'leakscope'; from leakscope.cli.main import main; main()"
-    for typed, expected in (("leakscope au", "audit"), ("leakscope audit --n-j", "--n-jobs")):
-        words = {"_LEAKSCOPE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    code = "import sys; sys.argv[0] = 'leakbound'; from leakbound.cli.main import main; main()"
+    for typed, expected in (("leakbound au", "audit"), ("leakbound audit --n-j", "--n-jobs")):
+        words = {"_LEAKBOUND_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
         done = subprocess.run([sys.executable, "-c", code], env=os.environ | words, capture_output=True, text=True)
         assert expected in done.stdout.split()
 
@@ -429,7 +429,7 @@ class TestUnknownWords:
                             ("reproduce --jobs 4", "--n-jobs")):  # fmt: skip
             assert cli._guarded(partial(cli.app, typed.split(), standalone_mode=False)) == 1
             line = capsys.readouterr().err
-            assert line.startswith(f"leakscope: error: No such option: {typed.split()[1]}")
+            assert line.startswith(f"leakbound: error: No such option: {typed.split()[1]}")
             assert (ours in line, line.count("\n")) == (True, 1)
 
     @pytest.mark.parametrize("name", [name for name in ls.__all__ if inspect.isfunction(getattr(ls, name))])

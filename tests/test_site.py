@@ -107,7 +107,7 @@ AXE = """window.axe = {run: () => Promise.resolve({violations:
 
 @pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.skipif(os.environ.get("LEAKSCOPE_NO_BROWSER") == "1", reason="LEAKSCOPE_NO_BROWSER=1")
+@pytest.mark.skipif(os.environ.get("LEAKBOUND_NO_BROWSER") == "1", reason="LEAKBOUND_NO_BROWSER=1")
 def test_what_is_broken_is_found_on_every_screen_also_where_it_is_folded(tmp_path, capsys):
     (tmp_path / "axe.js").write_text(AXE, encoding="utf-8")
     good, bad = tmp_path / "good.html", tmp_path / "bad.html"

@@ -117,7 +117,7 @@ def test_private_functions_are_checked_where_all_are(tmp_path: Path) -> None:
             "    except jaxtyping.TypeCheckError:\n"
             "        print(name)\n"
         )
-        environment["LEAKSCOPE_CHECK_ANNOTATIONS"] = which
+        environment["LEAKBOUND_CHECK_ANNOTATIONS"] = which
         command = [sys.executable, "-c", script]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         assert done.stdout.split() == checked

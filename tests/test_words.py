@@ -21,18 +21,18 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.bounds import BOUNDS
-from leakscope.core.reasons import REASONS
-from leakscope.plans.statistics import STATISTICS
-from leakscope.reports.phrases import PHRASES as TERMS
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.bounds import BOUNDS
+from leakbound.core.reasons import REASONS
+from leakbound.plans.statistics import STATISTICS
+from leakbound.reports.phrases import PHRASES as TERMS
 from tests.test_public import public_things
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ROOT / "src" / "leakscope"
-PAGES_OF_REPORTS = "src/leakscope/reports/"  # for people who do not know the terms; each page explains them
-OF_PAPERS = "src/leakscope/papers/"  # these two also use the papers' own words
+SOURCES = ROOT / "src" / "leakbound"
+PAGES_OF_REPORTS = "src/leakbound/reports/"  # for people who do not know the terms; each page explains them
+OF_PAPERS = "src/leakbound/papers/"  # these two also use the papers' own words
 RUNS_OF_PAPERS = "docs/papers/"
 
 
@@ -194,7 +194,7 @@ def test_words_of_a_page_are_read_without_its_code() -> None:
 
 def public_names() -> dict[str, str]:
     """List public names, by importing them, and where each is: functions, classes, parameters, fields and ids."""
-    names = dict.fromkeys(ls.__all__, "leakscope")
+    names = dict.fromkeys(ls.__all__, "leakbound")
     for path, thing in public_things():
         names[path.rpartition(".")[2]] = path
         if isinstance(thing, type):

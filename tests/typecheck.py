@@ -2,7 +2,7 @@
 
 To make the checks of a function takes milliseconds. They are made when it is first called, and not at all for a
 function within a function, which is made anew by every call of the outer one. In each process the first calls of a
-public function, and the first objects of a dataclass, are checked. LEAKSCOPE_CHECK_ANNOTATIONS=all checks every call of
+public function, and the first objects of a dataclass, are checked. LEAKBOUND_CHECK_ANNOTATIONS=all checks every call of
 every function, as .ci/nightly does in all tests, and =none checks nothing, as .ci/run does in the slow ones, which call
 what the fast ones call.
 
@@ -27,7 +27,7 @@ from jaxtyping import AbstractArray, TypeCheckError, _import_hook, config, jaxty
 Function = Callable[..., Any]
 executed_late = beartype(conf=BeartypeConf(is_pep484_tower=True, violation_type=TypeCheckError))
 all_executed = first_executed = executed_late  # by these names jaxtyping tells apart what it has compiled
-WHICH = os.environ.get("LEAKSCOPE_CHECK_ANNOTATIONS", "first")  # or all, or none
+WHICH = os.environ.get("LEAKBOUND_CHECK_ANNOTATIONS", "first")  # or all, or none
 CALLS = {"all": math.inf, "first": 10, "none": 0}[WHICH]
 
 

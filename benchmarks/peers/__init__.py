@@ -1,1 +1,1 @@
-"""Other packages on the same arrays as leakscope: ``python -m benchmarks.peers``."""
+"""Other packages on the same arrays as leakbound: ``python -m benchmarks.peers``."""

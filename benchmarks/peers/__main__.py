@@ -1,4 +1,4 @@
-"""Other packages on the same arrays as leakscope: ``python -m benchmarks.peers``.
+"""Other packages on the same arrays as leakbound: ``python -m benchmarks.peers``.
 
 Each package is installed by pip into an environment of its own, with the versions of ``packages.PEERS``, and measured
 in a process of its own on one thread. PrivacyGuard, LeakPro and Privacy Meter are read from git checkouts, which
@@ -171,12 +171,12 @@ def main(arguments: Sequence[str] | None = None, peers: Sequence = PEERS) -> int
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "command": shlex.join(["python", "-m", "benchmarks.peers", *given]),
         "machine": machine(),
-        "leakscope": commit_of(ROOT),
+        "leakbound": commit_of(ROOT),
     }
     environments = options.environments or default_environments()
     environments.mkdir(parents=True, exist_ok=True)
     chosen = [peer for peer in peers if not options.only or peer.name in options.only]
-    with tempfile.TemporaryDirectory(prefix="leakscope-peers-arrays-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="leakbound-peers-arrays-") as temporary:
         paths = arrays.write(Path(temporary))
         with np.load(paths[0], allow_pickle=False) as made:
             member = made["member"][0, : int(made["n_points"])]

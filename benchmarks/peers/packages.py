@@ -41,7 +41,7 @@ class Peer:
         For ``--only``, and the name of its runner.
     title : str
     requirements : tuple of str
-        What pip installs into its environment; nothing for leakscope, which runs in the present one.
+        What pip installs into its environment; nothing for leakbound, which runs in the present one.
     repository : str
         Of a package that is read from a checkout: the address of its code. Its checkout is the folder in that of
         ``--checkouts`` with the last part of the address as its name.
@@ -79,7 +79,7 @@ LEAKPRO = (
 # than the repositories. So these come from checkouts, and what is installed for them is what the modules import that
 # their runners call.
 PEERS = (
-    Peer("leakscope", "leakscope"),
+    Peer("leakbound", "leakbound"),
     Peer("sacroml", "SACRO-ML", ("sacroml==2.0.1", TORCH)),
     Peer("art", "ART", ("adversarial-robustness-toolbox==1.20.1", "packaging")),
     Peer("riskcal", "riskcal", ("riskcal==1.5.1",)),
@@ -125,7 +125,7 @@ class Outcome:
 def default_environments() -> Path:
     """Return a folder of this user in the system's temporary folder; others may not have made it."""
     user = os.getuid() if hasattr(os, "getuid") else 0
-    folder = Path(tempfile.gettempdir()) / f"leakscope-peers-{user}"
+    folder = Path(tempfile.gettempdir()) / f"leakbound-peers-{user}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if hasattr(os, "getuid") and folder.stat().st_uid != user:
         raise SystemExit(f"{folder} belongs to another user, who could change what runs there; give --environments DIR")
@@ -227,7 +227,7 @@ def interpreter_of(
     peer: Peer, environments: Path, checkouts: Path | None, timeout: float
 ) -> tuple[str, dict[str, str], str]:
     """Return the interpreter, the variables of its process and the commit of a package's code."""
-    if not peer.requirements and not peer.repository:  # leakscope, as it is imported here
+    if not peer.requirements and not peer.repository:  # leakbound, as it is imported here
         path = os.pathsep.join(entry for entry in (str(ROOT / "src"), os.environ.get("PYTHONPATH", "")) if entry)
         return sys.executable, clean_environment() | {"PYTHONPATH": path}, commit_of(ROOT)
     variables, commit = clean_environment(), ""
@@ -247,7 +247,7 @@ def measured(
 ) -> Outcome:
     """Measure a package; whatever goes wrong is a reason in the outcome."""
     outcome = Outcome(peer)
-    with tempfile.TemporaryDirectory(prefix="leakscope-peer-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="leakbound-peer-") as temporary:
         out, log = Path(temporary) / "out.json", Path(temporary) / "output.txt"
         try:
             python, variables, outcome.commit = interpreter_of(peer, environments, checkouts, timeout)

@@ -8,7 +8,7 @@ The most that any attacker can reach under differential privacy with ε, whateve
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 epsilons = np.linspace(0, 6, 61)
 curves = [ls.tradeoff.EpsilonDelta(epsilon) for epsilon in epsilons]

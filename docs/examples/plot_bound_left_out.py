@@ -9,9 +9,9 @@ far more than the others.
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import named
+import leakbound as ls
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import named
 
 rng = np.random.default_rng(0)
 years = rng.uniform(0, 40, 300)

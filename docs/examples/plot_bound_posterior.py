@@ -9,8 +9,8 @@ line is one person; before the release everybody stands at 1/2.
 import numpy as np
 from matplotlib import pyplot as plt
 
-from leakscope.bounds import bayes_attacker, subsets
-from leakscope.noise import LaplaceNoise
+from leakbound.bounds import bayes_attacker, subsets
+from leakbound.noise import LaplaceNoise
 
 wages = np.array([18.0, 20, 22, 25, 28, 31, 40, 60])
 member = subsets(len(wages), len(wages) // 2)

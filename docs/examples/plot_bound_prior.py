@@ -9,7 +9,7 @@ afterwards at most what the line says.
 import numpy as np
 from matplotlib import pyplot as plt
 
-from leakscope.bounds import posterior_from_dp
+from leakbound.bounds import posterior_from_dp
 
 prior = np.linspace(0.001, 0.999, 200)
 for epsilon, style in ((0.5, ":"), (1.0, "--"), (3.0, "-")):

@@ -5,7 +5,7 @@ The ceiling of Gaussian differential privacy
 ``report.plot()`` draws a bound on the axes on which an audit draws attacks. No attacker is in the hatched region.
 """
 
-import leakscope as ls
+import leakbound as ls
 
 report = ls.bound("gaussian", mu=1.0)
 report.plot()

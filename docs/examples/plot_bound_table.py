@@ -9,7 +9,7 @@ moved, nobody is guessed right in more than 55 of 100 cases.
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 cells = {"Bern": 520, "Basel": 280, "Chur": 90, "Thun": 60, "Zug": 31, "Ems": 12, "Sils": 7}
 sizes, n = np.array(list(cells.values())), sum(cells.values())

@@ -9,7 +9,7 @@ right about each of them, exactly, if the hours are rounded before they are adde
 import numpy as np
 from matplotlib import pyplot as plt
 
-from leakscope.bounds import exact_eta_total, on_grid
+from leakbound.bounds import exact_eta_total, on_grid
 
 hours = np.random.default_rng(0).gamma(2, 5, 200)
 for grid, style in ((1, "o"), (20, "^")):

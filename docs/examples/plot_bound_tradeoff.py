@@ -8,7 +8,7 @@ A training by DP-SGD, and all that its pair (ε, δ) says alone. The pair is a p
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 training = ls.bounds.dpsgd_tradeoff(noise_multiplier=1.0, sample_rate=0.01, steps=1000)
 epsilon, fpr = training.epsilon(1e-5), np.geomspace(1e-4, 1, 200)

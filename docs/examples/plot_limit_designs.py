@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from leakscope.protection import design_table
+from leakbound.protection import design_table
 
 people = pd.DataFrame({"wage": np.minimum(80, np.random.default_rng(0).lognormal(3.2, 0.5, 1000))})
 table = design_table("mean", people, eta=0.05, ranges="wage=0:80")

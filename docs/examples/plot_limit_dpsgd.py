@@ -8,7 +8,7 @@ The least noise multiplier with which no attacker is right more often: batches o
 import numpy as np
 from matplotlib import pyplot as plt
 
-from leakscope.dpsgd.calibration import dpsgd_multiplier
+from leakbound.dpsgd.calibration import dpsgd_multiplier
 
 accuracies = np.array([0.55, 0.65, 0.8])
 for n_records, style in ((1_000, "o-"), (10_000, "s--")):

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
-from leakscope.noise.release_ledger import ReleaseLedger
+import leakbound as ls
+from leakbound.noise.release_ledger import ReleaseLedger
 
 names = ["mean", "quantiles", "second_moment", "sum"]
 wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))

@@ -9,7 +9,7 @@ The noise of a mean wage of 1,000 people, each between 0 and 80. With the limit 
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 wages = np.minimum(80, np.random.default_rng(0).lognormal(3.2, 0.5, 1000))
 without = (wages.sum() - wages[:, None]) / 999

@@ -8,7 +8,7 @@ Half of 1,000 people are drawn in secret, and their mean wage is released with t
 
 import numpy as np
 
-import leakscope as ls
+import leakbound as ls
 
 wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))
 released = ls.protect("mean", wages, eta=0.1, promise="drawn", unit="person")

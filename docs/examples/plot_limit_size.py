@@ -9,7 +9,7 @@ nothing.
 import numpy as np
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 n_people = np.array([100, 300, 1_000, 3_000, 10_000])
 wages = np.minimum(80, np.random.default_rng(0).lognormal(3.2, 0.5, n_people[-1]))

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 from matplotlib import pyplot as plt
 
-import leakscope as ls
+import leakbound as ls
 
 counts = {"care": 300, "trade": 220, "industry": 90, "mining": 8, "fishing": 3}
 people = pd.DataFrame({"sector": [sector for sector, count in counts.items() for _ in range(count)]})

@@ -9,7 +9,7 @@ is the most that differential privacy with ε = 1 would allow anybody. The attac
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 forest = RandomForestClassifier(n_estimators=10)

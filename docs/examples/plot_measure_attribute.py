@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 rng = np.random.default_rng(0)
 people = pd.DataFrame({"age": rng.integers(18, 90, 300), "region": rng.choice(["north", "south", "east", "west"], 300)})

@@ -8,7 +8,7 @@ The strongest attack on each of two forests. The printed sentence says whether t
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 models = {"deep forest": RandomForestClassifier(10), "flat forest": RandomForestClassifier(10, max_depth=4)}

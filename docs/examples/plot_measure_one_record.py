@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 report = ls.audit(LogisticRegression(), X[:300] / 16, y[:300], n_models=64, attacks=["lira"])

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 numbers, game = (25, 50, 100, 200, 400), {"game": "canaries", "canaries": "mislabelled", "n_models": 1}

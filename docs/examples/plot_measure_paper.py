@@ -14,8 +14,8 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-import leakscope as ls
-from leakscope.attacks import in_moments, out_moments
+import leakbound as ls
+from leakbound.attacks import in_moments, out_moments
 
 
 def mean_difference(signals):

@@ -9,7 +9,7 @@ It needs no more than one other model of the same recipe, and with few false ala
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 recipe = RandomForestClassifier(20, random_state=0)

@@ -9,9 +9,9 @@ One audit of a decision tree with 1, 3, 10 and 30 records in the smallest leaf, 
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.reports.charts.quality import quality_point, tradeoff
-from leakscope.reports.sections.audit.result import results
+import leakbound as ls
+from leakbound.reports.charts.quality import quality_point, tradeoff
+from leakbound.reports.sections.audit.result import results
 
 X, y = load_digits(return_X_y=True)
 leaves = {"min_samples_leaf": [1, 3, 10, 30]}

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.reports.charts.roc import histogram
+import leakbound as ls
+from leakbound.reports.charts.roc import histogram
 
 X, y = load_digits(return_X_y=True)
 report = ls.audit(DecisionTreeClassifier(), X[:600], y[:600], n_models=64, attacks=["lira"])

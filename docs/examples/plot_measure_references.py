@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 attacks, n_models = {"lira": "o-", "rmia": "s--", "quantile": "^:"}, [3, 5, 9, 17, 33]

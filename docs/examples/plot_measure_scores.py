@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 report = ls.audit(DecisionTreeClassifier(min_samples_leaf=3), X[:600], y[:600], n_models=16, attacks=["rmia"])

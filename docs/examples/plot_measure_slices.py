@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.reports.charts.slices import Bar, slices
+import leakbound as ls
+from leakbound.reports.charts.slices import Bar, slices
 
 rng = np.random.default_rng(0)
 people = pd.DataFrame({"age": rng.integers(18, 80, 400), "town": rng.choice(["Bern", "Chur", "Zug"], 400)})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import nn
 
-from leakscope.papers.azize2024.networks import shallow
-from leakscope.papers.delgrosso2021.networks import deep_cnn, dense
-from leakscope.papers.sablayrolles2019.networks import tanh_cnn
+from leakbound.papers.azize2024.networks import shallow
+from leakbound.papers.delgrosso2021.networks import deep_cnn, dense
+from leakbound.papers.sablayrolles2019.networks import tanh_cnn
 
 __all__ = ["deep_cnn", "dense", "linear", "shallow", "tanh_cnn"]
 

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from leakscope.core.types import Game, Signals
+from leakbound.core.types import Game, Signals
 from tests.marks import nightly
 
 Array = np.ndarray

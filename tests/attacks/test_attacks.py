@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from leakscope.attacks import ATTACKS, DEFAULT, find
-from leakscope.core.signals import SIGNALS
+from leakbound.attacks import ATTACKS, DEFAULT, find
+from leakbound.core.signals import SIGNALS
 
 
 def test_rows_are_named_and_ask_for_known_signals():
@@ -55,7 +55,7 @@ def test_with_parameters_refuses_unknown_ones():
 
 def test_the_table_imports_no_attack():
     code = (
-        "import sys, leakscope.attacks; "
-        "print([m for m in sys.modules if m.startswith(('sklearn', 'leakscope.attacks.'))])"
+        "import sys, leakbound.attacks; "
+        "print([m for m in sys.modules if m.startswith(('sklearn', 'leakbound.attacks.'))])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

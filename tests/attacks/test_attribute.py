@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.attacks import ATTACKS, Attack, find
-from leakscope.attacks.attribute import DEFAULT, OFFLINE, STRATEGIES, candidate_scores, strategies
-from leakscope.core.games import candidates, half_split
-from leakscope.core.types import Game, NotApplicable, Signals
-from leakscope.metrics.attribute import right
+from leakbound.attacks import ATTACKS, Attack, find
+from leakbound.attacks.attribute import DEFAULT, OFFLINE, STRATEGIES, candidate_scores, strategies
+from leakbound.core.games import candidates, half_split
+from leakbound.core.types import Game, NotApplicable, Signals
+from leakbound.metrics.attribute import right
 
 N, V, M, K = 30, 4, 12, 3
 OF = np.r_[np.arange(N), np.repeat(np.arange(N - 5), V)]  # the last five records are not attacked

@@ -5,13 +5,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.attacks import balance as module
-from leakscope.attacks.balance import apart, design
-from leakscope.core.games import canaries, half_split, per_datum
-from leakscope.core.reasons import words
-from leakscope.core.types import Game, NotApplicable, Signals
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.attacks import balance as module
+from leakbound.attacks.balance import apart, design
+from leakbound.core.games import canaries, half_split, per_datum
+from leakbound.core.reasons import words
+from leakbound.core.types import Game, NotApplicable, Signals
 from tests.marks import nightly
 
 WITH_REFERENCES = [name for name, row in ATTACKS.items() if row.needs_references]

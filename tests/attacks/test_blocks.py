@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from leakscope.attacks.blocks import all_target_points, blocks, log_mean_exp, require_references, score_points
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks.blocks import all_target_points, blocks, log_mean_exp, require_references, score_points
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def test_values_of_target_points_land_where_the_game_looks_for_them(signals):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from leakscope.attacks import ATTACKS
-from leakscope.attacks.balance import design as design_in_memory
-from leakscope.attacks.by_block import POINT_BY_POINT, design, score
-from leakscope.core import block_signals
-from leakscope.core.block_signals import BlockSignals, write_blocks
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import ATTACKS
+from leakbound.attacks.balance import design as design_in_memory
+from leakbound.attacks.by_block import POINT_BY_POINT, design, score
+from leakbound.core import block_signals
+from leakbound.core.block_signals import BlockSignals, write_blocks
+from leakbound.core.types import Game, NotApplicable, Signals
 
 PLAYED = (*POINT_BY_POINT, "lira", "lira_offline", "rmia", "rmia_offline")
 
@@ -16,7 +16,7 @@ PLAYED = (*POINT_BY_POINT, "lira", "lira_offline", "rmia", "rmia_offline")
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks with few points, in files as in memory."""
-    from leakscope.attacks import blocks
+    from leakbound.attacks import blocks
 
     monkeypatch.setattr(blocks, "_ENTRIES", 1 << 9)
     monkeypatch.setattr(block_signals, "BLOCK", 1 << 9)
@@ -100,7 +100,7 @@ def test_with_parameters_and_little_memory(tmp_path, n_population):
 
 @pytest.mark.parametrize("n_targets", [8, 2])
 def test_offline_rmia_chooses_its_slopes_at_the_same_sample(tmp_path, monkeypatch, n_targets):
-    from leakscope.attacks import rmia
+    from leakbound.attacks import rmia
 
     monkeypatch.setattr(rmia, "_POINTS", 50)
     rng = np.random.default_rng(3)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from leakscope.attacks import ATTACKS, Attack
-from leakscope.core.games import half_split, one_model
-from leakscope.core.signals import SIGNALS
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import ATTACKS, Attack
+from leakbound.core.games import half_split, one_model
+from leakbound.core.signals import SIGNALS
+from leakbound.core.types import Game, NotApplicable, Signals
 from tests.marks import nightly
 
 ROWS = pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -8,9 +8,9 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS, UNKNOWN_INFLATION, Attack, AttackFailed, from_function, in_moments, out_moments
-from leakscope.core.types import Signals, WrongScores
+import leakbound as ls
+from leakbound.attacks import ATTACKS, UNKNOWN_INFLATION, Attack, AttackFailed, from_function, in_moments, out_moments
+from leakbound.core.types import Signals, WrongScores
 
 GAME = ls.games.half_split(200, 16)
 LOSS = np.random.default_rng(0).exponential(np.where(GAME.member, 0.5, 1.0))
@@ -127,7 +127,7 @@ def test_the_name_of_an_attack_of_the_table_is_taken():
     def loss(signals):
         return signals.targets("loss")
 
-    with pytest.raises(ValueError, match=r"^'loss' is an attack of leakscope; give your own another name"):
+    with pytest.raises(ValueError, match=r"^'loss' is an attack of leakbound; give your own another name"):
         ls.attacks.find(["loss", loss])
     other = from_function(lambda_free, name="negative_loss")
     with pytest.raises(ValueError, match=r"^two attacks have the name 'negative_loss'"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.attacks.given import Given
-from leakscope.core.types import Game, Signals
+from leakbound.attacks.given import Given
+from leakbound.core.types import Game, Signals
 
 MEMBER = np.array([[True, True, False, False], [False, True, True, False], [True, False, False, True]])
 

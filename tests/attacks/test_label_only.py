@@ -5,13 +5,13 @@ import pytest
 from scipy.stats import norm, spearmanr
 from sklearn.linear_model import LogisticRegression
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.attacks.label_only import label_only, label_only_lira
-from leakscope.core.types import NotApplicable, Signals
-from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.queries import Queried, Versions
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.attacks.label_only import label_only, label_only_lira
+from leakbound.core.types import NotApplicable, Signals
+from leakbound.data import from_arrays
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.queries import Queried, Versions
 
 N_QUERIES = 6
 

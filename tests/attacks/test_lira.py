@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from leakscope.attacks.lira import lira, lira_offline
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks.lira import lira, lira_offline
+from leakbound.core.types import Game, NotApplicable, Signals
 
 FLOOR, LEAST = 1e-3, 1e-12
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from leakscope.attacks.mast import mast, mast_threshold
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks.mast import mast, mast_threshold
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.2])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.attacks import in_moments, out_moments
-from leakscope.core.types import Game, NotApplicable, Signals
+import leakbound as ls
+from leakbound.attacks import in_moments, out_moments
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def double_loop(signals: Signals, values: np.ndarray, inside: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +60,7 @@ def test_the_moments_of_many_blocks_are_those_of_one(monkeypatch):
     game = GAMES["leave one out"]
     signals = Signals(game, None, {"loss": np.random.default_rng(0).exponential(size=game.member.shape)})
     whole = out_moments(signals, "loss")
-    monkeypatch.setattr("leakscope.attacks.blocks._ENTRIES", 3 * game.n_models)
+    monkeypatch.setattr("leakbound.attacks.blocks._ENTRIES", 3 * game.n_models)
     for one, other in zip(whole, out_moments(signals, "loss"), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import kstest, rankdata
 from sklearn.metrics import roc_auc_score
 
-from leakscope.attacks import ATTACKS
-from leakscope.attacks.quantile import quantile
-from leakscope.core.games import half_split
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import ATTACKS
+from leakbound.attacks.quantile import quantile
+from leakbound.core.games import half_split
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def made(game: Game, leak: float = 0.0, seed: int = 0) -> Signals:

@@ -1,17 +1,17 @@
-"""Attacks with several queries, against plain loops that know nothing of leakscope's arrays."""
+"""Attacks with several queries, against plain loops that know nothing of leakbound's arrays."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.attacks.lira import lira, lira_offline
-from leakscope.attacks.quantile import quantile
-from leakscope.attacks.rmia import majority_fraction, rmia, rmia_offline
-from leakscope.core.block_signals import BlockSignals, write_blocks
-from leakscope.core.types import Game, Signals
-from leakscope.runtime.observe import read_signals
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.attacks.lira import lira, lira_offline
+from leakbound.attacks.quantile import quantile
+from leakbound.attacks.rmia import majority_fraction, rmia, rmia_offline
+from leakbound.core.block_signals import BlockSignals, write_blocks
+from leakbound.core.types import Game, Signals
+from leakbound.runtime.observe import read_signals
 
 N_QUERIES = 3
 
@@ -133,7 +133,7 @@ class TestRmia:
         rng = np.random.default_rng(0)
         own, population = rng.normal(size=(3, 50)), rng.normal(size=(3, 40))
         whole = majority_fraction(own, population)
-        monkeypatch.setattr("leakscope.attacks.rmia._PAIRS", 7 * 40)
+        monkeypatch.setattr("leakbound.attacks.rmia._PAIRS", 7 * 40)
         np.testing.assert_array_equal(majority_fraction(own, population), whole)
 
     def test_an_unknown_vote_is_refused(self, several):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.attacks import rmia as module
-from leakscope.attacks.blocks import blocks
-from leakscope.attacks.rmia import log_ratio, offline_slopes, rank_fraction, rmia, rmia_offline
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import rmia as module
+from leakbound.attacks.blocks import blocks
+from leakbound.attacks.rmia import log_ratio, offline_slopes, rank_fraction, rmia, rmia_offline
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def naive_rank(signals, log_ratio, gamma, references, targets_of):

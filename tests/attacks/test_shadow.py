@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.attacks import shadow as module
-from leakscope.attacks.shadow import shadow
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import shadow as module
+from leakbound.attacks.shadow import shadow
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def naive_shadow(signals, others_of):

@@ -7,9 +7,9 @@ import pytest
 from mpmath import exp, log, mp, mpf
 from scipy.stats import norm
 
-from leakscope.attacks import ATTACKS
-from leakscope.attacks.statistic import likelihood_ratio, scalar_product
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import ATTACKS
+from leakbound.attacks.statistic import likelihood_ratio, scalar_product
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def release(n_models: int, n_points: int, n_steps: int, own_points: bool = False, seed: int = 0) -> Signals:

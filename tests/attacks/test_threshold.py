@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from leakscope.attacks.threshold import confidence, gap, loss, modified_entropy
-from leakscope.core.types import Game, Signals
+from leakbound.attacks.threshold import confidence, gap, loss, modified_entropy
+from leakbound.core.types import Game, Signals
 
 
 def one_prediction(log_p, dtype=np.float64):

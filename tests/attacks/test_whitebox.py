@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.attacks import ATTACKS
-from leakscope.core.types import Game, NotApplicable, Signals
+from leakbound.attacks import ATTACKS
+from leakbound.core.types import Game, NotApplicable, Signals
 
 
 def signals_of(member: np.ndarray, **arrays: np.ndarray) -> Signals:

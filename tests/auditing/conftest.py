@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.auditing import baseline
+from leakbound.auditing import baseline
 
 
 @pytest.fixture(autouse=True)

@@ -9,13 +9,13 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope import metrics
-from leakscope.auditing.adaptive import level_of_each, looks
-from leakscope.auditing.claim_tests import LEVEL, ClaimTest
-from leakscope.core.types import Scores
-from leakscope.plans import AuditPlan
-from leakscope.plans.limits import Width
+import leakbound as ls
+from leakbound import metrics
+from leakbound.auditing.adaptive import level_of_each, looks
+from leakbound.auditing.claim_tests import LEVEL, ClaimTest
+from leakbound.core.types import Scores
+from leakbound.plans import AuditPlan
+from leakbound.plans.limits import Width
 from tests.cli.calling import caller
 from tests.marks import nightly
 from tests.metrics.coverage import Setting, draw, true_tpr
@@ -150,9 +150,9 @@ def test_without_a_store_there_is_no_next_look(monkeypatch, capfd, tmp_path) -> 
     with pytest.raises(ValueError, match=r"^until needs a store \(store=FOLDER\): "):
         ls.audit(GaussianNB(), *DATA, n_models=16, until="width:auc=0.1", n_jobs=1)
     monkeypatch.chdir(tmp_path)
-    leakscope = caller(monkeypatch, capfd)
-    called = leakscope("audit --scores a.csv --until width:auc=0.1")
-    assert called.err == "leakscope: error: an audit with --scores takes no --until\n"
+    leakbound = caller(monkeypatch, capfd)
+    called = leakbound("audit --scores a.csv --until width:auc=0.1")
+    assert called.err == "leakbound: error: an audit with --scores takes no --until\n"
 
 
 def test_the_width_is_read() -> None:

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.core.reasons import words
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.core.reasons import words
 from tests.results import of_the_result
 
 

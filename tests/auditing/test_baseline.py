@@ -13,14 +13,14 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope import data
-from leakscope.auditing import baseline
-from leakscope.auditing.baseline import same_source, smallest_area
-from leakscope.auditing.gates import exit_code, failures
-from leakscope.core import games
-from leakscope.core.types import Game, NotApplicable
-from leakscope.data.features import features
+import leakbound as ls
+from leakbound import data
+from leakbound.auditing import baseline
+from leakbound.auditing.baseline import same_source, smallest_area
+from leakbound.auditing.gates import exit_code, failures
+from leakbound.core import games
+from leakbound.core.types import Game, NotApplicable
+from leakbound.data.features import features
 
 X, Y = load_breast_cancer(return_X_y=True)
 

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.auditing.gates import exit_code, failures
+import leakbound as ls
+from leakbound.auditing.gates import exit_code, failures
 
 N = 1000
 ROWS = np.random.default_rng(1).normal(size=(N, 3))

@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.auditing.gates import exit_code, failures
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.reports.below_chance import below_chance
+import leakbound as ls
+from leakbound.auditing.gates import exit_code, failures
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.reports.below_chance import below_chance
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = (part[np.random.default_rng(1).permutation(569)] for part in (X, Y))

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope import data
-from leakscope.attacks import ATTACKS, DEFAULT
-from leakscope.auditing.canaries import Setting, attacks_on, is_private, planned, plant, private_network
-from leakscope.data import Data, from_arrays
-from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.releases.estimator import Estimator, from_spec
-from leakscope.releases.factory import release_of
-from leakscope.reports.about import DataFacts
+from leakbound import data
+from leakbound.attacks import ATTACKS, DEFAULT
+from leakbound.auditing.canaries import Setting, attacks_on, is_private, planned, plant, private_network
+from leakbound.data import Data, from_arrays
+from leakbound.plans import AuditPlan, ModelPlan
+from leakbound.releases.estimator import Estimator, from_spec
+from leakbound.releases.factory import release_of
+from leakbound.reports.about import DataFacts
 
 TREE = release_of(DecisionTreeClassifier(), "tree")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.attacks import ATTACKS
-from leakscope.auditing import claim_tests
-from leakscope.auditing.claim_tests import (
+from leakbound.attacks import ATTACKS
+from leakbound.auditing import claim_tests
+from leakbound.auditing.claim_tests import (
     LEAST_DEGREES,
     LEVEL,
     OF_NOISE,
@@ -20,16 +20,16 @@ from leakscope.auditing.claim_tests import (
     accountant_verdict,
     verdict,
 )
-from leakscope.auditing.noise_tests import NoiseTest
-from leakscope.core import games
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.reasons import words
-from leakscope.core.tradeoff import Gaussian
-from leakscope.core.types import Scores, Signals
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.step_level import StepLevel
-from leakscope.metrics.counting import Guesses
+from leakbound.auditing.noise_tests import NoiseTest
+from leakbound.core import games
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.reasons import words
+from leakbound.core.tradeoff import Gaussian
+from leakbound.core.types import Scores, Signals
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.step_level import StepLevel
+from leakbound.metrics.counting import Guesses
 
 
 class Told:

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import data
-from leakscope.attacks import find
-from leakscope.auditing.api import run
-from leakscope.auditing.dry_run import dry_run
-from leakscope.auditing.setup import draw, wanted
-from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.releases.estimator import Estimator, from_spec
-from leakscope.runtime.observe import Execution, observe
+from leakbound import data
+from leakbound.attacks import find
+from leakbound.auditing.api import run
+from leakbound.auditing.dry_run import dry_run
+from leakbound.auditing.setup import draw, wanted
+from leakbound.plans import AuditPlan, ModelPlan
+from leakbound.releases.estimator import Estimator, from_spec
+from leakbound.runtime.observe import Execution, observe
 from tests.marks import nightly
 
 TREE = ModelPlan(spec="sklearn.tree:DecisionTreeClassifier", name="tree")

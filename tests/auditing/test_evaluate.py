@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.attacks import find
-from leakscope.auditing.evaluate import judge, strongest
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.core import games
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.types import Signals
-from leakscope.data import from_arrays
+from leakbound.attacks import find
+from leakbound.auditing.evaluate import judge, strongest
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.core import games
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.types import Signals
+from leakbound.data import from_arrays
 from tests.levels import allowed, sizes
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.auditing import gates
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.auditing import gates
+from leakbound.reports import Report
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from leakscope.auditing.gates import exit_code, failures, refuted, remarks
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.reports import Curve, Report, Verdict
+from leakbound.auditing.gates import exit_code, failures, refuted, remarks
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.reports import Curve, Report, Verdict
 from tests.reports.abouts import changed
 from tests.reports.made import made
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.auditing.given_games import notes_of_game, refuse_no_coins
-from leakscope.runtime.observe import read_signals
+import leakbound as ls
+from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
+from leakbound.runtime.observe import read_signals
 from tests.cli.calling import caller, draw_no_pages, refused
 
 RNG = np.random.default_rng(0)

@@ -14,13 +14,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from leakscope.attacks import find
-from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.policy import Levels, decision
-from leakscope.core import games
-from leakscope.core.types import Points, Signals
-from leakscope.plans.policies import policy_of
+from leakbound.attacks import find
+from leakbound.auditing.evaluate import judge
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.policy import Levels, decision
+from leakbound.core import games
+from leakbound.core.types import Points, Signals
+from leakbound.plans.policies import policy_of
 from tests.levels import allowed
 from tests.marks import nightly
 

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-import leakscope as ls
-from leakscope import metrics
-from leakscope.attacks import find
-from leakscope.auditing.evaluate import judge
-from leakscope.auditing.gates import failures
-from leakscope.auditing.group_checks import _of_one_model
-from leakscope.auditing.groups import AttackedGroups, Grouped, GroupLevels
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.policy import Levels, decision
-from leakscope.auditing.report import assemble
-from leakscope.core import games
-from leakscope.core.types import Points, Scores, Signals
-from leakscope.plans import AuditPlan
-from leakscope.plans.policies import policy_of
+import leakbound as ls
+from leakbound import metrics
+from leakbound.attacks import find
+from leakbound.auditing.evaluate import judge
+from leakbound.auditing.gates import failures
+from leakbound.auditing.group_checks import _of_one_model
+from leakbound.auditing.groups import AttackedGroups, Grouped, GroupLevels
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.policy import Levels, decision
+from leakbound.auditing.report import assemble
+from leakbound.core import games
+from leakbound.core.types import Points, Scores, Signals
+from leakbound.plans import AuditPlan
+from leakbound.plans.policies import policy_of
 
 ATTACKS = find(["loss", "mast"])
 BOTH = policy_of({"limits": ["worst_group_accuracy=0.6"], "exposed": {"most": 0, "then": "ask"}})

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.core import block_signals
-from leakscope.metrics import stored
-from leakscope.reports.report import MOST_RECORDS
+import leakbound as ls
+from leakbound.core import block_signals
+from leakbound.metrics import stored
+from leakbound.reports.report import MOST_RECORDS
 from tests.attacks.test_by_block import written
 from tests.marks import nightly
 
@@ -21,7 +21,7 @@ ATTACKS = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    from leakscope.attacks import blocks
+    from leakbound.attacks import blocks
 
     monkeypatch.setattr(blocks, "_ENTRIES", 1 << 12)
     monkeypatch.setattr(block_signals, "BLOCK", 1 << 12)
@@ -33,7 +33,7 @@ def small_pieces(monkeypatch):
 @pytest.fixture
 def ranks_of_float32(monkeypatch):
     """Round the scores of RMIA in memory as files do: the rest of an audit is then the same."""
-    from leakscope.attacks import rmia
+    from leakbound.attacks import rmia
 
     exact = rmia.rmia
     monkeypatch.setattr(rmia, "rmia", lambda signals: exact(signals).astype(np.float32))

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
-from leakscope.auditing.noise_tests import noise_tests
-from leakscope.core import games
-from leakscope.core.findings import Term
-from leakscope.core.reasons import words
-from leakscope.core.types import Signals
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.observed_batches import _bernoulli_variance, batches
-from leakscope.dpsgd.residual_noise import FAMILIES, LEAST_LOG, log_chi_squared, residuals
+from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
+from leakbound.auditing.noise_tests import noise_tests
+from leakbound.core import games
+from leakbound.core.findings import Term
+from leakbound.core.reasons import words
+from leakbound.core.types import Signals
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.observed_batches import _bernoulli_variance, batches
+from leakbound.dpsgd.residual_noise import FAMILIES, LEAST_LOG, log_chi_squared, residuals
 from tests.marks import nightly_but
 
 CLAIMED = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20)

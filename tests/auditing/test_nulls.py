@@ -13,15 +13,15 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.attacks import ATTACKS, find
-from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.core import games
-from leakscope.core.types import Signals
-from leakscope.data import from_arrays
-from leakscope.metrics import auc, games_won
-from leakscope.releases.estimator import Estimator
-from leakscope.runtime.observe import Execution, observe
+from leakbound.attacks import ATTACKS, find
+from leakbound.auditing.evaluate import judge
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.core import games
+from leakbound.core.types import Signals
+from leakbound.data import from_arrays
+from leakbound.metrics import auc, games_won
+from leakbound.releases.estimator import Estimator
+from leakbound.runtime.observe import Execution, observe
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.reports import Report
 
 GAME = ls.games.half_split(120, 16)
 LOSS = np.random.default_rng(0).exponential(np.where(GAME.member, 0.5, 1.0))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.auditing.observed import FindingSpec, ObservedRelease
-from leakscope.core import games
-from leakscope.core.findings import Term
-from leakscope.core.intervals import Interval
-from leakscope.core.types import NotApplicable, Scores, Signals
-from leakscope.data import from_arrays
+from leakbound.auditing.observed import FindingSpec, ObservedRelease
+from leakbound.core import games
+from leakbound.core.findings import Term
+from leakbound.core.intervals import Interval
+from leakbound.core.types import NotApplicable, Scores, Signals
+from leakbound.data import from_arrays
 
 
 def _subject(group=None) -> ObservedRelease:

@@ -11,24 +11,24 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import leakscope as ls
-from leakscope.attacks import find
-from leakscope.auditing.gates import exit_code, failures
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Term
-from leakscope.core.games import half_split
-from leakscope.core.reasons import words
-from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.core.types import Game, Points, Scores, Signals
-from leakscope.metrics.rates import tpr_at_fpr
-from leakscope.plans.limits import Limit
-from leakscope.plans.policies import PolicyPlan, policy_of
-from leakscope.releases.structure import Structure, structure_of
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.sections.audit import decisions
-from leakscope.reports.sections.audit.result import results
+import leakbound as ls
+from leakbound.attacks import find
+from leakbound.auditing.gates import exit_code, failures
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Term
+from leakbound.core.games import half_split
+from leakbound.core.reasons import words
+from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.types import Game, Points, Scores, Signals
+from leakbound.metrics.rates import tpr_at_fpr
+from leakbound.plans.limits import Limit
+from leakbound.plans.policies import PolicyPlan, policy_of
+from leakbound.releases.structure import Structure, structure_of
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.sections.audit import decisions
+from leakbound.reports.sections.audit.result import results
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 from tests.reports.abouts import changed

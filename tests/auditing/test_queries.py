@@ -9,10 +9,10 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.auditing.api import fill_store, run
-from leakscope.auditing.dry_run import dry_run
-from leakscope.plans import AuditPlan
+import leakbound as ls
+from leakbound.auditing.api import fill_store, run
+from leakbound.auditing.dry_run import dry_run
+from leakbound.plans import AuditPlan
 from tests.cli.calling import caller, draw_no_pages, refused
 
 ATTACKS = ["loss", "lira", "rmia"]

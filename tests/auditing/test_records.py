@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks import find
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.records import SHOWN, record_risk
-from leakscope.core import games
-from leakscope.core.findings import Term
-from leakscope.core.reasons import words
-from leakscope.core.types import Signals
-from leakscope.data import Data, from_arrays
+from leakbound.attacks import find
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.records import SHOWN, record_risk
+from leakbound.core import games
+from leakbound.core.findings import Term
+from leakbound.core.reasons import words
+from leakbound.core.types import Signals
+from leakbound.data import Data, from_arrays
 
 LIRA = find(["lira"])[0]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS, UNKNOWN_INFLATION
-from leakscope.attacks.given import Given
+import leakbound as ls
+from leakbound.attacks import ATTACKS, UNKNOWN_INFLATION
+from leakbound.attacks.given import Given
 from tests.cli.calling import caller, draw_no_pages, refused
 
 GAME = ls.games.half_split(120, 16)

@@ -13,11 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS, find
-from leakscope.attacks.attribute import strategies
-from leakscope.auditing.rehearsal import few_points, rehearse
-from leakscope.core.reasons import words
+import leakbound as ls
+from leakbound.attacks import ATTACKS, find
+from leakbound.attacks.attribute import strategies
+from leakbound.auditing.rehearsal import few_points, rehearse
+from leakbound.core.reasons import words
 from tests.marks import nightly
 
 X, Y = load_wine(return_X_y=True)

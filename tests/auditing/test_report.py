@@ -9,13 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.attacks import find
-from leakscope.auditing.evaluate import ObservedRelease
-from leakscope.auditing.report import assemble
-from leakscope.core import games
-from leakscope.core.types import Signals
-from leakscope.plans import AuditPlan, ClaimPlan
+import leakbound as ls
+from leakbound.attacks import find
+from leakbound.auditing.evaluate import ObservedRelease
+from leakbound.auditing.report import assemble
+from leakbound.core import games
+from leakbound.core.types import Signals
+from leakbound.plans import AuditPlan, ClaimPlan
 
 
 def _subject(name: str, seed: int) -> ObservedRelease:
@@ -25,10 +25,10 @@ def _subject(name: str, seed: int) -> ObservedRelease:
 
 
 def test_records_of_all_releases_stand_in_one_table() -> None:
-    report = assemble(AuditPlan(), find(["loss"]), [_subject("a", 0), _subject("b", 1)], ["a note"], "leakscope audit")
+    report = assemble(AuditPlan(), find(["loss"]), [_subject("a", 0), _subject("b", 1)], ["a note"], "leakbound audit")
     assert report.records()["release"].tolist() == ["a"] * 80 + ["b"] * 80
     assert report.about.notes == ("a note",)
-    assert report.about.command == "leakscope audit"
+    assert report.about.command == "leakbound audit"
     assert set(report.to_frame()["release"]) == {"a", "b"}
 
 

@@ -11,19 +11,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope import data
-from leakscope.attacks import find
-from leakscope.auditing.gates import exit_code
-from leakscope.auditing.run import claims_of, play, promise, setting
-from leakscope.auditing.setup import draw
-from leakscope.core import games
-from leakscope.core.claims import Claim
-from leakscope.data import Data, from_arrays
-from leakscope.plans import AuditPlan, ClaimPlan
-from leakscope.releases.factory import release_of
-from leakscope.releases.preparation import Preparation
-from leakscope.reports.about import ExecutionFacts
-from leakscope.runtime.observe import Execution
+from leakbound import data
+from leakbound.attacks import find
+from leakbound.auditing.gates import exit_code
+from leakbound.auditing.run import claims_of, play, promise, setting
+from leakbound.auditing.setup import draw
+from leakbound.core import games
+from leakbound.core.claims import Claim
+from leakbound.data import Data, from_arrays
+from leakbound.plans import AuditPlan, ClaimPlan
+from leakbound.releases.factory import release_of
+from leakbound.releases.preparation import Preparation
+from leakbound.reports.about import ExecutionFacts
+from leakbound.runtime.observe import Execution
 
 HERE = Execution(n_jobs=1)
 TREE = release_of(DecisionTreeClassifier(), "tree")
@@ -94,10 +94,10 @@ class TestSetting:
 class TestPlay:
     def test_all_releases_stand_in_the_report_in_the_same_game(self, wine):
         attacks = find(["loss", "gap"])
-        report = play(AuditPlan(n_models=4), attacks, [TREE, STUMP], wine, HERE, "leakscope audit plan.toml")
+        report = play(AuditPlan(n_models=4), attacks, [TREE, STUMP], wine, HERE, "leakbound audit plan.toml")
         assert [each.name for each in report.about.releases] == ["tree", "stump"]
         assert {each.release for each in report.findings} == {"tree", "stump"}
-        assert report.about.command == "leakscope audit plan.toml"
+        assert report.about.command == "leakbound audit plan.toml"
         alone = play(AuditPlan(n_models=4), attacks, [STUMP], wine, HERE)
         assert [each for each in report.findings if each.release == "stump"] == list(alone.findings)
 

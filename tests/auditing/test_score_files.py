@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.auditing.score_files import read_probabilities
-from leakscope.data.score_tables import read_scores
+import leakbound as ls
+from leakbound.auditing.score_files import read_probabilities
+from leakbound.data.score_tables import read_scores
 
 RNG = np.random.default_rng(0)
 MEMBER = np.arange(100) % 2 == 0

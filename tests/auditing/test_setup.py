@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.attacks import find
-from leakscope.auditing.setup import POPULATION, draw, population_share, wanted
-from leakscope.data import from_arrays
-from leakscope.plans import AuditPlan
+from leakbound.attacks import find
+from leakbound.auditing.setup import POPULATION, draw, population_share, wanted
+from leakbound.data import from_arrays
+from leakbound.plans import AuditPlan
 
 POINTS = from_arrays(np.zeros((50, 2)), np.arange(50) % 2)
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope import metrics
-from leakscope.attacks import find
-from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.auditing.slices import by_slice
-from leakscope.core import games
-from leakscope.core.findings import Term
-from leakscope.core.types import Points, Scores, Signals
-from leakscope.data.slices import SEVERAL
+import leakbound as ls
+from leakbound import metrics
+from leakbound.attacks import find
+from leakbound.auditing.evaluate import judge
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.slices import by_slice
+from leakbound.core import games
+from leakbound.core.findings import Term
+from leakbound.core.types import Points, Scores, Signals
+from leakbound.data.slices import SEVERAL
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 
@@ -273,7 +273,7 @@ class TestAudits:
 
 
 def test_limits_are_for_all_records() -> None:
-    from leakscope.auditing.gates import failures
+    from leakbound.auditing.gates import failures
 
     member = np.random.default_rng(0).random((12, 200)) < 0.5
     half = np.arange(200) % 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.auditing.claim_tests import (
+from leakbound.auditing.claim_tests import (
     LEVEL,
     OF_NOISE,
     OF_STEPS,
@@ -16,11 +16,11 @@ from leakscope.auditing.claim_tests import (
     StepNoise,
     accountant_verdict,
 )
-from leakscope.core.findings import Term
-from leakscope.core.reasons import words
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.step_level import StepLevel
-from leakscope.metrics.counting import Guesses
+from leakbound.core.findings import Term
+from leakbound.core.reasons import words
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.step_level import StepLevel
+from leakbound.metrics.counting import Guesses
 
 CLAIMED = DpSgd(noise_multiplier=1.25, sample_rate=0.1, steps=60)
 PROMISE = AccountantClaim(CLAIMED, "add_remove", 1e-5)

@@ -15,15 +15,15 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope as ls
-from leakscope.bounding.api import bound
-from leakscope.bounds import BOUNDS
-from leakscope.plans import BOUND_PLANS
-from leakscope.plans.bounds import DpsgdPlan
-from leakscope.plans.protects import MultiplierPlan
-from leakscope.protection import multiplier_report
-from leakscope.releases.specs import own
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.bounding.api import bound
+from leakbound.bounds import BOUNDS
+from leakbound.plans import BOUND_PLANS
+from leakbound.plans.bounds import DpsgdPlan
+from leakbound.plans.protects import MultiplierPlan
+from leakbound.protection import multiplier_report
+from leakbound.releases.specs import own
+from leakbound.reports import Report
 from tests.marks import nightly_but
 
 NUMBERS = {
@@ -74,12 +74,12 @@ def test_every_row_has_a_plan_a_theorem_and_a_report() -> None:
         plan = get_type_hints(own(row.report))["plan"]
         assert plan is BOUND_PLANS[row.name]
         assert callable(own(row.function))
-        assert row.example.startswith(f"leakscope bound {row.name} ")
+        assert row.example.startswith(f"leakbound bound {row.name} ")
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
 def test_the_json_of_every_bound_matches_the_schema(name: str, people: str) -> None:
-    schema = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(json.loads(made(name, people).to_json()))
 
 

@@ -7,9 +7,9 @@ import math
 import pytest
 from scipy.stats import norm
 
-from leakscope.bounding.ceilings import allowed, largest, reach
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.plans.limits import PROVED, Limit
+from leakbound.bounding.ceilings import allowed, largest, reach
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.plans.limits import PROVED, Limit
 
 
 def test_what_a_ceiling_allows() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.bounding.api import bound
-from leakscope.core.findings import Scope, Term
-from leakscope.core.seeds import stream
-from leakscope.reports import Report
+from leakbound.bounding.api import bound
+from leakbound.core.findings import Scope, Term
+from leakbound.core.seeds import stream
+from leakbound.reports import Report
 
 
 @pytest.fixture

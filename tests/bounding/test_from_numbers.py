@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.bounding.api import bound
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.reports import Report
+from leakbound.bounding.api import bound
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.reports import Report
 
 
 def value(report: Report, quantity: str, **at: float) -> float:

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from leakscope.bounding.api import bound
-from leakscope.core.types import Points
-from leakscope.releases.statistics.regressions import Huber
+from leakbound.bounding.api import bound
+from leakbound.core.types import Points
+from leakbound.releases.statistics.regressions import Huber
 from tests.cli.calling import caller
 
 MODULE = """
@@ -163,7 +163,7 @@ def test_nothing_is_published(people) -> None:
 def test_bad_words_get_one_line(people, monkeypatch, capfd, words, line) -> None:
     left = caller(monkeypatch, capfd)(f"bound leave-one-out --data people.csv --drop name {words}")
     assert (left.code, left.out) == (1, "")
-    assert left.err.startswith("leakscope: error: ")
+    assert left.err.startswith("leakbound: error: ")
     assert left.err.count("\n") == 1
     assert line in left.err
 

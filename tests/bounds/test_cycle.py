@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds import cycle
-from leakscope.bounds.cycle import Cycle, lengths
-from leakscope.bounds.exact import subsets
+from leakbound.bounds import cycle
+from leakbound.bounds.cycle import Cycle, lengths
+from leakbound.bounds.exact import subsets
 
 
 def of(values, prior, k=0, spread=0) -> Cycle:

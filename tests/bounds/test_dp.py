@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp, posterior_from_tradeoff
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.bounds.dp import dp_from_mip, dpsgd_tradeoff, mip_from_dp, posterior_from_dp, posterior_from_tradeoff
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
 
 EPSILONS = (0.0, 0.1, 0.7, 1.0, 3.0, 20.0)
 PRIORS = (0.02, 0.2, 0.4, 0.5, 0.6, 0.9)

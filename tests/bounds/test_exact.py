@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from leakscope.bounds import quadrature
-from leakscope.bounds.exact import (
+from leakbound.bounds import quadrature
+from leakbound.bounds.exact import (
     bayes_attacker,
     deterministic,
     exact_eta,
@@ -17,8 +17,8 @@ from leakscope.bounds.exact import (
     pmp_discrete,
     subsets,
 )
-from leakscope.core.seeds import stream
-from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
+from leakbound.core.seeds import stream
+from leakbound.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
 from tests.marks import nightly
 
 

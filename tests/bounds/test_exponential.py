@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp, softmax
 
-from leakscope.bounds.exact import pmp_discrete, subsets
-from leakscope.bounds.exponential import (
+from leakbound.bounds.exact import pmp_discrete, subsets
+from leakbound.bounds.exponential import (
     clipped_mean_sensitivity,
     exponents,
     geometric_median_loss,
@@ -18,8 +18,8 @@ from leakscope.bounds.exponential import (
     subset_epsilon,
     subset_sensitivity,
 )
-from leakscope.core.intervals import Interval
-from leakscope.core.tradeoff import EpsilonDelta
+from leakbound.core.intervals import Interval
+from leakbound.core.tradeoff import EpsilonDelta
 
 losses = arrays(float, st.tuples(st.integers(1, 4), st.sampled_from([2, 4, 6])), elements=st.floats(-5, 5))
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
-from leakscope.core.divergences import gaussian_hockey
+from leakbound.bounds.gaussian import analytic_gaussian_epsilon, analytic_gaussian_scale
+from leakbound.core.divergences import gaussian_hockey
 from tests.core.test_divergences import in_high_precision
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from leakscope.bounds.generalisation import (
+from leakbound.bounds.generalisation import (
     Exponential,
     SubGaussian,
     gap_bound,
@@ -18,7 +18,7 @@ from leakscope.bounds.generalisation import (
     generalisation_bound,
     generalisation_bound_tails,
 )
-from leakscope.core.findings import Term
+from leakbound.core.findings import Term
 from tests.marks import nightly
 
 PRIORS = [0.03, 0.3, 0.5, 0.8, 0.97]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from leakscope.bounds import halves
-from leakscope.bounds.halves import check_total, log_odds
+from leakbound.bounds import halves
+from leakbound.bounds.halves import check_total, log_odds
 
 
 def naive(exponent):

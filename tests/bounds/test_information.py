@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 from scipy.special import rel_entr
 
-from leakscope.bounds.information import gaussian_information, kl_upper, mutual_information_discrete
+from leakbound.bounds.information import gaussian_information, kl_upper, mutual_information_discrete
 
 
 @pytest.mark.parametrize(("information", "expected"), [(0.05, 0.6567815984), (0.1, 0.7197946262), (0.3, 0.8664139746)])

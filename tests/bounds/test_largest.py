@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.bounds import pmp_exponential
-from leakscope.bounds.exponential import geometric_median_loss, geometric_median_sensitivity
+from leakbound.bounds import pmp_exponential
+from leakbound.bounds.exponential import geometric_median_loss, geometric_median_sensitivity
 
 
 @pytest.mark.nightly

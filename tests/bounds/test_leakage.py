@@ -10,7 +10,7 @@ from mpmath import mp, mpf, ncdf
 from mpmath import sqrt as mp_sqrt
 from scipy import integrate, stats
 
-from leakscope.bounds.leakage import (
+from leakbound.bounds.leakage import (
     leakage_advantage,
     leakage_score,
     leakage_scores,
@@ -20,9 +20,9 @@ from leakscope.bounds.leakage import (
     plug_in_score,
     wrong_target,
 )
-from leakscope.core import covariance
-from leakscope.core.covariance import Diagonal, Full, LowRank
-from leakscope.core.tradeoff import Gaussian
+from leakbound.core import covariance
+from leakbound.core.covariance import Diagonal, Full, LowRank
+from leakbound.core.tradeoff import Gaussian
 
 phi, quantile = stats.norm.cdf, stats.norm.ppf
 

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
-from leakscope.bounds import membership
-from leakscope.bounds.exponential import (
+from leakbound.bounds import membership
+from leakbound.bounds.exponential import (
     geometric_median_loss,
     geometric_median_sensitivity,
     pmp_exponential,
     subset_epsilon,
     subset_sensitivity,
 )
-from leakscope.bounds.gaussian import analytic_gaussian_scale
-from leakscope.bounds.membership import (
+from leakbound.bounds.gaussian import analytic_gaussian_scale
+from leakbound.bounds.membership import (
     epsilon_for_accuracy,
     epsilon_for_subset,
     epsilons_exponential,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from leakscope.bounds.posterior import (
+from leakbound.bounds.posterior import (
     correctness_success,
     gaussian_mean_tau,
     membership_posterior,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.bounds.quadrature import absolute_integral, graded, panel_integrals, panel_nodes, reach
-from leakscope.noise import GaussianNoise, LaplaceNoise
+from leakbound.bounds.quadrature import absolute_integral, graded, panel_integrals, panel_nodes, reach
+from leakbound.noise import GaussianNoise, LaplaceNoise
 
 PAIR = np.array([[1.0], [-1.0]])
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from leakscope.bounds import regression
-from leakscope.bounds.generalisation import Exponential, generalisation_bound_tails
-from leakscope.bounds.information import kl_upper
-from leakscope.bounds.regression import (
+from leakbound.bounds import regression
+from leakbound.bounds.generalisation import Exponential, generalisation_bound_tails
+from leakbound.bounds.information import kl_upper
+from leakbound.bounds.regression import (
     correlation_tv,
     leverages,
     linear_regression_bayes,

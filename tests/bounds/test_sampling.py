@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.bounds.sampling import inclusion
+from leakbound.bounds.sampling import inclusion
 
 
 @pytest.mark.parametrize(

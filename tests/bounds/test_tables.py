@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds.exact import exact_eta, subsets
-from leakscope.bounds.tables import (
+from leakbound.bounds.exact import exact_eta, subsets
+from leakbound.bounds.tables import (
     cells_to_merge,
     exact_eta_table,
     related_cells_to_merge,
     smallest_cell,
 )
-from leakscope.core.seeds import stream
+from leakbound.core.seeds import stream
 from tests.marks import nightly, nightly_but
 
 

@@ -9,9 +9,9 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.special import logsumexp, softmax
 
-from leakscope.bounds import tilting
-from leakscope.bounds.halves import log_odds
-from leakscope.bounds.tilting import sampled_log_odds, swap_range
+from leakbound.bounds import tilting
+from leakbound.bounds.halves import log_odds
+from leakbound.bounds.tilting import sampled_log_odds, swap_range
 from tests.levels import allowed
 
 games = arrays(float, st.tuples(st.sampled_from([2, 4, 6, 8]), st.integers(1, 4)), elements=st.floats(-20, 20))

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.bounds import cycle, totals
-from leakscope.bounds.exact import exact_eta, subsets
-from leakscope.bounds.quadrature import panel_integrals
-from leakscope.bounds.totals import WholeNoise, exact_eta_total, on_grid
-from leakscope.core.seeds import stream
-from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise
+from leakbound.bounds import cycle, totals
+from leakbound.bounds.exact import exact_eta, subsets
+from leakbound.bounds.quadrature import panel_integrals
+from leakbound.bounds.totals import WholeNoise, exact_eta_total, on_grid
+from leakbound.core.seeds import stream
+from leakbound.noise import BallNoise, GaussianNoise, LaplaceNoise
 from tests.marks import nightly, nightly_but
 
 EIGHT = [0, 1, 3, 3, 7, 2, 9, 4]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leakscope.cli import main as cli
-from leakscope.reports import Report
+from leakbound.cli import main as cli
+from leakbound.reports import Report
 
 
 class Left(NamedTuple):
@@ -27,7 +27,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(command: str) -> Left:
-        monkeypatch.setattr(sys, "argv", ["leakscope", *shlex.split(command)])
+        monkeypatch.setattr(sys, "argv", ["leakbound", *shlex.split(command)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         return Left(left.value.code, *capfd.readouterr())
@@ -49,5 +49,5 @@ def draw_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 def refused(left: Left, line: str) -> None:
     """One line, exit code 1, nothing on standard output."""
     assert (left.code, left.out) == (1, "")
-    assert left.err.startswith(f"leakscope: error: {line}")
+    assert left.err.startswith(f"leakbound: error: {line}")
     assert left.err.count("\n") == 1

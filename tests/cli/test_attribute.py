@@ -1,4 +1,4 @@
-"""``leakscope audit --attribute``."""
+"""``leakbound audit --attribute``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> N
     assert first == "people.csv: 80 points, 80 attacked, 0 set aside; sex has 2 values: 160 candidates"
     assert imputed.startswith("imputation, without any release: 4 models, ")
     assert release.startswith("DecisionTreeClassifier: 4 models, ")
-    assert not (table / "leakscope-report").exists()
+    assert not (table / "leakbound-report").exists()
 
 
 def test_signals_and_trained_models_take_no_attribute(table, monkeypatch, capfd) -> None:

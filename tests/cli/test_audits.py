@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS, DEFAULT
-from leakscope.auditing import api as audit_api
-from leakscope.cli import audits
-from leakscope.plans import AuditPlan
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.attacks import ATTACKS, DEFAULT
+from leakbound.auditing import api as audit_api
+from leakbound.cli import audits
+from leakbound.plans import AuditPlan
+from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 from tests.marks import nightly
 from tests.results import of_the_result
@@ -35,7 +35,7 @@ NOISE = "audit --data noise.csv --label label --n-models 24 --attack gap --attac
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder with one file: labels that only a memory can know."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N), "label": rng.integers(0, 2, N)})
@@ -67,66 +67,66 @@ class TestExitCodes:
             (
                 "--fail-above auc=0.6",
                 3,
-                r"leakscope: limit: DecisionTreeClassifier: auc=0.6 is exceeded: \w+ reaches 0\.\d+\n",
+                r"leakbound: limit: DecisionTreeClassifier: auc=0.6 is exceeded: \w+ reaches 0\.\d+\n",
             ),
             (
                 "--claim epsilon=0.1,adjacency=replace_one",
                 2,
-                r"leakscope: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
+                r"leakbound: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
             ),
             nightly(
                 "--claim mu=0.1,adjacency=add_remove --fail-above auc=0.6",
                 2,
-                r"leakscope: refuted: .+\nleakscope: limit: .+\n",
+                r"leakbound: refuted: .+\nleakbound: limit: .+\n",
             ),
         ],
     )
-    def test_of_an_audit(self, leakscope, flags, code, said):
-        left = leakscope(f"{NOISE} {TREE} {flags}")
+    def test_of_an_audit(self, leakbound, flags, code, said):
+        left = leakbound(f"{NOISE} {TREE} {flags}")
         assert left.code == code
-        wrote = "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
+        wrote = "leakbound: wrote leakbound-report/report.json and leakbound-report/report.html\n"
         assert re.fullmatch(wrote + said, left.err)
-        assert Path("leakscope-report/report.html").stat().st_size > 10_000  # written whatever the verdict
+        assert Path("leakbound-report/report.html").stat().st_size > 10_000  # written whatever the verdict
 
     @pytest.mark.usefixtures("without_pages")
-    def test_what_could_not_be_measured_fails_the_gate(self, leakscope):
+    def test_what_could_not_be_measured_fails_the_gate(self, leakbound):
         few = "audit --data noise.csv --label label --n-models 2 --attack loss --n-jobs 1"
-        left = leakscope(f"{few} {TREE} --fail-above tpr@0.001=0.5")
+        left = leakbound(f"{few} {TREE} --fail-above tpr@0.001=0.5")
         assert left.code == 3
         assert "limit: DecisionTreeClassifier: tpr@0.001=0.5 could not be measured: " in left.err
 
-    def test_ctrl_c(self, leakscope, monkeypatch):
+    def test_ctrl_c(self, leakbound, monkeypatch):
         def interrupted(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(audit_api, "run", interrupted)
-        line = "leakscope: interrupted; finished models are in the store, the same command goes on from there\n"
-        assert leakscope("audit") == (130, "", line)
+        line = "leakbound: interrupted; finished models are in the store, the same command goes on from there\n"
+        assert leakbound("audit") == (130, "", line)
 
-    def test_a_traceback_on_request(self, leakscope, monkeypatch):
-        monkeypatch.setenv("LEAKSCOPE_TRACEBACK", "1")
+    def test_a_traceback_on_request(self, leakbound, monkeypatch):
+        monkeypatch.setenv("LEAKBOUND_TRACEBACK", "1")
         monkeypatch.setattr(audit_api, "run", lambda *_, **__: {}["lost"])
         with pytest.raises(KeyError, match="lost"):
-            leakscope("audit")
+            leakbound("audit")
 
 
 @pytest.mark.usefixtures("without_pages")
 class TestPlans:
-    def test_with_no_argument(self, leakscope, asked):
-        assert leakscope("audit").code == 0
+    def test_with_no_argument(self, leakbound, asked):
+        assert leakbound("audit").code == 0
         ((plan, words),) = asked
         assert (plan.dataset, plan.n_models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
         assert [model.spec for model in plan.model] == ["sklearn.ensemble:RandomForestClassifier"]
-        places = {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "cluster": None, "from_store": ""}
-        assert words == {**places, "command": "leakscope audit"}
+        places = {"store": "leakbound-report/store", "n_jobs": None, "tmp": None, "cluster": None, "from_store": ""}
+        assert words == {**places, "command": "leakbound audit"}
 
-    def test_flags_on_top_of_a_file(self, leakscope, asked):
+    def test_flags_on_top_of_a_file(self, leakbound, asked):
         Path("plan.toml").write_text(
             "title = 'Ours'\ndata = 'people.csv'\nlabel = 'income'\nn_models = 8\nseed = 3\n"
             "[[model]]\nspec = 'sklearn.tree:DecisionTreeClassifier'\n[[claim]]\neta = 0.1\n"
         )
-        leakscope("audit plan.toml --seed 4 --fpr 0.1 --fpr 0.2")
-        leakscope("audit plan.toml --dataset wine --claim mu=1,adjacency=add_remove --attack lira")
+        leakbound("audit plan.toml --seed 4 --fpr 0.1 --fpr 0.2")
+        leakbound("audit plan.toml --dataset wine --claim mu=1,adjacency=add_remove --attack lira")
         (first, _), (second, _) = asked
         assert (first.title, first.data, first.label, first.n_models, first.seed) == (
             "Ours",
@@ -141,9 +141,9 @@ class TestPlans:
         assert [claim.mu for claim in second.claim] == [1.0]
         assert second.attacks == ("lira",)
 
-    def test_dp_sgd_and_canaries(self, leakscope, asked):
+    def test_dp_sgd_and_canaries(self, leakbound, asked):
         flags = "--dpsgd noise_multiplier=2 --dpsgd clip=1.5 --game canaries --canaries mahalanobis --knowledge others"
-        assert leakscope(f"audit --model a:b --model c:d {flags} --n-canaries 50").code == 0
+        assert leakbound(f"audit --model a:b --model c:d {flags} --n-canaries 50").code == 0
         ((plan, _),) = asked
         assert [model.dpsgd for model in plan.model] == [None, {"noise_multiplier": 2, "clip": 1.5}]
         assert (plan.game, plan.canaries, plan.n_canaries, plan.knowledge) == ("canaries", "mahalanobis", 50, "others")
@@ -166,13 +166,13 @@ class TestPlans:
             ("--signals a.npz --canaries dirac", "an audit with --signals takes no --canaries"),
         ],
     )
-    def test_canaries_that_do_not_fit(self, leakscope, flags, line):
+    def test_canaries_that_do_not_fit(self, leakbound, flags, line):
         data = "" if "signals" in flags else "--data noise.csv --label label"
-        refused(leakscope(f"audit {data} {flags}"), line)
+        refused(leakbound(f"audit {data} {flags}"), line)
 
-    def test_mislabelled_canaries_fit_any_model(self, leakscope):
+    def test_mislabelled_canaries_fit_any_model(self, leakbound):
         planted = "--game canaries --canaries mislabelled --n-canaries 30"
-        left = leakscope(f"audit --data noise.csv --label label {TREE} {planted}")
+        left = leakbound(f"audit --data noise.csv --label label {TREE} {planted}")
         assert left.code == 0
         assert "1 model trained 1 time with a random half of the canaries" in left.out
 
@@ -190,14 +190,14 @@ class TestPlans:
             ("--title --set --model a:A --set d=1 --model b:B", [{"set": {"d": 1}}, {}]),  # a title called --set
         ],
     )
-    def test_parameters_go_to_the_model_before_them(self, leakscope, asked, typed, tables):
-        leakscope(f"audit {typed}")
+    def test_parameters_go_to_the_model_before_them(self, leakbound, asked, typed, tables):
+        leakbound(f"audit {typed}")
         ((plan, _),) = asked
         assert [model.model_dump(exclude_unset=True, exclude={"spec"}) for model in plan.model] == tables
 
     @pytest.mark.parametrize("flag", ["--set d=1", "--train epochs=3", "--layers last", "--dpsgd clip=1"])
-    def test_parameters_before_several_models_are_refused(self, leakscope, flag):
-        left = leakscope(f"audit {flag} --model a:A --model b:B")
+    def test_parameters_before_several_models_are_refused(self, leakbound, flag):
+        left = leakbound(f"audit {flag} --model a:A --model b:B")
         refused(left, f"{flag} comes before 2 --model; write it behind the one that it belongs to")
 
     @pytest.mark.parametrize("is_terminal", [True, False])
@@ -211,77 +211,77 @@ class TestPlans:
         assert (max(map(len, lines)) <= 60) == is_terminal
         assert " ".join(lines).split().count("word") == 40
 
-    def test_models_of_one_class_are_named_by_what_differs(self, leakscope):
+    def test_models_of_one_class_are_named_by_what_differs(self, leakbound):
         depths = [f"{TREE} --set criterion=entropy,max_depth={depth}" for depth in (1, "none")]
         forest = "--model sklearn.ensemble:RandomForestClassifier --set n_estimators=3"
         command = (
             f"audit --data noise.csv --label label {' '.join(depths)} {forest} --n-models 4 --attack gap --n-jobs 1"
         )
-        left = leakscope(command)
+        left = leakbound(command)
         assert left.code == 0, left.err
-        names = [release.name for release in Report.from_json("leakscope-report/report.json").about.releases]
+        names = [release.name for release in Report.from_json("leakbound-report/report.json").about.releases]
         trees = ["DecisionTreeClassifier max_depth=1", "DecisionTreeClassifier max_depth=none"]
         assert names == [*trees, "RandomForestClassifier"]
-        left = leakscope(f"{command} --dry-run")
+        left = leakbound(f"{command} --dry-run")
         assert all(name in left.out for name in trees)
 
-    def test_several_models_and_parameters_of_the_last(self, leakscope, asked):
-        leakscope("audit --model a:One --model b:Two --set depth=3,kind=gini --set seed=none")
+    def test_several_models_and_parameters_of_the_last(self, leakbound, asked):
+        leakbound("audit --model a:One --model b:Two --set depth=3,kind=gini --set seed=none")
         ((plan, _),) = asked
         assert [model.spec for model in plan.model] == ["a:One", "b:Two"]
         assert [model.set for model in plan.model] == [{}, {"depth": 3, "kind": "gini", "seed": None}]
 
-    def test_init_writes_a_plan_that_can_be_audited(self, leakscope):
-        left = leakscope("init")
-        assert left == (0, "", "leakscope: wrote plan.toml; run it with: leakscope audit plan.toml\n")
-        left = leakscope(f"audit plan.toml --dataset wine {TREE} --n-models 4 --attack gap --n-jobs 1")
+    def test_init_writes_a_plan_that_can_be_audited(self, leakbound):
+        left = leakbound("init")
+        assert left == (0, "", "leakbound: wrote plan.toml; run it with: leakbound audit plan.toml\n")
+        left = leakbound(f"audit plan.toml --dataset wine {TREE} --n-models 4 --attack gap --n-jobs 1")
         assert left.code == 0
-        assert Report.from_json("leakscope-report/report.json").about.plan["dataset"] == "wine"
-        assert leakscope("init").code == 1  # and does not write over it
+        assert Report.from_json("leakbound-report/report.json").about.plan["dataset"] == "wine"
+        assert leakbound("init").code == 1  # and does not write over it
 
     @pytest.mark.parametrize(
         ("typed", "command"),
         [
-            ("audit --n-jobs 2 --n-models 8 --store S --out=O --json", "leakscope audit --n-models 8"),
-            ("audit --data /home/ada/people.csv --label x", "leakscope audit --data people.csv --label x"),
+            ("audit --n-jobs 2 --n-models 8 --store S --out=O --json", "leakbound audit --n-models 8"),
+            ("audit --data /home/ada/people.csv --label x", "leakbound audit --data people.csv --label x"),
             (
                 "audit --data=../data/people.csv --label 'net pay'",
-                "leakscope audit --data=people.csv --label 'net pay'",
+                "leakbound audit --data=people.csv --label 'net pay'",
             ),
-            ("audit --claim epsilon=3,adjacency=add_remove", "leakscope audit --claim epsilon=3,adjacency=add_remove"),
+            ("audit --claim epsilon=3,adjacency=add_remove", "leakbound audit --claim epsilon=3,adjacency=add_remove"),
         ],
     )
-    def test_the_command_of_the_page_has_no_folders_and_nothing_of_the_run(self, leakscope, asked, typed, command):
-        assert leakscope(typed).code == 0
+    def test_the_command_of_the_page_has_no_folders_and_nothing_of_the_run(self, leakbound, asked, typed, command):
+        assert leakbound(typed).code == 0
         assert asked[0][1]["command"] == command
 
 
 @pytest.mark.usefixtures("without_pages")
 class TestStreams:
-    def test_json_and_nothing_else(self, leakscope):
-        left = leakscope(f"{NOISE} {TREE} --json")
+    def test_json_and_nothing_else(self, leakbound):
+        left = leakbound(f"{NOISE} {TREE} --json")
         assert set(json.loads(left.out)) == {"schema", "sha256", "about", "findings", "curves", "records"}
-        assert left.out == Path("leakscope-report/report.json").read_text(encoding="utf-8")
+        assert left.out == Path("leakbound-report/report.json").read_text(encoding="utf-8")
 
     @pytest.mark.slow
-    def test_the_table_fits(self, leakscope):
-        left = leakscope(f"{NOISE} {TREE} --attack all --claim eta=0.1 --fpr 0.1 --fpr 0.01")
+    def test_the_table_fits(self, leakbound):
+        left = leakbound(f"{NOISE} {TREE} --attack all --claim eta=0.1 --fpr 0.1 --fpr 0.01")
         lines = left.out.splitlines()
         assert max(map(len, lines)) <= 100
         assert any(line.startswith("LiRA") for line in lines)
         assert "\x1b" not in left.out
 
-    def test_bare(self, leakscope):
-        left = leakscope("")
+    def test_bare(self, leakbound):
+        left = leakbound("")
         assert (left.code, left.err) == (0, "")
         assert "How much does what you release reveal" in left.out
         assert {"audit", "attacks", "compare", "init", "store"} <= set(left.out.split())
 
-    def test_version(self, leakscope):
-        assert re.fullmatch(r"leakscope \d+\.\d+\.\d+\n", leakscope("--version").out)
+    def test_version(self, leakbound):
+        assert re.fullmatch(r"leakbound \d+\.\d+\.\d+\n", leakbound("--version").out)
 
-    def test_attacks(self, leakscope):
-        left = leakscope("attacks")
+    def test_attacks(self, leakbound):
+        left = leakbound("attacks")
         assert left.code == 0
         assert max(map(len, left.out.splitlines())) <= 100
         table, _, notes = left.out.partition("\n* by default")
@@ -289,7 +289,7 @@ class TestStreams:
         assert "population: points that are in no model" in notes
         assert set(names) == set(ATTACKS)
         assert {name for name, mark in names.items() if mark == "*"} == set(DEFAULT)
-        rows = json.loads(leakscope("attacks --json").out)
+        rows = json.loads(leakbound("attacks --json").out)
         assert [row["attack"] for row in rows] == list(ATTACKS)
         assert all(row["source"] == ATTACKS[row["attack"]].source for row in rows)
         needs = {row["attack"]: (row["needs"], row["signals"]) for row in rows}
@@ -298,46 +298,46 @@ class TestStreams:
         assert needs["lira"][0] == "references"
 
     @pytest.mark.slow
-    def test_compare(self, leakscope):
+    def test_compare(self, leakbound):
         for seed in (0, 1):
-            assert leakscope(f"{NOISE} {TREE} --seed {seed} --out {seed}").code == 0
-        rows = json.loads(leakscope("compare 0/report.json 1/report.json --json").out)
-        table = leakscope("compare 0/report.json 1/report.json").out.splitlines()
+            assert leakbound(f"{NOISE} {TREE} --seed {seed} --out {seed}").code == 0
+        rows = json.loads(leakbound("compare 0/report.json 1/report.json --json").out)
+        table = leakbound("compare 0/report.json 1/report.json").out.splitlines()
         assert {row["attack"] for row in rows} >= {"gap", "lira"}
         assert table[0].split() == ["attack", "quantity", "first", "second", "difference"]
         assert max(map(len, table)) <= 100
         assert "No difference between" in " ".join(table)
-        page = leakscope("compare 0/report.json 1/report.json --out there/page.html")
-        assert (page.out.splitlines(), page.err) == (table, f"leakscope: wrote {Path('there/page.html')}\n")
+        page = leakbound("compare 0/report.json 1/report.json --out there/page.html")
+        assert (page.out.splitlines(), page.err) == (table, f"leakbound: wrote {Path('there/page.html')}\n")
         assert "No difference between" in Path("there/page.html").read_text(encoding="utf-8")
-        wrong = leakscope("compare 0/report.json 1/report.json --out there")
+        wrong = leakbound("compare 0/report.json 1/report.json --out there")
         assert (wrong.code, wrong.err) == (
-            1, "leakscope: error: --out there: give the file of a page, as comparison.html\n",
+            1, "leakbound: error: --out there: give the file of a page, as comparison.html\n",
         )  # fmt: skip
-        same = json.loads(leakscope("compare 0/report.json 0/report.json --json").out)
+        same = json.loads(leakbound("compare 0/report.json 0/report.json --json").out)
         assert {row["difference"] for row in same} <= {"+0", "-"}
 
-    def test_dry_run(self, leakscope):
-        left = leakscope(f"{NOISE} {TREE} --dry-run --n-jobs 3")
+    def test_dry_run(self, leakbound):
+        left = leakbound(f"{NOISE} {TREE} --dry-run --n-jobs 3")
         assert (left.code, left.err) == (0, "")
         imports, first, what, second = left.out.splitlines()
         assert imports == "imports sklearn.tree:DecisionTreeClassifier"
         assert first.startswith("noise.csv: 80 points, ")
         assert what == "one model is fitted now, to measure what it takes"
         assert re.match(r"DecisionTreeClassifier: 24 models, \S+ s for the first, 0.0 MB in the store for all$", second)
-        assert len(json.loads(leakscope(f"{NOISE} {TREE} --dry-run --json").out)) == 4
-        assert not Path("leakscope-report").exists()
+        assert len(json.loads(leakbound(f"{NOISE} {TREE} --dry-run --json").out)) == 4
+        assert not Path("leakbound-report").exists()
 
 
 class TestFolders:
-    def test_what_is_written(self, leakscope):
+    def test_what_is_written(self, leakbound):
         before = time.time()
-        leakscope(f"{NOISE} {TREE} --out deep/O")
+        leakbound(f"{NOISE} {TREE} --out deep/O")
         out = Path("deep/O")
         assert sorted(path.name for path in out.iterdir()) == ["report.html", "report.json", "run.json", "store"]
         run = json.loads((out / "run.json").read_text())
         assert run["report"] == Report.from_json(out / "report.json").digest()
-        assert run["command"][:2] == ["leakscope", "audit"]
+        assert run["command"][:2] == ["leakbound", "audit"]
         assert (
             before - 1
             <= time.mktime(time.strptime(run["started"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
@@ -346,9 +346,9 @@ class TestFolders:
         assert 0 <= run["seconds"] < 120
 
     @pytest.mark.slow
-    def test_records_are_left_out_on_request(self, leakscope):
+    def test_records_are_left_out_on_request(self, leakbound):
         for flag in ("--records", "--no-records"):
-            leakscope(f"{NOISE} {TREE} {flag} --out O{flag}")
+            leakbound(f"{NOISE} {TREE} {flag} --out O{flag}")
         first, second = (Path(f"O{flag}/report.json").read_bytes() for flag in ("--records", "--no-records"))
         report = Report.from_json("O--records/report.json")
         assert first.decode() == report.to_json()
@@ -359,41 +359,41 @@ class TestFolders:
         assert with_records != without
 
     @pytest.mark.slow
-    def test_no_path_host_or_clock_in_the_report(self, leakscope, tmp_path):
+    def test_no_path_host_or_clock_in_the_report(self, leakbound, tmp_path):
         folder = tmp_path / "a folder of this machine"
         folder.mkdir()
         Path("noise.csv").rename(folder / "noise.csv")
         texts = []
         for out in ("one", "two"):
             command = NOISE.replace("noise.csv", f"'{folder / 'noise.csv'}'")
-            assert leakscope(f"{command} {TREE} --out '{folder / out}'").code == 0
+            assert leakbound(f"{command} {TREE} --out '{folder / out}'").code == 0
             texts.append([(folder / out / name).read_text() for name in ("report.json", "report.html")])
         assert texts[0] == texts[1]
         words = [tmp_path.name, folder.name, socket.gethostname(), time.strftime("%Y-%m-%d"), str(Path.home()) + "/"]
         assert [word for word in words for text in texts[0] if word in text] == []
 
     @pytest.mark.usefixtures("without_pages")
-    def test_the_store_is_used_again_counted_and_cleared(self, leakscope):
-        leakscope(f"{NOISE} {TREE} --store S --out one")
+    def test_the_store_is_used_again_counted_and_cleared(self, leakbound):
+        leakbound(f"{NOISE} {TREE} --store S --out one")
         made = {path.name: path.stat().st_mtime_ns for path in Path("S").iterdir()}
-        leakscope(f"{NOISE} {TREE} --store S --out two")
+        leakbound(f"{NOISE} {TREE} --store S --out two")
         assert {path.name: path.stat().st_mtime_ns for path in Path("S").iterdir()} == made
         size = sum(path.stat().st_size for path in Path("S").iterdir())
-        assert leakscope("store size S").out == f"6 chunks, {size / 1e6:,.1f} MB\n"
-        assert leakscope("store clear S").out == "removed 6 files\n"
-        assert leakscope("store size S").out == "0 chunks, 0.0 MB\n"
+        assert leakbound("store size S").out == f"6 chunks, {size / 1e6:,.1f} MB\n"
+        assert leakbound("store clear S").out == "removed 6 files\n"
+        assert leakbound("store size S").out == "0 chunks, 0.0 MB\n"
         one, two = (of_the_result(Path(out, "report.json").read_bytes()) for out in ("one", "two"))
         assert one == two
 
-    def test_an_empty_store_is_the_default_one(self, leakscope, asked):
-        leakscope("audit --store ''")
-        assert asked[0][1]["store"] == "leakscope-report/store"
+    def test_an_empty_store_is_the_default_one(self, leakbound, asked):
+        leakbound("audit --store ''")
+        assert asked[0][1]["store"] == "leakbound-report/store"
 
 
 @pytest.mark.usefixtures("without_pages")
 class TestOtherSources:
     @pytest.mark.slow
-    def test_one_trained_model(self, leakscope):
+    def test_one_trained_model(self, leakbound):
         Path("trained.py").write_text(
             "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
             "frame = pd.read_csv('in.csv')\n"
@@ -403,17 +403,17 @@ class TestOtherSources:
         frame[::2].to_csv("in.csv", index=False)
         frame[1::2].to_csv("out.csv", index=False)
         sides = "--predict trained:answer --members in.csv --others out.csv --label label --n-jobs 1"
-        assert leakscope(f"audit {sides}").code == 0
-        alone = Report.from_json("leakscope-report/report.json")
-        assert leakscope(f"audit {sides} {TREE} --n-models 8").code == 0
-        compared = Report.from_json("leakscope-report/report.json")
+        assert leakbound(f"audit {sides}").code == 0
+        alone = Report.from_json("leakbound-report/report.json")
+        assert leakbound(f"audit {sides} {TREE} --n-models 8").code == 0
+        compared = Report.from_json("leakbound-report/report.json")
         assert [report.about.releases[0].references for report in (alone, compared)] == [0, 8]
         assert [report.about.releases[0].name for report in (alone, compared)] == ["trained:answer"] * 2
         gap = next(each.value for each in alone.findings if (each.attack, each.quantity) == ("gap", "advantage"))
         assert gap is not None
         assert gap > 0.3  # the tree knows its own data by heart, and half of the others by chance
 
-    def test_how_csv_is_written_is_said_once_for_all_files(self, leakscope):
+    def test_how_csv_is_written_is_said_once_for_all_files(self, leakbound):
         flags = "--separator : --decimal ,"
         rng = np.random.default_rng(0)
         Path("trained.py").write_text(
@@ -444,43 +444,43 @@ class TestOtherSources:
             "protect --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
         ]
         for command in commands:
-            assert "name it with --separator" in leakscope(command).err, command
-            left = leakscope(f"{command} {flags}")
+            assert "name it with --separator" in leakbound(command).err, command
+            left = leakbound(f"{command} {flags}")
             assert left.code == 0, (command, left.err)
 
-    def test_signals_from_elsewhere(self, leakscope):
+    def test_signals_from_elsewhere(self, leakbound):
         rng = np.random.default_rng(0)
         member = rng.random((16, 60)) < 0.5
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
-        left = leakscope("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
+        left = leakbound("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
         assert left.code == 2
-        assert Report.from_json("leakscope-report/report.json").about.releases[0].targets == 16
+        assert Report.from_json("leakbound-report/report.json").about.releases[0].targets == 16
 
     @pytest.mark.slow
-    def test_a_folder_of_signals(self, leakscope):
+    def test_a_folder_of_signals(self, leakbound):
         rng = np.random.default_rng(0)
         member = rng.random((1200, 4)) < 0.5
         with ls.write_blocks("signals", n_models=4) as write:
             write(member, {"loss": rng.exponential(np.where(member, 0.2, 1.0))})
-        left = leakscope("audit --signals signals --attack loss --out out")
+        left = leakbound("audit --signals signals --attack loss --out out")
         assert left.code == 0, left.err
         report = Report.from_json("out/report.json")
         n_records = report.about.releases[0].target_points
         assert len(report.record_table["record"]) == 1000 < n_records
         assert len(pd.read_parquet("out/report-records.parquet")) == n_records
         for flag in ("--no-records", "--publish"):  # over the files of the audit before
-            assert leakscope(f"audit --signals signals --attack loss {flag} --out out").code == 0
+            assert leakbound(f"audit --signals signals --attack loss {flag} --out out").code == 0
             assert not Path("out/report-records.parquet").exists()
-            assert leakscope("audit --signals signals --attack loss --out out").code == 0
+            assert leakbound("audit --signals signals --attack loss --out out").code == 0
             assert Path("out/report-records.parquet").exists()
-        assert "--data is for signals in one file" in leakscope("audit --signals signals --data x.csv --out no").err
-        assert "claim is for signals in memory" in leakscope("audit --signals signals --claim eta=0.1 --out no").err
+        assert "--data is for signals in one file" in leakbound("audit --signals signals --data x.csv --out no").err
+        assert "claim is for signals in memory" in leakbound("audit --signals signals --claim eta=0.1 --out no").err
 
-    def test_all_records_of_a_file_of_signals_go_to_a_table(self, leakscope):
+    def test_all_records_of_a_file_of_signals_go_to_a_table(self, leakbound):
         rng = np.random.default_rng(0)
         member = rng.random((4, 1300)) < 0.5
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
-        assert leakscope("audit --signals signals.npz --attack loss --out out").code == 0
+        assert leakbound("audit --signals signals.npz --attack loss --out out").code == 0
         report, table = Report.from_json("out/report.json"), pd.read_parquet("out/report-records.parquet")
         assert len(table) == report.about.releases[0].target_points > 1000 == len(report.record_table["record"])
         assert table["won"].value_counts().to_dict() == {
@@ -497,7 +497,7 @@ class TestTerminal:
         """Standard output through a pipe, standard error on a terminal."""
         ours, theirs = pty.openpty()
         done = subprocess.run(
-            [sys.executable, "-m", "leakscope", *self.words],
+            [sys.executable, "-m", "leakbound", *self.words],
             cwd=folder, stdout=subprocess.PIPE, stderr=theirs, env=os.environ | environment, text=True, check=True,
         )  # fmt: skip
         os.close(theirs)
@@ -518,7 +518,7 @@ class TestTerminal:
         out, said = self.run(tmp_path, TERM="xterm-256color", COLUMNS="100")
         assert "models of DecisionTreeClassifier" in said
         assert "8/8" in said
-        assert said.rstrip().endswith("leakscope-report/report.html")
+        assert said.rstrip().endswith("leakbound-report/report.html")
         assert "models of" not in out
         assert "\x1b" not in out
         assert "\x1b[3" in said
@@ -529,15 +529,15 @@ class TestTerminal:
         assert "models of DecisionTreeClassifier" in said
         assert re.findall(r"\x1b\[(?:[\d;]*;)?(?:3[0-7]|38;|9[0-7])[\d;]*m", said) == []
 
-    def test_progress_is_silent_elsewhere_even_if_colours_are_forced(self, leakscope, monkeypatch):
+    def test_progress_is_silent_elsewhere_even_if_colours_are_forced(self, leakbound, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
-        left = leakscope(shlex.join(self.words))
-        assert left.err == "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
+        left = leakbound(shlex.join(self.words))
+        assert left.err == "leakbound: wrote leakbound-report/report.json and leakbound-report/report.html\n"
 
     @pytest.mark.nightly
     def test_so_it_is_in_a_process_of_its_own(self, tmp_path):
         done = subprocess.run(
-            [sys.executable, "-m", "leakscope", *self.words],
+            [sys.executable, "-m", "leakbound", *self.words],
             cwd=tmp_path, capture_output=True, text=True, check=True, env=os.environ | {"FORCE_COLOR": "1"},
         )  # fmt: skip
-        assert done.stderr == "leakscope: wrote leakscope-report/report.json and leakscope-report/report.html\n"
+        assert done.stderr == "leakbound: wrote leakbound-report/report.json and leakbound-report/report.html\n"

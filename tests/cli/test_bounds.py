@@ -1,4 +1,4 @@
-"""``leakscope bound``: a command for each bound, what it prints, what it writes, what it refuses."""
+"""``leakbound bound``: a command for each bound, what it prints, what it writes, what it refuses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.bounds import BOUNDS
-from leakscope.plans import BOUND_PLANS
+from leakbound.bounds import BOUNDS
+from leakbound.plans import BOUND_PLANS
 from tests.cli.calling import Left, caller
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder with one table."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -31,9 +31,9 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))
-def test_options_are_the_fields_of_the_plan(leakscope, name: str, monkeypatch) -> None:
+def test_options_are_the_fields_of_the_plan(leakbound, name: str, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    left = leakscope(f"bound {name} --help")
+    left = leakbound(f"bound {name} --help")
     assert left.code == 0
     options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
     fields = {f"--{field.replace('_', '-')}" for field in BOUND_PLANS[name].model_fields}
@@ -41,8 +41,8 @@ def test_options_are_the_fields_of_the_plan(leakscope, name: str, monkeypatch) -
     assert options - fields <= {"--out", "--records", "--publish", "--json", "--help"}
 
 
-def test_numbers_are_printed_and_nothing_is_written(leakscope) -> None:
-    left = leakscope("bound dp --epsilon 1 --delta 1e-5")
+def test_numbers_are_printed_and_nothing_is_written(leakbound) -> None:
+    left = leakbound("bound dp --epsilon 1 --delta 1e-5")
     assert left.code == 0
     assert "73.2" in left.out
     assert left.err == ""
@@ -51,59 +51,59 @@ def test_numbers_are_printed_and_nothing_is_written(leakscope) -> None:
 
 
 @pytest.mark.parametrize("typed", ["--records 6000", "--records=6000"])
-def test_epochs_of_dpsgd_with_the_number_of_records(leakscope, typed: str) -> None:
+def test_epochs_of_dpsgd_with_the_number_of_records(leakbound, typed: str) -> None:
     """``--records`` is here how many there are; elsewhere it shows single ones."""
-    left = leakscope(f"bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed} --json")
+    left = leakbound(f"bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed} --json")
     assert (left.code, left.err) == (0, "")
     found = json.loads(left.out)
     assert found["about"]["plan"]["records"] == 6000
-    assert found["about"]["command"] == f"leakscope bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed}"
-    by_steps = json.loads(leakscope("bound dpsgd --noise-multiplier 1 --sample-rate .01 --steps 300 --json").out)
+    assert found["about"]["command"] == f"leakbound bound dpsgd --noise-multiplier 1 --epochs 3 --batch-size 60 {typed}"
+    by_steps = json.loads(leakbound("bound dpsgd --noise-multiplier 1 --sample-rate .01 --steps 300 --json").out)
     assert found["findings"] == by_steps["findings"]
 
 
-def test_the_number_of_records_is_in_the_panel_of_the_theorem(leakscope, monkeypatch) -> None:
+def test_the_number_of_records_is_in_the_panel_of_the_theorem(leakbound, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    theorem, _ = leakscope("bound dpsgd --help").out.split("─ Output ")
+    theorem, _ = leakbound("bound dpsgd --help").out.split("─ Output ")
     assert "--records " in theorem
 
 
-def test_json_and_nothing_else(leakscope) -> None:
-    left = leakscope("bound gaussian --mu 1 --fpr 0.1 --fpr 0.2 --json")
+def test_json_and_nothing_else(leakbound) -> None:
+    left = leakbound("bound gaussian --mu 1 --fpr 0.1 --fpr 0.2 --json")
     content = json.loads(left.out)
     assert content["schema"] == 1
     assert [each["operating_point"]["fpr"] for each in content["findings"] if each["quantity"] == "tpr"] == [0.2, 0.1]
 
 
-def test_bounds_on_data_write_their_records_and_a_page(leakscope) -> None:
-    left = leakscope("bound leakage --data people.csv --drop '<b>' --unit person")
+def test_bounds_on_data_write_their_records_and_a_page(leakbound) -> None:
+    left = leakbound("bound leakage --data people.csv --drop '<b>' --unit person")
     assert left.code == 0
-    assert "leakscope: wrote leakscope-report/report.json" in left.err
-    content = json.loads(Path("leakscope-report/report.json").read_text(encoding="utf-8"))
+    assert "leakbound: wrote leakbound-report/report.json" in left.err
+    content = json.loads(Path("leakbound-report/report.json").read_text(encoding="utf-8"))
     assert len(content["records"]["score"]) == 30
-    assert content["about"]["command"] == "leakscope bound leakage --data people.csv --drop '<b>' --unit person"
-    page = Path("leakscope-report/report.html").read_text(encoding="utf-8")
+    assert content["about"]["command"] == "leakbound bound leakage --data people.csv --drop '<b>' --unit person"
+    page = Path("leakbound-report/report.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert "<b>," not in page
-    assert sorted(path.name for path in Path("leakscope-report").iterdir()) == [
+    assert sorted(path.name for path in Path("leakbound-report").iterdir()) == [
         "report.html",
         "report.json",
         "run.json",
     ]
 
 
-def test_another_folder_and_no_records(leakscope) -> None:
-    assert leakscope("bound total --data people.csv --column hours --out there --no-records").code == 0
+def test_another_folder_and_no_records(leakbound) -> None:
+    assert leakbound("bound total --data people.csv --column hours --out there --no-records").code == 0
     assert Path("there/report.json").exists()
-    assert not Path("leakscope-report").exists()
-    assert leakscope("bound dp --epsilon 2 --out numbers").code == 0
+    assert not Path("leakbound-report").exists()
+    assert leakbound("bound dp --epsilon 2 --out numbers").code == 0
     assert Path("numbers/report.html").exists()
 
 
-def test_a_column_with_a_name_of_html(leakscope) -> None:
-    left = leakscope("bound table --data people.csv --by '<b>'")
+def test_a_column_with_a_name_of_html(leakbound) -> None:
+    left = leakbound("bound table --data people.csv --by '<b>'")
     assert left.code == 0
-    assert "by <b>" not in Path("leakscope-report/report.html").read_text(encoding="utf-8")
+    assert "by <b>" not in Path("leakbound-report/report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def test_a_column_with_a_name_of_html(leakscope) -> None:
         ("bound information --information -1", "bound information: information: Input should be greater than or"),
     ],
 )
-def test_one_line_for_what_cannot_be(leakscope, command: str, line: str) -> None:
-    left = leakscope(command)
+def test_one_line_for_what_cannot_be(leakbound, command: str, line: str) -> None:
+    left = leakbound(command)
     assert left.code == 1
     assert left.out == ""
-    assert left.err.startswith(f"leakscope: error: {line}")
+    assert left.err.startswith(f"leakbound: error: {line}")
     assert left.err.count("\n") == 1
-    assert not Path("leakscope-report").exists()
+    assert not Path("leakbound-report").exists()
 
 
 def test_bare() -> None:
-    done = subprocess.run([sys.executable, "-m", "leakscope", "bound", "--help"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "leakbound", "bound", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     for name in BOUNDS:
         assert name in done.stdout

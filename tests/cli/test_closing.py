@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.data import from_arrays
-from leakscope.protection.attack import signals
-from leakscope.protection.attack_games import AttackConfig
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.statistic import named
-from leakscope.reports import Report
-from leakscope.runtime.observe import Execution
+from leakbound.data import from_arrays
+from leakbound.protection.attack import signals
+from leakbound.protection.attack_games import AttackConfig
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.statistic import named
+from leakbound.reports import Report
+from leakbound.runtime.observe import Execution
 from tests.cli.calling import Left, caller, refused
 from tests.marks import nightly
 
@@ -48,7 +48,7 @@ def rests(x):
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command beside a table of people, one of whom is paid far more, and a function of the user's."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -78,19 +78,19 @@ class TestTheLoop:
             nightly(f"calibrate {MEAN} --statistic covariance --eta 0.2", 0.2),
         ],
     )
-    def test_a_protected_release_keeps_its_promise(self, leakscope, words: str, eta: float) -> None:
+    def test_a_protected_release_keeps_its_promise(self, leakbound, words: str, eta: float) -> None:
         """A true claim is refuted with a probability of at most one in a thousand."""
-        left = leakscope(f"{words} --signals s.npz")
+        left = leakbound(f"{words} --signals s.npz")
         line = (
-            f"wrote s.npz; audit it with: leakscope audit --signals s.npz --attack likelihood_ratio --claim eta={eta}"
+            f"wrote s.npz; audit it with: leakbound audit --signals s.npz --attack likelihood_ratio --claim eta={eta}"
         )
         assert left.code == 0
-        assert left.err.endswith(f"leakscope: {line}\n")
-        assert leakscope(f"{AUDIT} --claim eta={eta}").code == 0
+        assert left.err.endswith(f"leakbound: {line}\n")
+        assert leakbound(f"{AUDIT} --claim eta={eta}").code == 0
         assert verdict() == "not_refuted"
 
     @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), nightly("covariance", 2000)])
-    def test_a_tenth_of_the_noise_is_refuted(self, leakscope, name: str, n_games: int) -> None:
+    def test_a_tenth_of_the_noise_is_refuted(self, leakbound, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
         mechanism = Mechanism.of(named(name), from_arrays(table), 30, 0, Execution(n_jobs=1))
         found = search_noise(mechanism, PrivacyTarget(0.1, fits=400))
@@ -98,20 +98,20 @@ class TestTheLoop:
             noise = replace(found.noise, scale=share * found.noise.scale)
             seen = signals(mechanism, noise, AttackConfig(n_games, grid=found.grid, noisy_coords=found.noisy_coords))
             np.savez("s.npz", member=seen.game.member, is_target_point=np.arange(4) == 0, **seen.arrays)
-            assert leakscope(f"{AUDIT} --claim eta=0.1").code == code
+            assert leakbound(f"{AUDIT} --claim eta=0.1").code == code
             assert verdict() == word
 
-    def test_a_promise_that_was_not_made_is_refuted(self, leakscope) -> None:
+    def test_a_promise_that_was_not_made_is_refuted(self, leakbound) -> None:
         """The file that the command writes: noise for eta = .3 does not keep .05."""
-        assert leakscope("calibrate --data people.csv --promise drawn --eta 0.3 --signals s.npz").code == 0
-        assert leakscope(f"{AUDIT} --claim eta=0.05").code == 2
+        assert leakbound("calibrate --data people.csv --promise drawn --eta 0.3 --signals s.npz").code == 0
+        assert leakbound(f"{AUDIT} --claim eta=0.05").code == 2
         assert verdict() == "refuted"
 
 
 class TestTheFile:
-    def test_what_it_holds(self, leakscope) -> None:
+    def test_what_it_holds(self, leakbound) -> None:
         """The most exposed record, the one paid most, is the target point; three others stand beside it."""
-        assert leakscope(f"protect {MEAN} --games 500 --signals s.npz").code == 0
+        assert leakbound(f"protect {MEAN} --games 500 --signals s.npz").code == 0
         with np.load("s.npz", allow_pickle=False) as file:
             held = {name: (file[name].dtype.kind, file[name].shape) for name in file.files}
             is_target_point, share = file["is_target_point"].tolist(), file["member"].mean()
@@ -127,24 +127,24 @@ class TestTheFile:
         assert Path("s.npz").stat().st_mode & 0o777 == 0o600
         assert list(Path().glob(".*")) == []
 
-    def test_it_is_simulated(self, leakscope) -> None:
+    def test_it_is_simulated(self, leakbound) -> None:
         """Two releases, two draws, and one set of signals, which a calibration writes as well."""
         words = f"{MEAN} --games 300 --signals"
         for command in (
             f"calibrate {words} c.npz",
             *(f"protect {words} {name}.npz --out {name}" for name in "ab"),
         ):
-            assert leakscope(command).code == 0
+            assert leakbound(command).code == 0
         made = {path.name: path.read_bytes() for path in Path().glob("*.npz")}
         assert len(made) == 3
         assert len(set(made.values())) == 1
         values = [json.loads(Path(f"{name}/release.json").read_text("utf-8"))["about"]["values"] for name in "ab"]
         assert values[0] != values[1]
 
-    def test_without_the_flag_the_page_is_the_same(self, leakscope) -> None:
+    def test_without_the_flag_the_page_is_the_same(self, leakbound) -> None:
         release = f"protect {MEAN} --games 300 --insecure-seed 1"
-        assert leakscope(f"{release} --out a --signals s.npz").code == 0
-        assert leakscope(f"{release} --out b").code == 0
+        assert leakbound(f"{release} --out a --signals s.npz").code == 0
+        assert leakbound(f"{release} --out b").code == 0
         with_flag, without = (json.loads(Path(f"{name}/owner/private.json").read_text("utf-8")) for name in "ab")
         assert with_flag["about"].pop("command").removesuffix(" --signals s.npz") == without["about"].pop("command")
         assert with_flag == without
@@ -179,24 +179,24 @@ class TestTheFile:
             ),
         ],
     )
-    def test_one_line_for_what_cannot_be(self, leakscope, words: str, line: str) -> None:
+    def test_one_line_for_what_cannot_be(self, leakbound, words: str, line: str) -> None:
         Path("there.npz").write_text("kept")
         Path("link.npz").symlink_to("nowhere")
         before = sorted(Path().iterdir())
-        refused(leakscope(words), line)
+        refused(leakbound(words), line)
         assert sorted(Path().iterdir()) == before
         assert Path("there.npz").read_text() == "kept"
 
-    def test_a_release_that_is_refused_leaves_no_signals(self, leakscope) -> None:
+    def test_a_release_that_is_refused_leaves_no_signals(self, leakbound) -> None:
         words = f"protect {MEAN} --games 100 --ledger l.json"
-        assert leakscope(f"{words} --declare").code == 0
+        assert leakbound(f"{words} --declare").code == 0
         before = sorted(Path().iterdir())
-        left = leakscope(f"{words} --statistic sum --signals s.npz")
+        left = leakbound(f"{words} --statistic sum --signals s.npz")
         refused(left, "")
         assert "declared" in left.err
         assert sorted(Path().iterdir()) == before
 
-    def test_one_that_came_meanwhile_is_not_written_over(self, leakscope, monkeypatch) -> None:
+    def test_one_that_came_meanwhile_is_not_written_over(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr(Report, "table", lambda report: "")
         drawn = Report.to_html
 
@@ -205,30 +205,30 @@ class TestTheFile:
             return drawn(report)
 
         monkeypatch.setattr(Report, "to_html", meanwhile)
-        refused(leakscope(f"protect {MEAN} --games 100 --signals s.npz"), "--signals s.npz exists already")
+        refused(leakbound(f"protect {MEAN} --games 100 --signals s.npz"), "--signals s.npz exists already")
         assert Path("s.npz").read_text() == "theirs"
-        assert Path("leakscope-release/release.json").exists()  # once drawn, a value is never lost
+        assert Path("leakbound-release/release.json").exists()  # once drawn, a value is never lost
         assert list(Path().glob(".*")) == []
 
 
 @pytest.mark.kills
-def test_a_full_disk_is_noticed_before_anything_is_drawn(leakscope, disk) -> None:
+def test_a_full_disk_is_noticed_before_anything_is_drawn(leakbound, disk) -> None:
     disk.mount("size=8k")
     line = "disk/s.npz cannot be written: No space left on device\n"
-    refused(leakscope(f"protect {MEAN} --ledger l.json --signals disk/s.npz"), line)
+    refused(leakbound(f"protect {MEAN} --ledger l.json --signals disk/s.npz"), line)
     assert list(Path("disk").iterdir()) == []
     assert sorted(path.name for path in Path().glob("l*")) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_bar_goes_to_standard_error(leakscope) -> None:
+def test_the_bar_goes_to_standard_error(leakbound) -> None:
     """At a terminal; standard output is the report alone."""
     words = f"{MIDDLE} --games 0 --out r --json".replace("middle", "rests").split()
     ours, theirs = pty.openpty()
     quick = {"OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
     run = subprocess.Popen(
-        [sys.executable, "-m", "leakscope", "protect", *words],
+        [sys.executable, "-m", "leakbound", "protect", *words],
         stdout=subprocess.PIPE,
         stderr=theirs,
         stdin=theirs,

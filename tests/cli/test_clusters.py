@@ -1,4 +1,4 @@
-"""``leakscope fit``, ``audit --from-store``, ``--partial``, ``--cluster``: models made elsewhere are audited here."""
+"""``leakbound fit``, ``audit --from-store``, ``--partial``, ``--cluster``: models made elsewhere are audited here."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from leakscope.auditing.api import fill_store
-from leakscope.core import signals_by_model
-from leakscope.core.block_signals import BlockSignals
-from leakscope.core.findings import Finding
-from leakscope.plans import AuditPlan
-from leakscope.reports.content import read
-from leakscope.runtime import execution
-from leakscope.runtime.store import Store
+from leakbound.auditing.api import fill_store
+from leakbound.core import signals_by_model
+from leakbound.core.block_signals import BlockSignals
+from leakbound.core.findings import Finding
+from leakbound.plans import AuditPlan
+from leakbound.reports.content import read
+from leakbound.runtime import execution
+from leakbound.runtime.store import Store
 from tests.cli.calling import caller
 from tests.results import of_the_result
 
@@ -30,7 +30,7 @@ spec = "sklearn.naive_bayes:GaussianNB"
 
 
 @pytest.fixture
-def leakscope(monkeypatch, capfd, tmp_path):
+def leakbound(monkeypatch, capfd, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN)
     return caller(monkeypatch, capfd)
@@ -42,32 +42,32 @@ def result(folder: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_pages")
-def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakscope) -> None:
+def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakbound) -> None:
     fit = "fit plan.toml --store made --n-jobs 1 --chunks"
     for chunks, there in (("0..2", 3), ("5", 4), ("3..7", 8)):
-        called = leakscope(f"{fit} {chunks}")
+        called = leakbound(f"{fit} {chunks}")
         assert (called.code, called.err) == (0, "")
         assert called.out.splitlines()[1] == f"{there} of all 8 chunks of the plan are in the store"
-        refused = leakscope("audit plan.toml --store made --from-store --out out")
+        refused = leakbound("audit plan.toml --store made --from-store --out out")
         assert (refused.code == 0) == (there == 8)
         if there < 8:
             assert refused.out == ""
-            assert "make them (leakscope fit), or take those that are finished (--partial)" in refused.err
-    assert leakscope(f"{fit} 0..7").out.startswith("0 of 8 chunks made, the others were there\n")
-    assert leakscope("audit plan.toml --n-jobs 1 --out alone").code == 0
+            assert "make them (leakbound fit), or take those that are finished (--partial)" in refused.err
+    assert leakbound(f"{fit} 0..7").out.startswith("0 of 8 chunks made, the others were there\n")
+    assert leakbound("audit plan.toml --n-jobs 1 --out alone").code == 0
     assert result("out") == result("alone")
     facts = read("out/report.json").about.execution
     assert (facts.reused, facts.made) == (32, 0)
 
 
 @pytest.mark.usefixtures("without_charts")
-def test_finished_models_alone_are_audited_and_the_page_says_so(leakscope) -> None:
-    leakscope("fit plan.toml --store made --n-jobs 1 --chunks 1..3")
-    none = leakscope("audit plan.toml --store made --partial --out out")
+def test_finished_models_alone_are_audited_and_the_page_says_so(leakbound) -> None:
+    leakbound("fit plan.toml --store made --n-jobs 1 --chunks 1..3")
+    none = leakbound("audit plan.toml --store made --partial --out out")
     assert (none.code, none.out) == (1, "")
     assert "16 of 16 models of GaussianNB are not in the store" in none.err
-    leakscope("fit plan.toml --store made --n-jobs 1 --chunks 4..7")
-    assert leakscope("audit plan.toml --store made --partial --out out").code == 0
+    leakbound("fit plan.toml --store made --n-jobs 1 --chunks 4..7")
+    assert leakbound("audit plan.toml --store made --partial --out out").code == 0
     sentence = (
         "DecisionTreeClassifier: 12 of 16 models were finished when this audit was made, and it is of these alone"
     )
@@ -79,28 +79,28 @@ def test_finished_models_alone_are_audited_and_the_page_says_so(leakscope) -> No
 
 
 @pytest.mark.parametrize("chunks", ["a", "1..", "..3", "3-4", "-1", "0..9999999999", ""])
-def test_chunks_are_numbers(leakscope, chunks) -> None:
-    called = leakscope(f"fit plan.toml --store made '--chunks={chunks}'")
+def test_chunks_are_numbers(leakbound, chunks) -> None:
+    called = leakbound(f"fit plan.toml --store made '--chunks={chunks}'")
     assert called.code == 1
     assert called.err == (
-        f"leakscope: error: --chunks are FIRST..LAST, as 0..99, or one number, as 7; got {chunks!r}\n"
+        f"leakbound: error: --chunks are FIRST..LAST, as 0..99, or one number, as 7; got {chunks!r}\n"
     )
     assert not Path("made").exists()
 
 
 @pytest.mark.parametrize("chunks", ["8", "0..8", "5..3"])
-def test_there_are_no_other_chunks(leakscope, chunks) -> None:
-    called = leakscope(f"fit plan.toml --store made --chunks {chunks}")
+def test_there_are_no_other_chunks(leakbound, chunks) -> None:
+    called = leakbound(f"fit plan.toml --store made --chunks {chunks}")
     assert (called.code, called.out) == (1, "")
-    assert called.err.startswith("leakscope: error: chunks must be from 0 to 7, got ")
+    assert called.err.startswith("leakbound: error: chunks must be from 0 to 7, got ")
     assert not Path("made").exists()
 
 
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ("fit --store made", "leakscope fit needs a plan in TOML (see leakscope init)"),
-        ("fit plan.toml", "leakscope fit needs a --store, a folder or URL that the audit will read"),
+        ("fit --store made", "leakbound fit needs a plan in TOML (see leakbound init)"),
+        ("fit plan.toml", "leakbound fit needs a --store, a folder or URL that the audit will read"),
         ("audit plan.toml --cluster local:2 --n-jobs 2", "n_jobs are processes of this machine, and a cluster has its "
          "own: give one of them"),
         ("audit plan.toml --cluster here", "cluster must be tcp://HOST:PORT of a Dask scheduler, local:N for N "
@@ -110,9 +110,9 @@ def test_there_are_no_other_chunks(leakscope, chunks) -> None:
         ("audit --predict a:b --from-store", "an audit with --predict takes no --from-store"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_one_line(leakscope, flags, line) -> None:
-    called = leakscope(flags)
-    assert (called.code, called.out, called.err) == (1, "", f"leakscope: error: {line}\n")
+def test_what_makes_no_sense_is_one_line(leakbound, flags, line) -> None:
+    called = leakbound(flags)
+    assert (called.code, called.out, called.err) == (1, "", f"leakbound: error: {line}\n")
 
 
 SIGNALS = (
@@ -125,23 +125,23 @@ spec = "sklearn.tree:DecisionTreeClassifier"
 
 
 @pytest.mark.slow
-def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakscope, monkeypatch) -> None:
+def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakbound, monkeypatch) -> None:
     """Written four models at a time, and read 20 points at a time."""
     Path("plan.toml").write_text(SIGNALS)
     monkeypatch.setattr(signals_by_model, "BLOCK", 300)
-    called = leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    called = leakbound("fit plan.toml --store made --n-jobs 1 --signals signals")
     assert (called.code, called.err) == (0, "")
     assert called.out.splitlines()[2] == "the signals of all models are in signals"
     attacks = "--attack loss --attack lira --attack rmia"
-    assert leakscope(f"audit --signals signals {attacks} --out files").code == 0
-    assert leakscope("audit plan.toml --store made --from-store --out memory").code == 0
+    assert leakbound(f"audit --signals signals {attacks} --out files").code == 0
+    assert leakbound("audit plan.toml --store made --from-store --out memory").code == 0
     files, memory = (read(f"{folder}/report.json").findings for folder in ("files", "memory"))
     expected = {number(finding) for finding in memory if is_compared(finding)}
     assert len(expected) > 12
     assert expected == {number(finding) for finding in files if is_compared(finding)}
-    again = leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    again = leakbound("fit plan.toml --store made --n-jobs 1 --signals signals")
     assert (again.code, again.out) == (1, "")
-    assert again.err == "leakscope: error: signals is not empty; name a new folder for the signals\n"
+    assert again.err == "leakbound: error: signals is not empty; name a new folder for the signals\n"
 
 
 def is_compared(finding: Finding) -> bool:
@@ -154,13 +154,13 @@ def number(finding: Finding) -> tuple[Any, ...]:
     return finding.attack, finding.quantity, tuple(finding.operating_point.items()), *ends
 
 
-def test_each_model_of_a_plan_has_a_folder_of_signals(leakscope) -> None:
-    missing = leakscope("fit plan.toml --store made --n-jobs 1 --chunks 0..6 --signals signals")
+def test_each_model_of_a_plan_has_a_folder_of_signals(leakbound) -> None:
+    missing = leakbound("fit plan.toml --store made --n-jobs 1 --chunks 0..6 --signals signals")
     assert missing.err == (
-        "leakscope: error: the signals of all models are written, and 1 chunks are missing: make them first\n"
+        "leakbound: error: the signals of all models are written, and 1 chunks are missing: make them first\n"
     )
     assert not Path("signals").exists()
-    leakscope("fit plan.toml --store made --n-jobs 1 --signals signals")
+    leakbound("fit plan.toml --store made --n-jobs 1 --signals signals")
     assert sorted(path.name for path in Path("signals").iterdir()) == ["DecisionTreeClassifier", "GaussianNB"]
     for name in ("DecisionTreeClassifier", "GaussianNB"):
         assert BlockSignals(f"signals/{name}").n_models == 16
@@ -205,10 +205,10 @@ def test_an_attribute_has_no_chunks(tmp_path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_charts")
-def test_a_cluster_has_the_same_bytes(leakscope) -> None:
+def test_a_cluster_has_the_same_bytes(leakbound) -> None:
     try:
-        assert leakscope("audit plan.toml --cluster local:2 --out cluster").code == 0
-        assert leakscope("audit plan.toml --n-jobs 1 --out alone").code == 0
+        assert leakbound("audit plan.toml --cluster local:2 --out cluster").code == 0
+        assert leakbound("audit plan.toml --n-jobs 1 --out alone").code == 0
         for name in ("report.json", "report.html"):
             assert Path("cluster", name).read_text() == Path("alone", name).read_text()
         assert Store("cluster/store").size() == Store("alone/store").size()

@@ -1,4 +1,4 @@
-"""``leakscope calibrate`` and ``protect`` with each design, as typed: what is printed and what lies where."""
+"""``leakbound calibrate`` and ``protect`` with each design, as typed: what is printed and what lies where."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.plans.protects import NO_CHOICE
-from leakscope.plans.several import read_several
-from leakscope.reports import Report
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.plans.protects import NO_CHOICE
+from leakbound.plans.several import read_several
+from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
@@ -23,7 +23,7 @@ FILES = {
     "release.json": 0o644, "release.html": 0o644, "release.csv": 0o644, "owner/private.json": 0o600,
     "owner/private.html": 0o600,
 }  # fmt: skip
-WROTE = "leakscope: wrote {}: release.json, release.html and release.csv for publication, owner/ for you alone\n"
+WROTE = "leakbound: wrote {}: release.json, release.html and release.csv for publication, owner/ for you alone\n"
 LEDGER = Path("data/people.csv.ledger")
 EVERY = {
     "leave-one-out": "--promise file --games 50",
@@ -33,7 +33,7 @@ every_design = pytest.mark.parametrize("design", EVERY)
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
     """A command in a folder with a file of data in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -54,60 +54,60 @@ def files() -> list[str]:
 
 
 class TestChoice:
-    def test_calibrate_without_one_shows_all_designs(self, leakscope) -> None:
-        left = leakscope(command("calibrate", "--fits 200 --ranges wage=0:80,hours=0:60"))
+    def test_calibrate_without_one_shows_all_designs(self, leakbound) -> None:
+        left = leakbound(command("calibrate", "--fits 200 --ranges wage=0:80,hours=0:60"))
         assert (left.code, left.err) == (0, "")
         lines = left.out.splitlines()
         assert lines[0].startswith("Would be released: 2 numbers. Nothing is chosen yet; recommended: promise anyone")
-        assert any(line.startswith("Release it with: leakscope protect --data people.csv") for line in lines[:4])
+        assert any(line.startswith("Release it with: leakbound protect --data people.csv") for line in lines[:4])
         assert "Total error of each design at the same accuracy of its own attacker" in left.out
         shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in (*EVERY, "half")]
         assert shown == ["dp", "leave-one-out", "half"]
         assert "Recommended: --promise anyone." in left.out
         assert files() == ["data/people.csv"]
 
-    def test_a_small_group_is_named_and_changes_no_recommendation(self, leakscope) -> None:
+    def test_a_small_group_is_named_and_changes_no_recommendation(self, leakbound) -> None:
         frame = pd.DataFrame({"town": ["a"] * 300 + ["b"] * 290 + ["c"] * 10, "wage": np.arange(600) % 80})
         frame.to_csv("data/people.csv", index=False)
         asked = "--by town --ranges wage=0:80 --fits 40"
-        text = " ".join(leakscope(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
+        text = " ".join(leakbound(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
         assert "dp: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
         assert "Recommended: --promise anyone. The ranges of the columns are declared" in text
-        text = " ".join(leakscope(command("calibrate", asked)).out.split())
+        text = " ".join(leakbound(command("calibrate", asked)).out.split())
         assert "Recommended: --promise file. The levels of the groups are not declared" in text
 
-    def test_ranges_are_not_asked_for_where_they_bound_nothing(self, leakscope) -> None:
-        left = leakscope(command("calibrate", "--fits 100 --label wage --ranges hours=0:60", "ols"))
+    def test_ranges_are_not_asked_for_where_they_bound_nothing(self, leakbound) -> None:
+        left = leakbound(command("calibrate", "--fits 100 --label wage --ranges hours=0:60", "ols"))
         text = " ".join(left.out.split())
         assert "Recommended: --promise file. No bound is known here on what one record changes" in text
         assert "Nothing was declared" not in text
 
-    def test_the_range_of_a_quantile_is_no_reason_for_differential_privacy(self, leakscope) -> None:
-        left = leakscope(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
+    def test_the_range_of_a_quantile_is_no_reason_for_differential_privacy(self, leakbound) -> None:
+        left = leakbound(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
         text = " ".join(left.out.split())
         assert (
             "Recommended: --promise file. Quantiles under differential privacy are refused here: what one record"
             in text
         )
-        assert "Release it with: leakscope protect" in text
+        assert "Release it with: leakbound protect" in text
         assert "--promise file" in text.split("Release it with:")[1]
 
-    def test_every_number_of_a_comparison_is_shown(self, leakscope) -> None:
+    def test_every_number_of_a_comparison_is_shown(self, leakbound) -> None:
         """More numbers than fit beside each other are rows, each with its standard error in its own unit."""
         rng = np.random.default_rng(1)
         frame = pd.DataFrame({f"c{place}": rng.normal(scale=place + 1, size=80) for place in range(8)})
         frame.to_csv("data/people.csv", index=False)
-        lines = leakscope(command("calibrate", "--fits 40")).out.splitlines()
+        lines = leakbound(command("calibrate", "--fits 40")).out.splitlines()
         rows = {line.split("  ")[0]: line.split() for line in lines if line.startswith("mean of ")}
         assert list(rows) == [f"mean of c{place}" for place in range(8)]
         errors = [float(cells[-1]) for cells in rows.values()]
         assert errors == pytest.approx(frame.sem().to_list(), rel=0.05)
 
-    def test_the_comparison_and_its_recommendation_on_a_page(self, leakscope, monkeypatch) -> None:
-        monkeypatch.setattr("leakscope.reports.report.Report.to_html", real_page)
-        left = leakscope(command("calibrate", "--fits 40 --ranges wage=0:80,hours=0:60 --out there"))
+    def test_the_comparison_and_its_recommendation_on_a_page(self, leakbound, monkeypatch) -> None:
+        monkeypatch.setattr("leakbound.reports.report.Report.to_html", real_page)
+        left = leakbound(command("calibrate", "--fits 40 --ranges wage=0:80,hours=0:60 --out there"))
         assert left.code == 0
-        assert left.err.startswith("leakscope: wrote there: report.json, report.html, noise.csv, designs.csv;")
+        assert left.err.startswith("leakbound: wrote there: report.json, report.html, noise.csv, designs.csv;")
         page = Path("there/report.html").read_text()
         assert "What each design would have cost" in page
         assert "What would be published, and its noise" in page
@@ -131,49 +131,49 @@ class TestChoice:
         assert mean_of_wage["dp (anyone)"] == pytest.approx(noise.noise_std["mean of wage"], rel=1e-3)
         assert mean_of_wage.standard_error == pytest.approx(people.wage.sem(), rel=1e-5)
 
-    def test_without_one_the_owner_reads_the_same_lines_as_with_one(self, leakscope) -> None:
+    def test_without_one_the_owner_reads_the_same_lines_as_with_one(self, leakbound) -> None:
         ranges = "--ranges wage=0:50,hours=0:60"
-        without = leakscope(command("calibrate", f"{ranges} --fits 40"))
-        chosen = leakscope(command("calibrate", f"{ranges} --promise anyone"))
+        without = leakbound(command("calibrate", f"{ranges} --fits 40"))
+        chosen = leakbound(command("calibrate", f"{ranges} --promise anyone"))
         assert without.err == chosen.err
         assert "values of wage lie outside of 0 to 50" in without.err
         with Path("data/people.csv").open("a") as file:
             file.write("12,many\n")
-        told = leakscope(command("calibrate", "--fits 40")).err
-        assert told.startswith("leakscope: error: not only numbers in hours, as 'many' in record")
+        told = leakbound(command("calibrate", "--fits 40")).err
+        assert told.startswith("leakbound: error: not only numbers in hours, as 'many' in record")
 
     @pytest.mark.parametrize("more", ["--json", "--signals s.npz"])
-    def test_but_writes_no_report_of_them(self, leakscope, more) -> None:
-        refused(leakscope(command("calibrate", more)), NO_CHOICE)
+    def test_but_writes_no_report_of_them(self, leakbound, more) -> None:
+        refused(leakbound(command("calibrate", more)), NO_CHOICE)
         assert files() == ["data/people.csv"]
 
     @pytest.mark.parametrize("more", ["", "--json", "--out there", "--declare", "--ledger l", "--insecure-seed 1"])
-    def test_protect_without_one_does_nothing(self, leakscope, more) -> None:
-        refused(leakscope(command("protect", more)), f"{NO_CHOICE}\n")
+    def test_protect_without_one_does_nothing(self, leakbound, more) -> None:
+        refused(leakbound(command("protect", more)), f"{NO_CHOICE}\n")
         assert files() == ["data/people.csv"]
         assert [path.name for path in Path().iterdir()] == ["data"]
 
-    def test_somebody_at_a_terminal_is_shown_the_designs(self, leakscope, monkeypatch) -> None:
+    def test_somebody_at_a_terminal_is_shown_the_designs(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-        left = leakscope(command("protect", "--fits 200"))
+        left = leakbound(command("protect", "--fits 200"))
         assert left.code == 1
         assert left.out.startswith("Would be released: 2 numbers.")
-        assert left.err == f"leakscope: error: {NO_CHOICE}\n"
+        assert left.err == f"leakbound: error: {NO_CHOICE}\n"
         assert files() == ["data/people.csv"]
 
 
-def test_columns_are_left_out_with_commas_or_one_by_one(leakscope) -> None:
+def test_columns_are_left_out_with_commas_or_one_by_one(leakbound) -> None:
     asked = "--promise file --games 0"
     frame = pd.read_csv("data/people.csv").assign(a=1.0, b=2.0)
     frame.to_csv("data/people.csv", index=False)
-    first, second = (leakscope(command("calibrate", f"{drop} {asked}")) for drop in ("--drop a,b", "--drop a --drop b"))
+    first, second = (leakbound(command("calibrate", f"{drop} {asked}")) for drop in ("--drop a,b", "--drop a --drop b"))
     assert first.code == 0
     assert first.out == second.out
 
 
-def test_a_ratio_for_anyone_says_what_to_do_instead(leakscope) -> None:
+def test_a_ratio_for_anyone_says_what_to_do_instead(leakbound) -> None:
     asked = command("calibrate", "--promise anyone --set denominator=hours --ranges wage=0:80,hours=0:60", "ratio")
-    left = leakscope(asked)
+    left = leakbound(asked)
     assert left.code == 1
     assert "release the totals as statistic sum with the ranges of both columns, and divide them" in left.err
 
@@ -181,12 +181,12 @@ def test_a_ratio_for_anyone_says_what_to_do_instead(leakscope) -> None:
 class TestPlanned:
     """The noise of each number before anything is released."""
 
-    def test_each_number_in_its_own_unit(self, leakscope) -> None:
-        left = leakscope(command("calibrate", "--promise file --games 0"))
+    def test_each_number_in_its_own_unit(self, leakbound) -> None:
+        left = leakbound(command("calibrate", "--promise file --games 0"))
         lines = [line.split() for line in left.out.splitlines() if line.startswith("mean of ")]
         assert [cells[2] for cells in lines] == ["wage", "hours"]
         released = command("protect", "--promise file --games 0 --out there")
-        assert leakscope(released).code == 0
+        assert leakbound(released).code == 0
         table = pd.read_csv("there/release.csv")
         assert [float(cells[3]) for cells in lines] == pytest.approx(table.noise_std.to_list(), rel=0.05)
         halves = (table.high - table.low) / 2
@@ -195,31 +195,31 @@ class TestPlanned:
         assert [float(cells[6]) for cells in lines] == pytest.approx(errors, rel=0.05)
 
     @pytest.mark.parametrize("promise", ["file", "anyone", "drawn"])
-    def test_counts_with_their_margins(self, leakscope, promise) -> None:
+    def test_counts_with_their_margins(self, leakbound, promise) -> None:
         towns = pd.DataFrame({"town": ["a"] * 30 + ["b"] * 27 + ["c"] * 3, "sex": ["f", "m"] * 30})
         towns.to_csv("data/people.csv", index=False)
         words = f"--by town,sex --levels town=a,b,c --levels sex=f,m --promise {promise} --games 0"
-        assert leakscope(command("calibrate", f"{words} --out trial", "table")).code == 0
-        assert leakscope(command("protect", f"{words} --out there", "table")).code == 0
+        assert leakbound(command("calibrate", f"{words} --out trial", "table")).code == 0
+        assert leakbound(command("protect", f"{words} --out there", "table")).code == 0
         planned = pd.read_csv("trial/noise.csv").set_index("name")
         released = pd.read_csv("there/release.csv")
         named = released.town + " / " + released.sex
         assert planned.loc[named].noise_std.to_list() == pytest.approx(released.noise_std.to_list(), rel=1e-5)
         assert len(planned) == 12
 
-    def test_many_numbers_are_named_in_a_file(self, leakscope) -> None:
+    def test_many_numbers_are_named_in_a_file(self, leakbound) -> None:
         rng = np.random.default_rng(1)
         pd.DataFrame(rng.normal(size=(60, 9))).add_prefix("c").to_csv("data/people.csv", index=False)
-        left = leakscope(command("calibrate", "--promise file --games 0 --out there", "covariance"))
+        left = leakbound(command("calibrate", "--promise file --games 0 --out there", "covariance"))
         assert "\nand 5 more\n" in left.out
         assert "noise.csv in the folder of --out has all" in " ".join(left.out.split())
         assert len(pd.read_csv("there/noise.csv")) == 45
 
-    def test_a_mean_of_too_few_has_none(self, leakscope) -> None:
+    def test_a_mean_of_too_few_has_none(self, leakbound) -> None:
         frame = pd.DataFrame({"town": ["a"] * 500 + ["b"] * 8, "wage": np.arange(508) % 80})
         frame.to_csv("data/people.csv", index=False)
         words = "--by town --levels town=a,b --ranges wage=0:80 --promise anyone --out there"
-        left = leakscope(command("calibrate", words))
+        left = leakbound(command("calibrate", words))
         # a count has noise of 2 / mu = 8.0, mu = 2 Phi^-1(1/2 + eta): 1.96 times that is more than the 8 records of b
         assert "A mean is left out where its noisy count is not above 16: " in " ".join(left.out.split())
         assert np.isnan(pd.read_csv("there/noise.csv").set_index("name").noise_std["mean of wage, b"])
@@ -231,11 +231,11 @@ class TestCountsBelow0:
     COUNTS = "--by town,sex --levels town=a,b,c,d,e,f,g,h --levels sex=f,m --eta 0.01 --insecure-seed 3"
 
     @pytest.fixture
-    def towns(self, leakscope) -> Callable[[str, str], Left]:
+    def towns(self, leakbound) -> Callable[[str, str], Left]:
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"town": rng.choice(list("abcdefgh"), 300), "sex": ["f", "m"] * 150})
         frame.assign(wage=rng.uniform(0, 80, 300)).to_csv("data/people.csv", index=False)
-        return lambda words, statistic: leakscope(command("protect", words, statistic).replace("--eta 0.05", "", 1))
+        return lambda words, statistic: leakbound(command("protect", words, statistic).replace("--eta 0.05", "", 1))
 
     @pytest.mark.parametrize(
         "words",
@@ -284,8 +284,8 @@ class TestCountsBelow0:
 
 @every_design
 class TestRelease:
-    def test_its_files_and_a_ledger_beside_the_data(self, leakscope, design) -> None:
-        left = leakscope(command("protect", f"{EVERY[design]} --out there"))
+    def test_its_files_and_a_ledger_beside_the_data(self, leakbound, design) -> None:
+        left = leakbound(command("protect", f"{EVERY[design]} --out there"))
         assert (left.code, left.err) == (0, WROTE.format("there"))
         assert files() == sorted(["data/people.csv", str(LEDGER), *(f"there/{name}" for name in FILES)])
         assert {name: Path("there", name).stat().st_mode & 0o777 for name in FILES} == FILES
@@ -302,72 +302,72 @@ class TestRelease:
         assert [value["name"] for value in public["values"]] == names
         assert ReleaseLedger.open(LEDGER, design).releases[0].published
 
-    def test_json(self, leakscope, design) -> None:
-        left = leakscope(command("protect", f"{EVERY[design]} --json"))
-        assert (left.code, left.err) == (0, WROTE.format("leakscope-release"))
-        assert left.out == Path("leakscope-release/release.json").read_text()
-        calibrated = leakscope(command("calibrate", f"{EVERY[design]} --json"))
+    def test_json(self, leakbound, design) -> None:
+        left = leakbound(command("protect", f"{EVERY[design]} --json"))
+        assert (left.code, left.err) == (0, WROTE.format("leakbound-release"))
+        assert left.out == Path("leakbound-release/release.json").read_text()
+        calibrated = leakbound(command("calibrate", f"{EVERY[design]} --json"))
         assert json.loads(calibrated.out)["about"]["certificate"]["design"] == design
 
-    def test_the_same_command_never_writes_over_a_release(self, leakscope, design) -> None:
+    def test_the_same_command_never_writes_over_a_release(self, leakbound, design) -> None:
         """Into another folder it writes the same bytes: the ledger knows the release."""
         again = command("protect", EVERY[design])
-        assert leakscope(f"{again} --out one").code == 0
+        assert leakbound(f"{again} --out one").code == 0
         kept = LEDGER.read_bytes()
         refused(
-            leakscope(f"{again} --out one"),
+            leakbound(f"{again} --out one"),
             "one/release.json exists already, and a release is never written over; choose another --out\n",
         )
-        assert leakscope(f"{again} --out other").code == 0
+        assert leakbound(f"{again} --out other").code == 0
         assert Path("one/release.json").read_bytes() == Path("other/release.json").read_bytes()
         assert LEDGER.read_bytes() == kept
 
-    def test_what_a_kill_left_unfinished_is_completed(self, leakscope, design) -> None:
+    def test_what_a_kill_left_unfinished_is_completed(self, leakbound, design) -> None:
         """The value is placed last: a folder without it holds no release, whoever named the ledger."""
         again = command("protect", f"{EVERY[design]} --out there")
-        assert leakscope(again).code == 0
+        assert leakbound(again).code == 0
         released = Path("there/release.json").read_bytes()
         Path("there/release.json").unlink()
-        assert leakscope(again).code == 0
+        assert leakbound(again).code == 0
         assert Path("there/release.json").read_bytes() == released
 
-    def test_the_ledger_never_lies_in_the_folder_of_the_release(self, leakscope, design) -> None:
+    def test_the_ledger_never_lies_in_the_folder_of_the_release(self, leakbound, design) -> None:
         line = "--out data: --ledger data/people.csv.ledger would lie in it; a release is public, and that is not\n"
-        refused(leakscope(command("protect", f"{EVERY[design]} --out data")), line)
-        refused(leakscope(command("protect", f"{EVERY[design]} --out there --ledger there/l")), "--out there: --ledger")
+        refused(leakbound(command("protect", f"{EVERY[design]} --out data")), line)
+        refused(leakbound(command("protect", f"{EVERY[design]} --out there --ledger there/l")), "--out there: --ledger")
         assert files() == ["data/people.csv"]
 
-    def test_a_seed_is_said_and_kept_apart(self, leakscope, design) -> None:
-        first = leakscope(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger a --out one"))
-        second = leakscope(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger b --out two"))
+    def test_a_seed_is_said_and_kept_apart(self, leakbound, design) -> None:
+        first = leakbound(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger a --out one"))
+        second = leakbound(command("protect", f"{EVERY[design]} --insecure-seed 4 --ledger b --out two"))
         assert "Not for publication." in first.out
         assert (first.code, first.out) == (second.code, second.out)
         assert Path("one/release.json").read_bytes() == Path("two/release.json").read_bytes()
         line = "a was begun with another seed, or with none: start another ledger\n"
-        refused(leakscope(command("protect", f"{EVERY[design]} --ledger a --out three")), line)
+        refused(leakbound(command("protect", f"{EVERY[design]} --ledger a --out three")), line)
         assert not Path("three").exists()
 
 
 class TestDeclare:
-    def test_declared_queries_are_released_in_any_order(self, leakscope) -> None:
+    def test_declared_queries_are_released_in_any_order(self, leakbound) -> None:
         words = "--promise file --games 0 --budget 0.1"
         for number, statistic in enumerate(("mean", "sum"), 1):
-            left = leakscope(command("protect", f"{words} --declare", statistic))
+            left = leakbound(command("protect", f"{words} --declare", statistic))
             assert left == (0, f"{LEDGER}: {number} declared, 0 released\n", "")
         assert files() == ["data/people.csv", str(LEDGER)]
         for number, statistic in enumerate(("sum", "mean"), 1):
-            assert leakscope(command("protect", f"{words} --out {statistic}", statistic)).code == 0
+            assert leakbound(command("protect", f"{words} --out {statistic}", statistic)).code == 0
             entry = json.loads(Path(statistic, "release.json").read_text())["about"]["certificate"]["entry"]
             assert (entry["number"], entry["declared"], entry["budget"]) == (number, 2, 0.1)
-        refused(leakscope(command("protect", f"{words} --declare", "quantiles")), f"2 releases of {LEDGER} came before")
+        refused(leakbound(command("protect", f"{words} --declare", "quantiles")), f"2 releases of {LEDGER} came before")
 
-    def test_it_can_be_json(self, leakscope) -> None:
-        left = leakscope(command("protect", "--promise file --games 0 --declare --json"))
+    def test_it_can_be_json(self, leakbound) -> None:
+        left = leakbound(command("protect", "--promise file --games 0 --declare --json"))
         assert json.loads(left.out) == f"{LEDGER}: 1 declared, 0 released"
 
-    def test_it_releases_nothing(self, leakscope) -> None:
+    def test_it_releases_nothing(self, leakbound) -> None:
         refused(
-            leakscope(command("protect", "--promise file --declare --out there")),
+            leakbound(command("protect", "--promise file --declare --out there")),
             "protect --declare releases nothing; it takes no --out\n",
         )
         assert files() == ["data/people.csv"]
@@ -386,22 +386,22 @@ class TestRefusals:
             ("--promise nobody", "protect: promise: Input should be 'anyone', 'file' or 'drawn', got 'nobody'"),
         ],
     )
-    def test_in_one_line_and_nothing_is_written(self, leakscope, words, line) -> None:
-        refused(leakscope(command("protect", words)), line)
+    def test_in_one_line_and_nothing_is_written(self, leakbound, words, line) -> None:
+        refused(leakbound(command("protect", words)), line)
         assert files() == ["data/people.csv"]
         assert [path.name for path in Path().iterdir()] == ["data"]
 
-    def test_a_budget_that_is_spent(self, leakscope) -> None:
-        assert leakscope(command("protect", "--promise file --games 0 --out one")).code == 0
+    def test_a_budget_that_is_spent(self, leakbound) -> None:
+        assert leakbound(command("protect", "--promise file --games 0 --out one")).code == 0
         refused(
-            leakscope(command("protect", "--promise file --games 0 --out two", "sum")),
+            leakbound(command("protect", "--promise file --games 0 --out two", "sum")),
             "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta "
             "0.05 leaves room for more\n",
         )
         assert not Path("two").exists()
 
-    def test_values_outside_of_the_ranges_are_told_to_the_owner_alone(self, leakscope) -> None:
-        left = leakscope(command("protect", "--promise anyone --ranges wage=10:60,hours=0:60 --out there"))
+    def test_values_outside_of_the_ranges_are_told_to_the_owner_alone(self, leakbound) -> None:
+        left = leakbound(command("protect", "--promise anyone --ranges wage=10:60,hours=0:60 --out there"))
         assert left.code == 0
         assert "values lie outside" not in left.out
         owner = json.loads(Path("there/owner/private.json").read_text())["about"]["notes"]
@@ -413,37 +413,37 @@ class TestWhatTheOwnerIsTold:
     """How many values are missing, moved or counted nowhere: on standard error, and in no file for publication."""
 
     LINES = (
-        "leakscope: for you alone: 1 of 60 records have a value that no level was declared for, and are in no cell "
+        "leakbound: for you alone: 1 of 60 records have a value that no level was declared for, and are in no cell "
         "(town 1): ",
-        "leakscope: for you alone: 3 of 60 values of wage lie outside of 0 to 80, and were moved to the nearer end: ",
-        "leakscope: for you alone: 7 of 60 values of wage are missing or no numbers, and are in no count and no sum",
+        "leakbound: for you alone: 3 of 60 values of wage lie outside of 0 to 80, and were moved to the nearer end: ",
+        "leakbound: for you alone: 7 of 60 values of wage are missing or no numbers, and are in no count and no sum",
     )
     ASKED = "--promise anyone --by town --levels town=a,b --ranges wage=0:80"
 
     @pytest.fixture(autouse=True)
-    def people(self, leakscope) -> None:
+    def people(self, leakbound) -> None:
         wage = np.array([np.nan] * 7 + [95.0] * 3 + [20.0] * 50)
         frame = pd.DataFrame({"town": ["c", *["a", "b"] * 29, "a"], "wage": wage})
         frame.to_csv("data/people.csv", index=False)
 
     @pytest.mark.parametrize("verb", ["calibrate", "protect"])
-    def test_it_is_printed_before_anything_else(self, leakscope, verb) -> None:
-        left = leakscope(command(verb, self.ASKED))
+    def test_it_is_printed_before_anything_else(self, leakbound, verb) -> None:
+        left = leakbound(command(verb, self.ASKED))
         assert left.code == 0
         lines = left.err.splitlines()
         assert [line.startswith(start) for line, start in zip(lines, self.LINES, strict=False)] == [True] * 3
         assert len(lines) == (4 if verb == "protect" else 3)
         if verb == "protect":
             for name in ("release.json", "release.html", "release.csv"):
-                content = Path("leakscope-release", name).read_text()
+                content = Path("leakbound-release", name).read_text()
                 assert "of 60 values" not in content
                 assert "of 60 records" not in content
 
-    def test_it_is_printed_of_a_release_that_is_refused_later(self, leakscope) -> None:
+    def test_it_is_printed_of_a_release_that_is_refused_later(self, leakbound) -> None:
         """The budget of the ledger is spent only after it."""
-        left = leakscope(command("protect", f"{self.ASKED} --budget 0.05"))
+        left = leakbound(command("protect", f"{self.ASKED} --budget 0.05"))
         assert left.code == 0
-        left = leakscope(command("protect", f"{self.ASKED.replace('wage=0:80', 'wage=0:90')} --out second"))
+        left = leakbound(command("protect", f"{self.ASKED.replace('wage=0:80', 'wage=0:90')} --out second"))
         assert left.code == 1
         assert left.err.startswith(self.LINES[0])
         assert not Path("second", "release.json").exists()

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.plans.protects import CalibrationPlan
-from leakscope.protection.request import request_of_file
-from leakscope.protection.units import Units
-from leakscope.runtime.observe import Execution
+from leakbound.plans.protects import CalibrationPlan
+from leakbound.protection.request import request_of_file
+from leakbound.protection.units import Units
+from leakbound.runtime.observe import Execution
 from tests.cli.calling import Left, caller, draw_no_pages, refused
 
 NUMERIC = {
@@ -39,7 +39,7 @@ every_command = pytest.mark.parametrize("command", (NUMERIC | OTHERS).values(), 
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
     monkeypatch.chdir(tmp_path)
     draw_no_pages(monkeypatch)
     return caller(monkeypatch, capfd)
@@ -68,8 +68,8 @@ def with_wage(wage: str, record: int = 3) -> list[str]:
 
 
 @every_numeric
-def test_text_in_a_column_of_numbers(leakscope, command) -> None:
-    left = leakscope(command.format(file=write(with_wage("many"))))
+def test_text_in_a_column_of_numbers(leakbound, command) -> None:
+    left = leakbound(command.format(file=write(with_wage("many"))))
     refused(left, "not only numbers in wage, as 'many' in record 3 of wage, and no single record may decide which ")
     assert "--drop wage" in left.err
 
@@ -82,44 +82,44 @@ def test_text_in_a_column_of_numbers(leakscope, command) -> None:
         ('"3,450"', "people.csv: column 'wage' has 3,450; say which is the decimal sign: ", "--decimal ."),
     ],
 )
-def test_a_comma_in_a_number(leakscope, command, value, line, flag) -> None:
-    left = leakscope(command.format(file=write(with_wage(value))))
+def test_a_comma_in_a_number(leakbound, command, value, line, flag) -> None:
+    left = leakbound(command.format(file=write(with_wage(value))))
     refused(left, line)
     assert flag in left.err
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_a_missing_value(leakscope, name) -> None:
-    left = leakscope(NUMERIC[name].format(file=write(with_wage(""))))
+def test_a_missing_value(leakbound, name) -> None:
+    left = leakbound(NUMERIC[name].format(file=write(with_wage(""))))
     refused(left, "1 of 40 values of wage is missing or infinite, the first in record 3: ")
     assert "--drop-missing" in left.err
 
 
 @every_command
-def test_columns_of_the_same_name(leakscope, command) -> None:
+def test_columns_of_the_same_name(leakbound, command) -> None:
     content = lines()
     content[0] = "wage,wage,ill"
-    refused(leakscope(command.format(file=write(content))), "people.csv: the columns 1 and 2 have the same name 'wage'")
+    refused(leakbound(command.format(file=write(content))), "people.csv: the columns 1 and 2 have the same name 'wage'")
 
 
 @pytest.mark.parametrize("name", [name for name in (*NUMERIC, *OTHERS) if name != "calibrate dp"])
-def test_a_row_without_any_value(leakscope, name) -> None:
+def test_a_row_without_any_value(leakbound, name) -> None:
     """Spreadsheets write such rows below a table; each would be a record."""
-    left = leakscope((NUMERIC | OTHERS)[name].format(file=write([*lines(), ",,"])))
+    left = leakbound((NUMERIC | OTHERS)[name].format(file=write([*lines(), ",,"])))
     refused(left, "people.csv: 1 of 41 rows has no value in any column, the first is record 40: remove it")
 
 
-def test_a_row_without_any_value_is_a_record_under_anyone(leakscope) -> None:
+def test_a_row_without_any_value_is_a_record_under_anyone(leakbound) -> None:
     """A refusal would tell of one record: its values are missing, and the public number of records counts it."""
-    left = leakscope(OTHERS["calibrate dp"].format(file=write([*lines(), ",,"])))
+    left = leakbound(OTHERS["calibrate dp"].format(file=write([*lines(), ",,"])))
     assert (left.code, "The number of records, 41, is public" in " ".join(left.out.split())) == (0, True)
     assert "for you alone: 1 of 41 values of wage are missing or no numbers" in left.err
 
 
 @every_numeric
-def test_an_empty_line_at_the_end_and_a_byte_order_mark_are_no_defect(leakscope, command) -> None:
-    plain = leakscope(command.format(file=write(lines())) + " --out plain")
-    other = leakscope(
+def test_an_empty_line_at_the_end_and_a_byte_order_mark_are_no_defect(leakbound, command) -> None:
+    plain = leakbound(command.format(file=write(lines())) + " --out plain")
+    other = leakbound(
         command.format(file=write(lines(), "\n\n\n", "utf-8-sig"))
         + " --ledger other --allow-known-people" * ("protect" in command)
     )
@@ -127,20 +127,20 @@ def test_an_empty_line_at_the_end_and_a_byte_order_mark_are_no_defect(leakscope,
 
 
 @pytest.mark.parametrize("name", ["bound leave-one-out", "calibrate file", "protect"])
-def test_a_column_that_names_the_records_is_said(leakscope, name) -> None:
+def test_a_column_that_names_the_records_is_said(leakbound, name) -> None:
     content = lines()
     content = [f"person,{content[0]}", *(f"{900 + place},{line}" for place, line in enumerate(content[1:]))]
-    left = leakscope(NUMERIC[name].format(file=write(content)))
+    left = leakbound(NUMERIC[name].format(file=write(content)))
     said = " ".join((left.out if name.startswith("bound") else left.err).split())
     assert left.code == 0
     assert "erson has another value in each record; if it is an identifier, it is no feature" in said
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_rows_with_missing_values_are_left_out(leakscope, name) -> None:
+def test_rows_with_missing_values_are_left_out(leakbound, name) -> None:
     content = with_wage("")
     content[9] = "," + content[9].split(",", 1)[1]  # of the age of another person
-    left = leakscope(f"{NUMERIC[name].format(file=write(content))} --drop-missing")
+    left = leakbound(f"{NUMERIC[name].format(file=write(content))} --drop-missing")
     assert left.code == 0
     n_left_out = 1 if name == "bound total" else 2  # the wages alone are added up
     said = left.out if name.startswith("bound") else left.err
@@ -148,12 +148,12 @@ def test_rows_with_missing_values_are_left_out(leakscope, name) -> None:
     assert name == "calibrate" or re.search(f"{40 - n_left_out} (records|rows)", left.out)
 
 
-def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakscope) -> None:
+def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakbound) -> None:
     """It has the rule, which follows from the plan: the same words whether a value is missing or not."""
     for number, content in enumerate((lines(), with_wage(""))):
         file = write(content)
         command = f"protect --data {file} --promise file --eta 0.1 --games 0 --drop-missing --allow-known-people"
-        assert leakscope(f"{command} --ledger {number} --out out{number}").code == 0
+        assert leakbound(f"{command} --ledger {number} --out out{number}").code == 0
         public = json.loads(Path(f"out{number}/release.json").read_text())["about"]
         owner = json.loads(Path(f"out{number}/owner/private.json").read_text())["about"]
         rule = (
@@ -165,28 +165,28 @@ def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakscope) -
         assert owner["notes"] == [rule, *["1 of 40 rows has a missing value, and is left out"] * number]
 
 
-def test_the_numbers_are_those_of_the_file_without_the_rows(leakscope) -> None:
+def test_the_numbers_are_those_of_the_file_without_the_rows(leakbound) -> None:
     content = with_wage("")
     command = "calibrate --promise file --eta 0.1 --games 0"
-    left_out = leakscope(f"{command} --data {write(content)} --drop-missing --json")
-    without = leakscope(f"{command} --data {write(content[:4] + content[5:])} --json")
+    left_out = leakbound(f"{command} --data {write(content)} --drop-missing --json")
+    without = leakbound(f"{command} --data {write(content[:4] + content[5:])} --json")
     first, second = (json.loads(left.out)["about"]["planned"] for left in (left_out, without))
     assert first == second
 
 
-def test_a_table_asks_its_own_columns_alone(leakscope) -> None:
+def test_a_table_asks_its_own_columns_alone(leakbound) -> None:
     table = "--statistic table --by ill --levels ill=0,1 --promise file --eta 0.1 --games 0"
-    left = leakscope(f"calibrate --data {write(with_wage(''))} {table} --drop-missing")
+    left = leakbound(f"calibrate --data {write(with_wage(''))} {table} --drop-missing")
     assert "40 records" in left.out
     frame = pd.read_csv("people.csv")
     frame["ill"] = frame.ill.map({0: "no", 1: "yes"}).where(frame.index != 7)
     frame.to_csv("people.csv", index=False)
     table = table.replace("ill=0,1", "ill=no,yes")
-    assert "1 record has no ill" in leakscope(f"calibrate --data people.csv {table}").err
-    assert "39 records" in leakscope(f"calibrate --data people.csv {table} --drop-missing").out
+    assert "1 record has no ill" in leakbound(f"calibrate --data people.csv {table}").err
+    assert "39 records" in leakbound(f"calibrate --data people.csv {table} --drop-missing").out
 
 
-def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(leakscope) -> None:
+def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(leakbound) -> None:
     """One of the wages, one of the ages: a row without either is in neither."""
     content = with_wage("")
     content[9] = "," + content[9].split(",", 1)[1]  # of the age of another person
@@ -209,7 +209,7 @@ def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(le
     """
     Path("plan.toml").write_text(plan)
     write(content)
-    assert leakscope("protect --plan plan.toml --out whole").code == 0
+    assert leakbound("protect --plan plan.toml --out whole").code == 0
     public, owner = (
         json.loads(Path("whole", name).read_text())["about"] for name in ("release.json", "owner/private.json")
     )
@@ -217,40 +217,40 @@ def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(le
     rule = "rows with a missing value in a column that is used are left out"
     assert [note.startswith(rule) for note in public["notes"]].count(True) == 1
     assert "2 of 40 rows have a missing value, and are left out" in owner["notes"]
-    left_out = json.loads(leakscope("calibrate --plan plan.toml --json").out)["about"]["planned"]
+    left_out = json.loads(leakbound("calibrate --plan plan.toml --json").out)["about"]["planned"]
     write([line for place, line in enumerate(content) if place not in (4, 9)])
-    assert json.loads(leakscope("calibrate --plan plan.toml --json").out)["about"]["planned"] == left_out
+    assert json.loads(leakbound("calibrate --plan plan.toml --json").out)["about"]["planned"] == left_out
 
 
-def test_several_statistics_under_differential_privacy_refuse_to_leave_rows_out(leakscope) -> None:
+def test_several_statistics_under_differential_privacy_refuse_to_leave_rows_out(leakbound) -> None:
     plan = 'data = "people.csv"\npromise = "anyone"\neta = 0.1\ndrop_missing = true\nranges = { wage = [0, 80] }\n'
     Path("plan.toml").write_text(plan + 'statistic = ["mean", "sum"]\n')
     write(with_wage(""))
     refused(
-        leakscope("protect --plan plan.toml"), "plan.toml: statistic 1: under promise anyone drop_missing is refused"
+        leakbound("protect --plan plan.toml"), "plan.toml: statistic 1: under promise anyone drop_missing is refused"
     )
 
 
-def test_differential_privacy_refuses_to_leave_rows_out(leakscope) -> None:
+def test_differential_privacy_refuses_to_leave_rows_out(leakbound) -> None:
     """N is public there; of all designs side by side it has the reason in place of its errors."""
     file = write(with_wage(""))
     ranges = "--ranges age=18:99,wage=0:80,ill=0:1"
     refused(
-        leakscope(f"protect --data {file} --promise anyone --eta 0.1 {ranges} --drop-missing"),
+        leakbound(f"protect --data {file} --promise anyone --eta 0.1 {ranges} --drop-missing"),
         "protect: under promise anyone drop_missing is refused: n is public",
     )
-    left = leakscope(f"calibrate --data {file} --eta 0.1 {ranges} --fits 40 --drop-missing")
+    left = leakbound(f"calibrate --data {file} --eta 0.1 {ranges} --fits 40 --drop-missing")
     said = " ".join(left.out.split())
     assert "dp: under promise anyone drop_missing is refused" in said
     assert "Recommended: --promise file. Rows with missing values are left out" in said
 
 
-def test_a_later_release_without_the_rows_knows_the_same_records_again(leakscope) -> None:
+def test_a_later_release_without_the_rows_knows_the_same_records_again(leakbound) -> None:
     """A record has the same name in the ledger with and without its neighbours, so that the same one is left out."""
     write(with_wage(""))
     command = "protect --data people.csv --promise file --eta 0.1 --budget 0.4 --games 0 --ledger l"
-    assert leakscope(f"{command} --statistic mean --drop wage --out first").code == 0
-    assert leakscope(f"{command} --statistic mean --drop-missing --out second").code == 0
+    assert leakbound(f"{command} --statistic mean --drop wage --out first").code == 0
+    assert leakbound(f"{command} --statistic mean --drop-missing --out second").code == 0
     second = json.loads(Path("second/release.json").read_text())["about"]["certificate"]
     assert (second["entry"]["number"], second["n"]) == (2, 39)
     fields: dict[str, Any] = {"data": "people.csv", "promise": "file", "eta": 0.1}

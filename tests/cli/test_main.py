@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from leakscope.cli import main as cli
+from leakbound.cli import main as cli
 
 
 def test_a_thread_that_fails_after_ctrl_c_is_not_heard() -> None:

@@ -1,4 +1,4 @@
-"""``leakscope calibrate dpsgd``: the multiplier, what it keeps, what is refused."""
+"""``leakbound calibrate dpsgd``: the multiplier, what it keeps, what is refused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.core.types import NotApplicable
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.plans import MultiplierPlan
-from leakscope.protection import multiplier, multiplier_report
-from leakscope.reports import Report
+from leakbound.core.types import NotApplicable
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.plans import MultiplierPlan
+from leakbound.protection import multiplier, multiplier_report
+from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 from tests.marks import nightly
 
-SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 
 LEAST = multiplier._least
@@ -42,7 +42,7 @@ def multipliers_are_found_once(monkeypatch) -> None:
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return caller(monkeypatch, capfd)
@@ -57,9 +57,9 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     ],
 )
 @pytest.mark.parametrize("adjacency", ["replace_one", nightly("add_remove")])
-def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> None:
+def test_what_is_printed(leakbound, target, promise: str, adjacency: str) -> None:
     flags = " ".join(f"--{name} {value}" for name, value in target.items())
-    left = leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 1000 --adjacency {adjacency} {flags}")
+    left = leakbound(f"calibrate dpsgd --sample-rate 0.01 --steps 1000 --adjacency {adjacency} {flags}")
     assert (left.code, left.err) == (0, "")
     assert max(map(len, left.out.splitlines())) <= 100
     assert left.out.startswith(f"Which noise keeps {promise} in DP-SGD?\nBound, noise multiplier ")
@@ -80,12 +80,12 @@ def test_what_is_printed(leakscope, target, promise: str, adjacency: str) -> Non
     assert ("epsilon at delta = 1e-06" in left.out) == ("delta" in target)
 
 
-def test_epochs_with_the_number_of_records(leakscope) -> None:
-    left = leakscope("calibrate dpsgd --epochs 10 --batch-size 60 --records 6000 --advantage 0.1 --json")
+def test_epochs_with_the_number_of_records(leakbound) -> None:
+    left = leakbound("calibrate dpsgd --epochs 10 --batch-size 60 --records 6000 --advantage 0.1 --json")
     assert (left.code, left.err) == (0, "")
     found = json.loads(left.out)
     assert " --records 6000 " in found["about"]["command"]
-    by_steps = json.loads(leakscope("calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1 --json").out)
+    by_steps = json.loads(leakbound("calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1 --json").out)
     assert found["findings"] == by_steps["findings"]
 
 
@@ -98,16 +98,16 @@ def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_both_ways_of_counting_neighbours_are_printed(leakscope, adjacency) -> None:
+def test_both_ways_of_counting_neighbours_are_printed(leakbound, adjacency) -> None:
     """The multipliers of (2, 1e-6)-DP by bisection on the accountant's curves, whichever was asked for."""
     command = "calibrate dpsgd --sample-rate 0.01 --steps 1000 --epsilon 2 --delta 1e-6"
-    left = leakscope(f"{command} --adjacency {adjacency}")
+    left = leakbound(f"{command} --adjacency {adjacency}")
     words = " ".join(left.out.split())
     other = {"replace_one": "add_remove", "add_remove": "replace_one"}[adjacency]
     told = re.search(rf"With adjacency {other} \([^)]*\) noise multiplier (\S+) keeps it", words)
     assert told
     assert ("as Opacus and TF Privacy count" in words) == (other == "add_remove")
-    about = json.loads(leakscope(f"{command} --adjacency {adjacency} --json").out)["about"]["plan"]
+    about = json.loads(leakbound(f"{command} --adjacency {adjacency} --json").out)["about"]["plan"]
     found = about["noise_multipliers"]
     assert found[adjacency] == about["noise_multiplier"]
     assert found[other] == float(told[1])
@@ -131,26 +131,26 @@ def test_where_the_other_way_needs_no_noise_this_is_said(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_batches_of_fixed_size(leakscope) -> None:
-    left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches fixed --json")
+def test_batches_of_fixed_size(leakbound) -> None:
+    left = leakbound("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches fixed --json")
     assert (left.code, left.err) == (0, "")
     found = next(each for each in json.loads(left.out)["findings"] if each["quantity"] == "noise_multiplier")
     curve, less = (dpsgd(factor * found["value"], 0.01, 100, "replace_one", batches="fixed") for factor in (1, 0.999))
     assert keeps(curve, advantage=0.1)
     assert not keeps(less, advantage=0.1)
     assert "drawn without replacement" in left.out
-    left = leakscope("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches sliced")
+    left = leakbound("calibrate dpsgd --sample-rate 0.01 --steps 100 --advantage 0.1 --batches sliced")
     refused(left, "calibrate dpsgd: batches")
 
 
-def test_json_and_nothing_else(leakscope) -> None:
+def test_json_and_nothing_else(leakbound) -> None:
     command = "calibrate dpsgd --sample-rate 1 --steps 100 --epsilon 1 --delta 1e-5"
-    left = leakscope(f"{command} --json")
+    left = leakbound(f"{command} --json")
     assert (left.code, left.err) == (0, "")
     content = json.loads(left.out)
     Draft202012Validator(SCHEMA).validate(content)
     about = content["about"]
-    assert about["command"] == f"leakscope {command}"
+    assert about["command"] == f"leakbound {command}"
     assert about["plan"]["target"] == "(1, 1e-05)-DP"
     least = dpsgd_multiplier(1, 100, epsilon=1, delta=1e-5)
     assert least <= about["plan"]["noise_multiplier"] <= least * (1 + 1e-5)
@@ -161,7 +161,7 @@ def test_json_and_nothing_else(leakscope) -> None:
 
 
 def test_its_page_can_be_drawn(tmp_path) -> None:
-    made = multiplier_report(MultiplierPlan(sample_rate=1, steps=1, advantage=0.2), "leakscope calibrate dpsgd")
+    made = multiplier_report(MultiplierPlan(sample_rate=1, steps=1, advantage=0.2), "leakbound calibrate dpsgd")
     made.to_json(tmp_path / "report.json")
     assert "Noise multiplier" in Report.from_json(tmp_path / "report.json").to_html()
 
@@ -181,13 +181,13 @@ def test_its_page_can_be_drawn(tmp_path) -> None:
         ("--advantage 0.1 --sigma 2", "No such option: --sigma"),
     ],
 )
-def test_one_line_for_what_cannot_be(leakscope, flags: str, line: str) -> None:
-    refused(leakscope(f"calibrate dpsgd --sample-rate 0.01 --steps 20 {flags}"), line)
+def test_one_line_for_what_cannot_be(leakbound, flags: str, line: str) -> None:
+    refused(leakbound(f"calibrate dpsgd --sample-rate 0.01 --steps 20 {flags}"), line)
 
 
-def test_steps_and_rate_are_needed(leakscope) -> None:
+def test_steps_and_rate_are_needed(leakbound) -> None:
     refused(
-        leakscope("calibrate dpsgd --steps 20 --advantage 0.1"),
+        leakbound("calibrate dpsgd --steps 20 --advantage 0.1"),
         "calibrate dpsgd: give sample_rate and steps, or epochs, batch_size and records; got steps",
     )
 
@@ -195,9 +195,9 @@ def test_steps_and_rate_are_needed(leakscope) -> None:
 @pytest.mark.parametrize(
     "flags", ["--data x.csv", "--n-jobs 2", "--json", "--out there", "--pairs-seed 0", "--by a", "--compare"]
 )
-def test_flags_before_the_command_are_refused(leakscope, flags: str) -> None:
+def test_flags_before_the_command_are_refused(leakbound, flags: str) -> None:
     line = f"calibrate dpsgd takes no {flags.split()[0]} before it"
-    refused(leakscope(f"calibrate {flags} dpsgd --sample-rate 0.1 --steps 9 --advantage 0.1"), line)
+    refused(leakbound(f"calibrate {flags} dpsgd --sample-rate 0.1 --steps 9 --advantage 0.1"), line)
 
 
 def keeps(

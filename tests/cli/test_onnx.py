@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.reports import Report
+from leakbound.reports import Report
 from tests.cli.calling import caller, draw_no_pages, refused
 
 AUDIT = "audit model.onnx --members train.csv --others test.csv --label label"

@@ -11,12 +11,12 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from leakscope.cli import audits, bounds, main, protects
-from leakscope.cli.options import Spelling, argument, command, grouped, option, options_of, words_of
-from leakscope.plans import BOUND_PLANS, ProtectionPlan
-from leakscope.plans.audits import AuditPlan
-from leakscope.plans.plan import Plan
-from leakscope.plans.protects import CalibrationPlan, MultiplierPlan
+from leakbound.cli import audits, bounds, main, protects
+from leakbound.cli.options import Spelling, argument, command, grouped, option, options_of, words_of
+from leakbound.plans import BOUND_PLANS, ProtectionPlan
+from leakbound.plans.audits import AuditPlan
+from leakbound.plans.plan import Plan
+from leakbound.plans.protects import CalibrationPlan, MultiplierPlan
 
 
 class Cake(Plan):

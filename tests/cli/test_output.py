@@ -12,29 +12,29 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.bounding.api import bound
-from leakscope.cli import main as cli
-from leakscope.cli.output import TOGETHER, command_line, emit, refuse_file, width, write
-from leakscope.core.temporary import part_of
-from leakscope.reports import Report
+from leakbound.bounding.api import bound
+from leakbound.cli import main as cli
+from leakbound.cli.output import TOGETHER, command_line, emit, refuse_file, width, write
+from leakbound.core.temporary import part_of
+from leakbound.reports import Report
 
 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["bound", "dp", "--epsilon", "1"], "leakscope bound dp --epsilon 1"),
-        (["audit", "/home/ada/plan.toml", "--n-jobs", "4"], "leakscope audit plan.toml"),
-        (["audit", "--out=a/b", "--store", "c", "--seed", "3"], "leakscope audit --seed 3"),
-        (["audit", "--no-records", "--json", "--seed=3"], "leakscope audit --seed=3"),
-        (["audit", "--data=/home/ada/a b.csv"], "leakscope audit '--data=a b.csv'"),
-        (["audit", "--out"], "leakscope audit"),
-        (["audit", "--records", "--seed", "3"], "leakscope audit --seed 3"),
-        (["bound", "dpsgd", "--records", "600", "--json"], "leakscope bound dpsgd --records 600"),
-        (["bound", "dpsgd", "--records=600"], "leakscope bound dpsgd --records=600"),
+        (["bound", "dp", "--epsilon", "1"], "leakbound bound dp --epsilon 1"),
+        (["audit", "/home/ada/plan.toml", "--n-jobs", "4"], "leakbound audit plan.toml"),
+        (["audit", "--out=a/b", "--store", "c", "--seed", "3"], "leakbound audit --seed 3"),
+        (["audit", "--no-records", "--json", "--seed=3"], "leakbound audit --seed=3"),
+        (["audit", "--data=/home/ada/a b.csv"], "leakbound audit '--data=a b.csv'"),
+        (["audit", "--out"], "leakbound audit"),
+        (["audit", "--records", "--seed", "3"], "leakbound audit --seed 3"),
+        (["bound", "dpsgd", "--records", "600", "--json"], "leakbound bound dpsgd --records 600"),
+        (["bound", "dpsgd", "--records=600"], "leakbound bound dpsgd --records=600"),
     ],
 )
 def test_the_command_without_folders(monkeypatch, typed, said):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/leakscope", *typed])
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/leakbound", *typed])
     assert command_line() == said
 
 
@@ -77,20 +77,20 @@ def test_a_link_to_nothing_is_refused_before_anything_is_written(tmp_path):
 
 
 def test_report_page_and_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["leakscope", "bound", "dp"])
+    monkeypatch.setattr(sys, "argv", ["leakbound", "bound", "dp"])
     report = bound("dp", epsilon=1.0)
     write(report, tmp_path / "out", True, time.time() - 7)
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["report.html", "report.json", "run.json"]
     assert Report.from_json(tmp_path / "out" / "report.json").digest() == report.digest()
     run = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
-    assert run["command"] == ["leakscope", "bound", "dp"]
+    assert run["command"] == ["leakbound", "bound", "dp"]
     assert run["report"] == report.digest()
     assert 7 <= run["seconds"] < 60
     emit(report, tmp_path / "out", True)
     said = capsys.readouterr()
     assert said.out == report.to_json()
-    assert said.err == f"leakscope: wrote {tmp_path / 'out/report.json'} and {tmp_path / 'out/report.html'}\n"
+    assert said.err == f"leakbound: wrote {tmp_path / 'out/report.json'} and {tmp_path / 'out/report.html'}\n"
     emit(report, None, False)
     assert capsys.readouterr() == (report.table() + "\n", "")
 
@@ -154,7 +154,7 @@ def test_what_commands_print_fits_the_terminal(monkeypatch, tmp_path, command, c
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr(sys, "argv", ["leakscope", *command.split()])
+    monkeypatch.setattr(sys, "argv", ["leakbound", *command.split()])
     with pytest.raises(SystemExit) as left:
         cli.main()
     assert left.value.code == 0

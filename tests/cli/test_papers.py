@@ -1,4 +1,4 @@
-"""``leakscope reproduce``."""
+"""``leakbound reproduce``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.papers import PAPERS, data, reproduction
+from leakbound.papers import PAPERS, data, reproduction
 from tests.cli.calling import caller, refused
 
 SMALL = "delgrosso2021/section33"
@@ -36,7 +36,7 @@ def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     left = run(f"reproduce {SMALL} --quick --out out")
     assert left.code == 0
     assert left.out.endswith("4 agree\n")
-    assert left.err.splitlines()[-1] == "leakscope: wrote out/papers.html"
+    assert left.err.splitlines()[-1] == "leakbound: wrote out/papers.html"
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure") == 1
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
     refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
@@ -52,7 +52,7 @@ def test_json_is_alone_on_standard_output(run):
 def test_one_setting_is_run_and_named(run, tmp_path):
     assert run(f"reproduce {SMALL} --quick --as text --out out").code == 0
     folder = tmp_path / "out" / "delgrosso2021-section33"
-    assert json.loads((folder / "run.json").read_text())["command"] == f"leakscope reproduce {SMALL} --quick --as text"
+    assert json.loads((folder / "run.json").read_text())["command"] == f"leakbound reproduce {SMALL} --quick --as text"
     assert json.loads((folder / "claims.json").read_text())["setting"] == "text"
 
 
@@ -64,7 +64,7 @@ def test_an_unknown_setting_is_refused_before_anything_is_run(run, tmp_path):
 
 
 def test_an_unknown_name(run):
-    refused(run("reproduce delgroso2021"), "no experiment 'delgroso2021' (did you mean 'delgrosso2021'?); leakscope re")
+    refused(run("reproduce delgroso2021"), "no experiment 'delgroso2021' (did you mean 'delgrosso2021'?); leakbound re")
 
 
 def test_a_file_in_the_place_of_the_folder(run, tmp_path):
@@ -75,7 +75,7 @@ def test_a_file_in_the_place_of_the_folder(run, tmp_path):
 def test_without_torch_one_is_refused(run, monkeypatch, tmp_path):
     monkeypatch.setattr(reproduction, "find_spec", lambda name: None)
     left = run("reproduce sablayrolles2019/table2 --quick --out out")
-    refused(left, "sablayrolles2019/table2: it needs torch: pip install 'leakscope[torch]'")
+    refused(left, "sablayrolles2019/table2: it needs torch: pip install 'leakbound[torch]'")
     assert os.listdir(tmp_path) == []
 
 
@@ -88,8 +88,8 @@ def test_of_several_those_that_are_there_stay_and_those_that_cannot_be_run_say_w
     before = (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns
     left = run("reproduce --out out")
     assert left.code == 0
-    assert f"leakscope: {SMALL}: is there already" in left.err
-    assert "leakscope: sablayrolles2019/table2: it needs torch" in left.err
+    assert f"leakbound: {SMALL}: is there already" in left.err
+    assert "leakbound: sablayrolles2019/table2: it needs torch" in left.err
     assert (tmp_path / "out" / "delgrosso2021-section33" / "claims.json").stat().st_mtime_ns == before
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure") == 1
 

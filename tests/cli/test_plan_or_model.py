@@ -1,4 +1,4 @@
-"""``leakscope audit FILE``: what is neither a plan nor a trained model by its ending is given by a flag."""
+"""``leakbound audit FILE``: what is neither a plan nor a trained model by its ending is given by a flag."""
 
 from __future__ import annotations
 

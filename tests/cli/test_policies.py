@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from leakscope.plans.policies import ready_text
-from leakscope.reports import Report
-from leakscope.reports.render import pdf
+from leakbound.plans.policies import ready_text
+from leakbound.reports import Report
+from leakbound.reports.render import pdf
 from tests.cli.calling import Left, caller, draw_no_pages, refused
 
 STUMP = (
@@ -19,7 +19,7 @@ STUMP = (
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder."""
     monkeypatch.chdir(tmp_path)
     draw_no_pages(monkeypatch)
@@ -30,10 +30,10 @@ def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     ("limit", "code", "verdict"),
     [("auc=0.9", 0, "release"), ("auc=0.55", 3, "ask"), ("auc=0.5001", 3, "do_not_release")],
 )
-def test_the_verdict_is_the_exit_code(leakscope, tmp_path, limit, code, verdict):
+def test_the_verdict_is_the_exit_code(leakbound, tmp_path, limit, code, verdict):
     (tmp_path / "policy.toml").write_text(f'limits = ["{limit}"]', encoding="utf-8")
-    left = leakscope(f"audit {STUMP} --policy policy.toml --author 'A. Lovelace'")
-    about = json.loads((tmp_path / "leakscope-report" / "report.json").read_text())["about"]
+    left = leakbound(f"audit {STUMP} --policy policy.toml --author 'A. Lovelace'")
+    about = json.loads((tmp_path / "leakbound-report" / "report.json").read_text())["about"]
     assert [decision["verdict"] for decision in about["decisions"]] == [verdict]
     assert about["plan"]["author"] == "A. Lovelace"
     assert "policy.toml" not in json.dumps(about["plan"])
@@ -42,19 +42,19 @@ def test_the_verdict_is_the_exit_code(leakscope, tmp_path, limit, code, verdict)
         assert f"limit: DecisionTreeClassifier: the policy says {verdict.replace('_', ' ')}" in left.err
 
 
-def test_a_policy_is_written_to_start_from(leakscope, tmp_path):
-    left = leakscope("init mine.toml --policy research")
+def test_a_policy_is_written_to_start_from(leakbound, tmp_path):
+    left = leakbound("init mine.toml --policy research")
     assert "audit MODEL --members FILE --others FILE --policy mine.toml" in left.err
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ready_text("research")
     refused(
-        leakscope("init other.toml --policy reserch"), "there is no ready policy 'reserch'; ready policies: research"
+        leakbound("init other.toml --policy reserch"), "there is no ready policy 'reserch'; ready policies: research"
     )
     assert not (tmp_path / "other.toml").exists()
 
 
-def test_one_model_is_varied(leakscope, tmp_path):
-    leakscope(f"audit {STUMP.replace('--set max_depth=1', '')} --vary max_depth=1,none --vary criterion=gini,entropy")
-    report = Report.from_json(tmp_path / "leakscope-report" / "report.json")
+def test_one_model_is_varied(leakbound, tmp_path):
+    leakbound(f"audit {STUMP.replace('--set max_depth=1', '')} --vary max_depth=1,none --vary criterion=gini,entropy")
+    report = Report.from_json(tmp_path / "leakbound-report" / "report.json")
     assert [release.name for release in report.about.releases] == [
         "max_depth=1, criterion=gini",
         "max_depth=1, criterion=entropy",
@@ -78,26 +78,26 @@ def test_one_model_is_varied(leakscope, tmp_path):
         ("--policy research --attribute alcohol", "audit: a policy limits what is inferred about membership"),
     ],
 )
-def test_what_is_wrong_is_one_line(leakscope, tmp_path, flags, line):
-    refused(leakscope(f"audit --dataset wine --model sklearn.tree:DecisionTreeClassifier {flags}"), line)
-    assert not (tmp_path / "leakscope-report").exists()
+def test_what_is_wrong_is_one_line(leakbound, tmp_path, flags, line):
+    refused(leakbound(f"audit --dataset wine --model sklearn.tree:DecisionTreeClassifier {flags}"), line)
+    assert not (tmp_path / "leakbound-report").exists()
 
 
-def test_a_pdf_is_for_the_owner_alone(leakscope, tmp_path, monkeypatch):
+def test_a_pdf_is_for_the_owner_alone(leakbound, tmp_path, monkeypatch):
     monkeypatch.setattr(pdf, "print_page", lambda text: b"%PDF " + text.encode()[:6])
-    leakscope(f"audit {STUMP} --pdf")
-    file = tmp_path / "leakscope-report" / "report.pdf"
+    leakbound(f"audit {STUMP} --pdf")
+    file = tmp_path / "leakbound-report" / "report.pdf"
     assert file.read_bytes() == b"%PDF a page"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_without_a_printer_the_page_is_kept(leakscope, tmp_path, monkeypatch):
+def test_without_a_printer_the_page_is_kept(leakbound, tmp_path, monkeypatch):
     def fail(text: str) -> bytes:
         raise RuntimeError(pdf.NOTHING_PRINTS)
 
     monkeypatch.setattr(pdf, "print_page", fail)
-    left = leakscope(f"audit {STUMP} --pdf")
+    left = leakbound(f"audit {STUMP} --pdf")
     assert left.code == 1
-    assert "leakscope: error: a PDF needs Chromium" in left.err
-    assert (tmp_path / "leakscope-report" / "report.html").exists()
-    assert (tmp_path / "leakscope-report" / "report.json").exists()
+    assert "leakbound: error: a PDF needs Chromium" in left.err
+    assert (tmp_path / "leakbound-report" / "report.html").exists()
+    assert (tmp_path / "leakbound-report" / "report.json").exists()

@@ -1,4 +1,4 @@
-"""``leakscope calibrate`` and ``leakscope protect``: words, files, refusals; what is released is never lost."""
+"""``leakbound calibrate`` and ``leakbound protect``: words, files, refusals; what is released is never lost."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-import leakscope as package
-from leakscope.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
-from leakscope.releases import user_modules
-from leakscope.reports import Report
-from leakscope.reports.render.csv_table import released_csv
+import leakbound as package
+from leakbound.plans import CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakbound.releases import user_modules
+from leakbound.reports import Report
+from leakbound.reports.render.csv_table import released_csv
 from tests.cli.calling import Left, caller, refused
 from tests.marks import slow_but
 from tests.reports.made_protected import compared, means, published
@@ -30,14 +30,14 @@ KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
 CALIBRATE = "calibrate --data people.csv --promise drawn --eta 0.05"
 PROTECT = "protect --data people.csv --promise drawn --eta 0.05"
 WROTE = (
-    "leakscope: wrote leakscope-release: release.json, release.html and release.csv for publication, owner/ for you "
+    "leakbound: wrote leakbound-release: release.json, release.html and release.csv for publication, owner/ for you "
     "alone\n"
 )
-KEEP = "leakscope: the release is on standard output: keep it, for it cannot be made again\n"
+KEEP = "leakbound: the release is on standard output: keep it, for it cannot be made again\n"
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Left]:
     """A command in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return caller(monkeypatch, capfd)
@@ -98,9 +98,9 @@ class Protecting:
 @pytest.fixture
 def protecting(monkeypatch) -> Protecting:
     """In place of what calibrates and releases."""
-    made, module = Protecting(), ModuleType("leakscope.protection")
+    made, module = Protecting(), ModuleType("leakbound.protection")
     vars(module).update({name: getattr(made, name) for name in ("calibrate_file", "protect_file", "declare_file")})
-    monkeypatch.setitem(sys.modules, "leakscope.protection", module)
+    monkeypatch.setitem(sys.modules, "leakbound.protection", module)
     return made
 
 
@@ -120,17 +120,17 @@ def protecting(monkeypatch) -> Protecting:
         ),
     ],
 )
-def test_options_are_the_fields_of_the_plan(leakscope, monkeypatch, command: str, plan, of_the_run) -> None:
+def test_options_are_the_fields_of_the_plan(leakbound, monkeypatch, command: str, plan, of_the_run) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    left = leakscope(f"{command} --help")
+    left = leakbound(f"{command} --help")
     assert left.code == 0
     options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
     assert options == {f"--{field.replace('_', '-')}" for field in plan.model_fields} | of_the_run
 
 
 class TestCalibrate:
-    def test_words(self, leakscope, protecting) -> None:
-        left = leakscope(
+    def test_words(self, leakbound, protecting) -> None:
+        left = leakbound(
             "calibrate --data ../data/people.csv --drop id --drop name --statistic histogram --by age,pay "
             "--set n_bins=5 --set edges=[0,1.5],note=x --promise drawn --eta 0.1 --k 40 --about average "
             "--noise laplace --coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person "
@@ -140,7 +140,7 @@ class TestCalibrate:
         ((what, words),) = protecting.asked
         assert what == "calibrate"
         assert (words.pop("store"), words.pop("n_jobs"), words.pop("tmp")) == ("S", 2, "T")
-        assert words.pop("command").startswith("leakscope calibrate --data people.csv --drop id")
+        assert words.pop("command").startswith("leakbound calibrate --data people.csv --drop id")
         assert words == {
             "data": "../data/people.csv",
             "drop": ["id", "name"],
@@ -160,19 +160,19 @@ class TestCalibrate:
             "unit": "person",
         }
 
-    def test_what_is_not_given_is_left_to_the_plan(self, leakscope, protecting) -> None:
-        leakscope(CALIBRATE)
-        places = {"store": "leakscope-report/store", "n_jobs": None, "tmp": None, "command": f"leakscope {CALIBRATE}"}
+    def test_what_is_not_given_is_left_to_the_plan(self, leakbound, protecting) -> None:
+        leakbound(CALIBRATE)
+        places = {"store": "leakbound-report/store", "n_jobs": None, "tmp": None, "command": f"leakbound {CALIBRATE}"}
         assert protecting.asked == [("calibrate", {"data": "people.csv", "promise": "drawn", "eta": 0.05, **places})]
 
-    def test_numbers_are_printed_and_nothing_is_written(self, leakscope, protecting) -> None:
-        left = leakscope(CALIBRATE)
+    def test_numbers_are_printed_and_nothing_is_written(self, leakbound, protecting) -> None:
+        left = leakbound(CALIBRATE)
         assert (left.code, left.err) == (0, "")
         assert left.out == compared().table() + "\n"
         assert list(Path().iterdir()) == []
 
-    def test_a_folder_on_request(self, leakscope, protecting) -> None:
-        left = leakscope(f"{CALIBRATE} --out there --json")
+    def test_a_folder_on_request(self, leakbound, protecting) -> None:
+        left = leakbound(f"{CALIBRATE} --out there --json")
         assert left.code == 0
         assert left.out == Path("there/report.json").read_text(encoding="utf-8") == compared().to_json()
         assert sorted(path.name for path in Path("there").iterdir()) == [
@@ -181,10 +181,10 @@ class TestCalibrate:
             "report.json",
             "run.json",
         ]
-        assert left.err == "leakscope: wrote there/report.json, there/report.html and there/noise.csv\n"
+        assert left.err == "leakbound: wrote there/report.json, there/report.html and there/noise.csv\n"
 
-    def test_own_modules_are_found(self, leakscope, protecting) -> None:
-        leakscope(CALIBRATE)
+    def test_own_modules_are_found(self, leakbound, protecting) -> None:
+        leakbound(CALIBRATE)
         assert user_modules.for_workers() == (os.getcwd(), ())
         assert os.getcwd() not in sys.path
 
@@ -194,7 +194,7 @@ class TestCalibrate:
             (
                 "calibrate",
                 "calibrate needs --data FILE, --promise and --eta, as --data people.csv --promise file --eta 0.05; of "
-                "DP-SGD: leakscope calibrate dpsgd",
+                "DP-SGD: leakbound calibrate dpsgd",
             ),
             ("calibrate --eta 0.05", "calibrate needs --data FILE, --promise and --eta, as --data people.csv"),
             ("calibrate --data people.csv", "calibrate: the key 'eta' is missing"),
@@ -224,17 +224,17 @@ class TestCalibrate:
             ("protect people", "Got unexpected extra argument(s) (people)"),
         ],
     )
-    def test_one_line_for_what_cannot_be(self, leakscope, protecting, command: str, line: str) -> None:
+    def test_one_line_for_what_cannot_be(self, leakbound, protecting, command: str, line: str) -> None:
         Path("taken").touch()
-        refused(leakscope(command), line)
+        refused(leakbound(command), line)
         assert protecting.asked == []
         assert [path.name for path in Path().iterdir()] == ["taken"]
 
 
 class TestProtect:
     @pytest.mark.slow
-    def test_words(self, leakscope, protecting) -> None:
-        left = leakscope(
+    def test_words(self, leakbound, protecting) -> None:
+        left = leakbound(
             f"{PROTECT} --statistic ols --label pay --ledger /secret/ledger.json --insecure-seed 86420 --n-jobs 1 "
             "--store /far/away --title 'Pay' --out new/deep/pay"
         )
@@ -253,38 +253,38 @@ class TestProtect:
             "n_jobs": 1,
             "tmp": None,
             "store": "/far/away",
-            "command": f"leakscope {PROTECT} --statistic ols --label pay --title Pay",
+            "command": f"leakbound {PROTECT} --statistic ols --label pay --title Pay",
         }
 
     @pytest.mark.parametrize(
         "flags", ["--insecure-seed=86420 --ledger=/home/ada/l.json", "--ledger l.json --insecure-seed 86420"]
     )
-    def test_the_command_tells_neither_seed_nor_ledger(self, leakscope, protecting, flags: str) -> None:
-        leakscope(f"{PROTECT} {flags} --unit person")
-        assert protecting.asked[0][1]["command"] == f"leakscope {PROTECT} --unit person"
+    def test_the_command_tells_neither_seed_nor_ledger(self, leakbound, protecting, flags: str) -> None:
+        leakbound(f"{PROTECT} {flags} --unit person")
+        assert protecting.asked[0][1]["command"] == f"leakbound {PROTECT} --unit person"
 
-    def test_what_is_written(self, leakscope, protecting) -> None:
+    def test_what_is_written(self, leakbound, protecting) -> None:
         before = os.umask(0o077)
         try:
-            left = leakscope(PROTECT)
+            left = leakbound(PROTECT)
         finally:
             os.umask(before)
         assert left == (0, published().table() + "\n", WROTE)
-        check_release(Path("leakscope-release"))
+        check_release(Path("leakbound-release"))
 
-    def test_json_and_nothing_else(self, leakscope, protecting) -> None:
-        assert leakscope(f"{PROTECT} --json --out a/b").out == published().to_json()
+    def test_json_and_nothing_else(self, leakbound, protecting) -> None:
+        assert leakbound(f"{PROTECT} --json --out a/b").out == published().to_json()
         check_release(Path("a/b"))
 
     @pytest.mark.parametrize("there", ["release.json", "release.html", "release.csv", "owner/private.json"])
     @pytest.mark.parametrize("kind", ["file", "folder", "link to nothing"])
-    def test_a_release_is_never_written_over(self, leakscope, protecting, there: str, kind: str) -> None:
+    def test_a_release_is_never_written_over(self, leakbound, protecting, there: str, kind: str) -> None:
         makes = {"file": lambda path: path.write_text("old"), "folder": Path.mkdir}
-        file = Path("leakscope-release") / there
+        file = Path("leakbound-release") / there
         file.parent.mkdir(parents=True)
         makes.get(kind, lambda path: path.symlink_to("nowhere"))(file)
         line = f"{file} exists already, and a release is never written over; choose another --out"
-        refused(leakscope(PROTECT), line)
+        refused(leakbound(PROTECT), line)
         assert protecting.asked == []
         assert [path.name for path in file.parent.iterdir()] == [file.name]
 
@@ -312,123 +312,123 @@ class TestProtect:
             ("--n-jobs -2", "n_jobs must be >= 1, got -2"),
         ],
     )
-    def test_one_line_for_what_cannot_be(self, leakscope, protecting, flags: str, line: str) -> None:
+    def test_one_line_for_what_cannot_be(self, leakbound, protecting, flags: str, line: str) -> None:
         Path("taken").touch()
-        refused(leakscope(f"{PROTECT} {flags}"), line)
+        refused(leakbound(f"{PROTECT} {flags}"), line)
         assert protecting.asked == []
         assert [path.name for path in Path().iterdir()] == ["taken"]
 
-    def test_a_name_that_is_too_long(self, leakscope, protecting) -> None:
-        left = leakscope(f"{PROTECT} --out {'a' * 260}")
+    def test_a_name_that_is_too_long(self, leakbound, protecting) -> None:
+        left = leakbound(f"{PROTECT} --out {'a' * 260}")
         assert left.code == 1
         assert left.err.endswith("a/release.json cannot be written: File name too long\n")
         assert protecting.asked == []
 
-    def test_data_are_needed(self, leakscope, protecting) -> None:
+    def test_data_are_needed(self, leakbound, protecting) -> None:
         refused(
-            leakscope("protect"),
+            leakbound("protect"),
             "protect needs --data FILE, --promise and --eta, as --data people.csv --promise file --eta 0.05\n",
         )
 
-    def test_a_query_is_announced(self, leakscope, protecting) -> None:
-        left = leakscope(f"{PROTECT} --ledger l.json --declare")
+    def test_a_query_is_announced(self, leakbound, protecting) -> None:
+        left = leakbound(f"{PROTECT} --ledger l.json --declare")
         assert left == (0, "announced: mean, eta = 0.05\n", "")
         words = {"data": "people.csv", "promise": "drawn", "eta": 0.05, "ledger": "l.json", "declare": True}
         assert protecting.asked == [("declare", words)]
-        assert json.loads(leakscope(f"{PROTECT} --ledger l.json --declare --json").out) == "announced: mean, eta = 0.05"
+        assert json.loads(leakbound(f"{PROTECT} --ledger l.json --declare --json").out) == "announced: mean, eta = 0.05"
         assert list(Path().iterdir()) == []
 
     @pytest.mark.slow
-    def test_what_protecting_refuses_is_one_line(self, leakscope, protecting) -> None:
+    def test_what_protecting_refuses_is_one_line(self, leakbound, protecting) -> None:
         def refuses() -> None:
             raise ValueError("k must be from 1 to n - 1 = 29, got 30")
 
         protecting.happens = refuses
-        refused(leakscope(PROTECT), "k must be from 1 to n - 1 = 29, got 30\n")
+        refused(leakbound(PROTECT), "k must be from 1 to n - 1 = 29, got 30\n")
         assert list(Path().iterdir()) == []
 
 
 class TestNothingIsLost:
     """Once drawn a value is in the ledger: it reaches a file, or standard output."""
 
-    def test_a_file_that_came_during_the_calibration(self, leakscope, protecting) -> None:
+    def test_a_file_that_came_during_the_calibration(self, leakbound, protecting) -> None:
         def comes() -> None:
-            Path("leakscope-release").mkdir()
-            Path("leakscope-release/release.html").write_text("old")
+            Path("leakbound-release").mkdir()
+            Path("leakbound-release/release.html").write_text("old")
 
         protecting.happens = comes
-        line = "leakscope-release/release.html exists already, and a release is never written over"
-        refused(leakscope(PROTECT), line)
+        line = "leakbound-release/release.html exists already, and a release is never written over"
+        refused(leakbound(PROTECT), line)
         assert protecting.drawn == 0
 
     @pytest.mark.parametrize("came", ["release.json", "release.html", "owner/private.json"])
     @pytest.mark.parametrize("ledger", ["", " --ledger l.json"])
-    def test_a_file_that_came_during_the_release(self, leakscope, protecting, came: str, ledger: str) -> None:
-        file = Path("leakscope-release") / came
+    def test_a_file_that_came_during_the_release(self, leakbound, protecting, came: str, ledger: str) -> None:
+        file = Path("leakbound-release") / came
         protecting.meanwhile = lambda: file.write_text("old")
-        left = leakscope(PROTECT + ledger)
-        line = f"leakscope-release/release.json cannot be written: {file} exists by now"
-        assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
+        left = leakbound(PROTECT + ledger)
+        line = f"leakbound-release/release.json cannot be written: {file} exists by now"
+        assert left == (1, published().to_json(), f"{KEEP}leakbound: error: {line}\n")
         assert [path for path in Path().rglob("*") if path.is_file()] == [file]
         assert file.read_text() == "old"
 
-    def test_a_folder_that_went_during_the_calibration(self, leakscope, protecting) -> None:
+    def test_a_folder_that_went_during_the_calibration(self, leakbound, protecting) -> None:
         Path("there").mkdir()
         protecting.happens = lambda: Path("there").rmdir()
-        assert leakscope(f"{PROTECT} --out there").code == 0
+        assert leakbound(f"{PROTECT} --out there").code == 0
         check_release(Path("there"))
 
     @pytest.mark.parametrize(
         ("error", "code", "said"),
         [
-            (LookupError("lost"), 1, "leakscope: error: unexpected LookupError: lost; set LEAKSCOPE_TRACEBACK=1 for"),
-            (KeyboardInterrupt(), 130, "leakscope: interrupted; "),
+            (LookupError("lost"), 1, "leakbound: error: unexpected LookupError: lost; set LEAKBOUND_TRACEBACK=1 for"),
+            (KeyboardInterrupt(), 130, "leakbound: interrupted; "),
         ],
     )
-    def test_a_page_that_cannot_be_drawn(self, leakscope, protecting, monkeypatch, error, code: int, said) -> None:
+    def test_a_page_that_cannot_be_drawn(self, leakbound, protecting, monkeypatch, error, code: int, said) -> None:
         def breaks(*_: Any, **__: Any) -> None:
             raise error
 
         monkeypatch.setattr(Report, "to_html", breaks)
-        left = leakscope(PROTECT)
+        left = leakbound(PROTECT)
         assert (left.code, left.out) == (code, published().to_json())
         assert left.err.startswith(KEEP + said)
         assert list(Path().iterdir()) == []
 
-    def test_ctrl_c_before_the_draw(self, leakscope, protecting) -> None:
+    def test_ctrl_c_before_the_draw(self, leakbound, protecting) -> None:
         protecting.happens = lambda: signal.raise_signal(signal.SIGINT)
-        left = leakscope(PROTECT)
+        left = leakbound(PROTECT)
         assert (left.code, left.out, protecting.drawn) == (130, "", 0)
         assert list(Path().iterdir()) == []
 
 
 @pytest.mark.kills
 class TestRoughTreatment:
-    def test_a_read_only_folder_is_noticed_before_anything_is_drawn(self, leakscope, protecting, disk) -> None:
+    def test_a_read_only_folder_is_noticed_before_anything_is_drawn(self, leakbound, protecting, disk) -> None:
         disk.mount("size=1m")
         disk.mount("remount,ro")
         line = "cannot be written: Read-only file system\n"
-        refused(leakscope(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
+        refused(leakbound(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
         assert protecting.asked == []
         disk.mount("remount,rw")
         protecting.happens = lambda: disk.mount("remount,ro")
-        refused(leakscope(f"{PROTECT} --out disk/r"), f"disk/r/release.json {line}")
+        refused(leakbound(f"{PROTECT} --out disk/r"), f"disk/r/release.json {line}")
         disk.mount("remount,rw")
-        refused(leakscope(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
+        refused(leakbound(f"{PROTECT} --out disk/new/r"), f"disk/new/r/release.json {line}")
         assert protecting.drawn == 0
         assert list(Path("disk").iterdir()) == []
 
     @pytest.mark.parametrize("room", slow_but([8, 64], 64))  # kilobytes: not for the first JSON, for it but not for all
-    def test_a_full_disk(self, leakscope, protecting, disk, room: int) -> None:
+    def test_a_full_disk(self, leakbound, protecting, disk, room: int) -> None:
         disk.mount("size=1m")
         protecting.meanwhile = lambda: disk.mount(f"remount,size={room}k")
-        left = leakscope(f"{PROTECT} --out disk/r")
+        left = leakbound(f"{PROTECT} --out disk/r")
         line = "disk/r/release.json cannot be written: No space left on device"
-        assert left == (1, published().to_json(), f"{KEEP}leakscope: error: {line}\n")
+        assert left == (1, published().to_json(), f"{KEEP}leakbound: error: {line}\n")
         assert list(Path("disk").iterdir()) == []
 
     @pytest.mark.slow
-    def test_a_kill_leaves_no_release_or_a_whole_one(self, leakscope, protecting, monkeypatch, tmp_path) -> None:
+    def test_a_kill_leaves_no_release_or_a_whole_one(self, leakbound, protecting, monkeypatch, tmp_path) -> None:
         """Five files are flushed (calls 1 to 5), then renamed (6 to 10), the released value last."""
         n_placed = {1: 0, 5: 0, 6: 0, 7: 1, 8: 2, 9: 3, 10: 4, 11: 5}  # files in their places at the end, by the call
         commands = {"fresh": PROTECT, "repeatable": f"{PROTECT} --ledger l.json"}
@@ -447,13 +447,13 @@ class TestRoughTreatment:
             said = Path("said")
             assert said.read_text() == "", case
             said.unlink()
-            folder = Path("leakscope-release")
+            folder = Path("leakbound-release")
             names = ["owner/private.json", "owner/private.html", "release.html", "release.csv", "release.json"]
             assert [name for name in names if (folder / name).exists()] == names[: n_placed[call]], case
             unfinished = list(folder.rglob(".*"))
             assert all(path.parent.name == "owner" for path in unfinished), case  # none beside what is published
             assert folder.joinpath("owner").stat().st_mode & 0o777 == 0o700, case
-            again = leakscope(command)
+            again = leakbound(command)
             if n_placed[call] == len(names) or (n_placed[call] and command == PROTECT):
                 there = names[0] if command == PROTECT else names[-1]
                 refused(again, f"{folder / there} exists already, and a release is never written over")

@@ -1,4 +1,4 @@
-"""``leakscope calibrate`` and ``leakscope protect`` from a table to a release: what is told, and what is not."""
+"""``leakbound calibrate`` and ``leakbound protect`` from a table to a release: what is told, and what is not."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.reports import Report
+from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 
-SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 OWN = "import numpy as np\n\n\ndef middle(x):\n    return np.median(np.asarray(x), axis=0)\n"
 
@@ -41,14 +41,14 @@ def test_calibrate(people) -> None:
     content = json.loads(left.out)
     Draft202012Validator(SCHEMA).validate(content)
     assert content["about"]["values"] == []
-    assert content["about"]["command"] == "leakscope calibrate --data people.csv --promise drawn --eta 0.1 --games 0"
-    assert not Path("leakscope-report").exists()
+    assert content["about"]["command"] == "leakbound calibrate --data people.csv --promise drawn --eta 0.1 --games 0"
+    assert not Path("leakbound-report").exists()
 
 
 def test_a_release_is_its_files(people) -> None:
     left = people("protect --data people.csv --promise drawn --eta 0.1 --games 0 --out a")
     report, owner = Report.from_json("a/release.json"), Report.from_json("a/owner/private.json")
-    wrote = "leakscope: wrote a: release.json, release.html and release.csv for publication, owner/ for you alone\n"
+    wrote = "leakbound: wrote a: release.json, release.html and release.csv for publication, owner/ for you alone\n"
     assert left == (0, report.table() + "\n", wrote)
     assert Path("a/release.html").read_text(encoding="utf-8") == report.to_html()
     assert Path("a/owner/private.html").read_text(encoding="utf-8") == owner.to_html()
@@ -76,10 +76,10 @@ def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -
 def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
     words = "--data people.csv --statistic own:middle --promise drawn --eta 0.2 --fits 200 --games 0 --n-jobs 1"
     assert people(f"calibrate {words}").code == 0
-    kept = sorted(Path("leakscope-report/store").iterdir())
+    kept = sorted(Path("leakbound-report/store").iterdir())
     assert kept != []
     assert people(f"protect {words}").code == 0
-    assert sorted(Path("leakscope-report/store").iterdir()) == kept
+    assert sorted(Path("leakbound-report/store").iterdir()) == kept
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
     words = "--data people.csv --promise drawn --eta 0.1 --games 0 --ledger my-secrets.json"
     for statistic in ("mean", "sum"):
         assert people(f"protect {words} --declare --statistic {statistic}").code == 0
-    assert [path.name for path in Path().glob("leakscope*")] == []
+    assert [path.name for path in Path().glob("leakbound*")] == []
     for statistic in ("mean", "sum"):
         assert people(f"protect {words} --statistic {statistic} --out {statistic}").code == 0
     assert Path("my-secrets.json").stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""``leakscope protect --plan`` with several statistics, and a second design, as typed."""
+"""``leakbound protect --plan`` with several statistics, and a second design, as typed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ levels = { town = ["Bonn", "Ulm"] }
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
+def leakbound(tmp_path, monkeypatch, capfd) -> Callable[[str], Left]:
     """A command in a folder with a file of data and a plan."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -48,8 +48,8 @@ def content(folder: str) -> dict[str, bytes]:
 
 
 class TestPlan:
-    def test_one_folder_with_one_certificate(self, leakscope) -> None:
-        left = leakscope("protect --plan plan.toml --n-jobs 1 --out survey")
+    def test_one_folder_with_one_certificate(self, leakbound) -> None:
+        left = leakbound("protect --plan plan.toml --n-jobs 1 --out survey")
         assert left.code == 0
         assert sorted(content("survey")) == ["owner/private.json", "release.json"]
         about = json.loads(Path("survey/release.json").read_text())["about"]
@@ -60,38 +60,38 @@ class TestPlan:
         assert "Mean\nStatistic" in left.out
         assert "Table by town\nStatistic" in left.out
         owner = json.loads(Path("survey/owner/private.json").read_text())["about"]
-        assert owner["command"] == "leakscope protect --plan plan.toml"
+        assert owner["command"] == "leakbound protect --plan plan.toml"
 
-    def test_the_same_command_gives_the_same_bytes(self, leakscope) -> None:
-        assert leakscope("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
+    def test_the_same_command_gives_the_same_bytes(self, leakbound) -> None:
+        assert leakbound("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
         first = content("survey")
         shutil.rmtree("survey")
-        assert leakscope("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
+        assert leakbound("protect --plan plan.toml --n-jobs 1 --out survey").code == 0
         assert content("survey") == first
 
-    def test_flags_replace_what_all_statistics_share(self, leakscope) -> None:
-        left = leakscope("protect --plan plan.toml --n-jobs 1 --eta 0.02 --budget 0.1 --out survey")
+    def test_flags_replace_what_all_statistics_share(self, leakbound) -> None:
+        left = leakbound("protect --plan plan.toml --n-jobs 1 --eta 0.02 --budget 0.1 --out survey")
         assert left.code == 0
         certificate = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]
         assert (certificate["eta"], certificate["entry"]["budget"]) == (0.02, 0.1)
 
-    def test_a_plan_of_one_statistic(self, leakscope) -> None:
+    def test_a_plan_of_one_statistic(self, leakbound) -> None:
         Path("one.toml").write_text(PLAN.split("[[statistic]]")[0] + 'statistic = "mean"\ndrop = ["town"]\n')
-        assert leakscope("calibrate --plan one.toml --n-jobs 1").code == 0
-        assert leakscope("protect --plan one.toml --n-jobs 1 --out mean").code == 0
+        assert leakbound("calibrate --plan one.toml --n-jobs 1").code == 0
+        assert leakbound("protect --plan one.toml --n-jobs 1 --out mean").code == 0
         flags = "--data people.csv --drop town --promise file --eta 0.05 --games 0"
-        assert leakscope(f"protect {flags} --n-jobs 1 --out again").code == 0
+        assert leakbound(f"protect {flags} --n-jobs 1 --out again").code == 0
         one, other = (json.loads(Path(folder, "release.json").read_text()) for folder in ("mean", "again"))
         assert one["about"]["values"] == other["about"]["values"]
 
-    def test_calibrate(self, leakscope) -> None:
-        left = leakscope("calibrate --plan plan.toml --n-jobs 1")
+    def test_calibrate(self, leakbound) -> None:
+        left = leakbound("calibrate --plan plan.toml --n-jobs 1")
         assert left.code == 0
         assert "on seeing all 2 statistics of this release" in " ".join(left.out.split())
         assert not Path("people.csv.ledger").exists()
 
-    def test_declare(self, leakscope) -> None:
-        left = leakscope("protect --plan plan.toml --declare")
+    def test_declare(self, leakbound) -> None:
+        left = leakbound("protect --plan plan.toml --declare")
         assert (left.code, left.out) == (0, "people.csv.ledger: 1 declared, 0 released\n")
 
 
@@ -107,45 +107,45 @@ LINES = {
 
 
 @pytest.mark.parametrize("words", LINES)
-def test_what_is_wrong_is_one_line_and_nothing_is_written(leakscope, words) -> None:
-    refused(leakscope(f"protect {words} --n-jobs 1"), LINES[words])
+def test_what_is_wrong_is_one_line_and_nothing_is_written(leakbound, words) -> None:
+    refused(leakbound(f"protect {words} --n-jobs 1"), LINES[words])
     assert sorted(path.name for path in Path().iterdir()) == ["people.csv", "plan.toml"]
 
 
-def test_a_plan_without_a_promise(leakscope) -> None:
+def test_a_plan_without_a_promise(leakbound) -> None:
     Path("plan.toml").write_text(PLAN.replace('promise = "file"\n', ""))
     for verb in ("protect", "calibrate"):
-        refused(leakscope(f"{verb} --plan plan.toml --n-jobs 1"), "choose what is promised: ")
+        refused(leakbound(f"{verb} --plan plan.toml --n-jobs 1"), "choose what is promised: ")
 
 
-def test_a_second_design(leakscope) -> None:
+def test_a_second_design(leakbound) -> None:
     counts = "--data people.csv --statistic table --by town --levels town=Bonn,Ulm --promise anyone --eta 0.05"
-    assert leakscope(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out counts").code == 0
+    assert leakbound(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out counts").code == 0
     refused(
-        leakscope("protect --plan plan.toml --n-jobs 1 --out survey"),
+        leakbound("protect --plan plan.toml --n-jobs 1 --out survey"),
         "these data were released under design dp (release 1 of 2027-01-04 of people.csv.ledger), and no joint number "
         "is promised over two designs: choose promise anyone, or say --another-design to release under design "
         "leave-one-out all the same, in a ledger of its own",
     )
     assert not Path("survey").exists()
-    left = leakscope("protect --plan plan.toml --n-jobs 1 --another-design --out survey")
+    left = leakbound("protect --plan plan.toml --n-jobs 1 --another-design --out survey")
     assert left.code == 0
     others = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]["others"]
     entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
     assert others == [{"design": "dp", "date": "2027-01-04", "number": 1, "digest": entry["digest"]}]
     assert "differential privacy, release 1 of 2027-01-04" in " ".join(left.out.split())
-    assert leakscope(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out again").code == 0
+    assert leakbound(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out again").code == 0
     assert Path("again/release.csv").read_bytes() == Path("counts/release.csv").read_bytes()
 
 
-def test_another_ledger_in_the_folder(leakscope) -> None:
+def test_another_ledger_in_the_folder(leakbound) -> None:
     """Records are known by their values or by their identifiers; where they are not, a line names that ledger."""
     frame = pd.read_csv("people.csv")[["wage"]].assign(person=range(60))
     others = frame[20:].assign(wage=frame.wage + 0.001)
     for name, rows in (("first.csv", frame), ("second.csv", frame[20:]), ("others.csv", others)):
         rows.to_csv(name, index=False)
     promise = "--promise file --eta 0.02 --budget 0.1 --games 0 --n-jobs 1"
-    left = leakscope(f"protect --data first.csv --id person {promise} --out first")
+    left = leakbound(f"protect --data first.csv --id person {promise} --out first")
     assert (left.code, "the folder of the ledger has others" in left.err) == (0, False)
     ways = (
         " of its budget of 0.1 (design leave-one-out): join it by --ledger first.csv.ledger, or, if these are other "
@@ -155,20 +155,20 @@ def test_another_ledger_in_the_folder(leakscope) -> None:
         ("second.csv --drop person", "records"),
         ("others.csv --id person", "identifiers"),
     ):
-        left = leakscope(f"protect --data {words} {promise} --out again")
+        left = leakbound(f"protect --data {words} {promise} --out again")
         refused(left, f"40 of the 40 {what} are in first.csv.ledger too, which has spent ")
         assert left.err.endswith(ways)
         assert not Path("again").exists()
         assert not list(Path().glob("[so]*.ledger"))
-    left = leakscope(f"protect --data others.csv --drop person {promise} --out others")
+    left = leakbound(f"protect --data others.csv --drop person {promise} --out others")
     assert left.code == 0
     assert "the folder of the ledger has others, first.csv.ledger, without these records: if one of " in left.err
 
 
-def test_tables_rules_and_csv_are_those_of_each_statistic(leakscope) -> None:
+def test_tables_rules_and_csv_are_those_of_each_statistic(leakbound) -> None:
     text = PLAN.replace('by = ["town"]', 'by = ["town"]\nnon_negative = true\nrules = { minimum = 30 }')
     Path("plan.toml").write_text(text)
-    left = leakscope("protect --plan plan.toml --n-jobs 1 --out survey")
+    left = leakbound("protect --plan plan.toml --n-jobs 1 --out survey")
     assert left.code == 0
     public, owner = (
         json.loads(Path("survey", name).read_text())["about"] for name in ("release.json", "owner/private.json")
@@ -186,8 +186,8 @@ def test_tables_rules_and_csv_are_those_of_each_statistic(leakscope) -> None:
     assert names == [["mean", "mean of wage"], *(["table by town", name] for name in ("Bonn", "Ulm", "Total"))]
 
 
-def test_compare_is_for_one_statistic(leakscope) -> None:
+def test_compare_is_for_one_statistic(leakbound) -> None:
     line = (
         "plan.toml: statistic 1: compare shows what each design would cost for one statistic; leave it out for several"
     )
-    refused(leakscope("protect --plan plan.toml --compare --n-jobs 1"), line)
+    refused(leakbound("protect --plan plan.toml --compare --n-jobs 1"), line)

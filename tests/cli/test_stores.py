@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from leakscope.cli.stores import app
-from leakscope.runtime.checkpoints import StoredCheckpoints
-from leakscope.runtime.machine import this_machine
-from leakscope.runtime.store import Store, key
+from leakbound.cli.stores import app
+from leakbound.runtime.checkpoints import StoredCheckpoints
+from leakbound.runtime.machine import this_machine
+from leakbound.runtime.store import Store, key
 
 
 def run(*words: str):

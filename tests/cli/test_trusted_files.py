@@ -17,7 +17,7 @@ SIDES = "--members in.csv --others out.csv --label ill --id case --attack loss"
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd):
+def leakbound(tmp_path, monkeypatch, capfd):
     """A command beside a tree in a pickle, with its members and others."""
     monkeypatch.chdir(tmp_path)
     draw_no_pages(monkeypatch)
@@ -35,38 +35,38 @@ def leakscope(tmp_path, monkeypatch, capfd):
     return caller(monkeypatch, capfd)
 
 
-def test_that_a_pickle_was_trusted_is_in_the_report(leakscope, tmp_path):
-    left = leakscope(f"audit tree.joblib {SIDES} --unpickle-trusted")
+def test_that_a_pickle_was_trusted_is_in_the_report(leakbound, tmp_path):
+    left = leakbound(f"audit tree.joblib {SIDES} --unpickle-trusted")
     assert left.code == 0
-    folder = tmp_path / "leakscope-report"
+    folder = tmp_path / "leakbound-report"
     about = json.loads((folder / "report.json").read_text())["about"]
     trusted = "tree.joblib was read as a pickle, which runs the code in it, on the statement that its author is trusted"
     assert trusted in about["notes"]
-    assert about["command"].startswith("leakscope audit tree.joblib --members in.csv")
+    assert about["command"].startswith("leakbound audit tree.joblib --members in.csv")
     assert "--unpickle-trusted" in about["command"]
     assert trusted in " ".join(left.out.split())
 
 
-def test_members_and_others_that_are_exchanged_end_with_exit_code_3(leakscope):
+def test_members_and_others_that_are_exchanged_end_with_exit_code_3(leakbound):
     sides = SIDES.replace("in.csv", "x").replace("out.csv", "in.csv").replace("x", "out.csv", 1)
-    left = leakscope(f"audit tree.joblib {sides} --unpickle-trusted --fail-above auc=0.6")
+    left = leakbound(f"audit tree.joblib {sides} --unpickle-trusted --fail-above auc=0.6")
     assert left.code == 3
     assert "auc=0.6 could not be measured: AUC below 0.5 beyond chance" in left.err
     assert "found no leak" not in left.out
 
 
-def test_case_numbers_in_a_model_are_found(leakscope, tmp_path):
-    left = leakscope(f"audit spy.joblib {SIDES} --unpickle-trusted --policy research --publish")
+def test_case_numbers_in_a_model_are_found(leakbound, tmp_path):
+    left = leakbound(f"audit spy.joblib {SIDES} --unpickle-trusted --policy research --publish")
     assert left.code == 3
     assert "700001" not in left.out
-    published = (tmp_path / "leakscope-report" / "report.json").read_text()
+    published = (tmp_path / "leakbound-report" / "report.json").read_text()
     assert "7000" not in published
     (decision,) = json.loads(published)["about"]["decisions"]
     (check,) = [check for check in decision["checks"] if check["check"] == "stores_records"]
     assert (check["outcome"], check["reason"]["id"]) == ("not_kept", "holds_records")
 
 
-def test_types_that_were_trusted_are_in_the_report(leakscope, tmp_path, tmp_path_factory, monkeypatch):
+def test_types_that_were_trusted_are_in_the_report(leakbound, tmp_path, tmp_path_factory, monkeypatch):
     with zipfile.ZipFile("tree.skops", "w") as archive:
         archive.writestr("schema.json", "{}")
 
@@ -84,17 +84,17 @@ def test_types_that_were_trusted_are_in_the_report(leakscope, tmp_path, tmp_path
     monkeypatch.syspath_prepend(installed.parent)
     (tmp_path / "mine.py").write_text("open('imported', 'w').close()")
     refused(
-        leakscope(f"audit tree.skops {SIDES}"), "tree.skops holds types that skops does not know; if you trust them"
+        leakbound(f"audit tree.skops {SIDES}"), "tree.skops holds types that skops does not know; if you trust them"
     )
     assert not (tmp_path / "imported").exists()
-    assert leakscope(f"audit tree.skops {SIDES} --trust mine.Tree").code == 0
+    assert leakbound(f"audit tree.skops {SIDES} --trust mine.Tree").code == 0
     assert (tmp_path / "imported").exists()  # from this folder, as its name was typed
-    about = json.loads((tmp_path / "leakscope-report" / "report.json").read_text())["about"]
+    about = json.loads((tmp_path / "leakbound-report" / "report.json").read_text())["about"]
     assert "tree.skops was read on the statement that these types are trusted: mine.Tree" in about["notes"]
 
 
-def test_data_beside_a_model_file_are_told_their_flags(leakscope):
+def test_data_beside_a_model_file_are_told_their_flags(leakbound):
     refused(
-        leakscope("audit tree.joblib --data in.csv --label ill --unpickle-trusted"),
+        leakbound("audit tree.joblib --data in.csv --label ill --unpickle-trusted"),
         "an audit of a model file takes no --data: give its training data by --members, and other data by --others",
     )

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from leakscope.core import block_signals
-from leakscope.core.block_signals import ABOUT, BlockSignals, write_blocks
+from leakbound.core import block_signals
+from leakbound.core.block_signals import ABOUT, BlockSignals, write_blocks
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.core import checks
+from leakbound.core import checks
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import covariance as sklearn_covariance
 
-from leakscope.core.covariance import (
+from leakbound.core.covariance import (
     Diagonal,
     Full,
     LowRank,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from leakscope.core.divergences import gaussian_hockey
-from leakscope.core.tradeoff import Gaussian
+from leakbound.core.divergences import gaussian_hockey
+from leakbound.core.tradeoff import Gaussian
 
 
 def in_high_precision(m, epsilon):

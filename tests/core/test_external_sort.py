@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leakscope.core.external_sort import float_of_key, key_of_float, sort_words
+from leakbound.core.external_sort import float_of_key, key_of_float, sort_words
 
 
 @pytest.mark.parametrize("n", [0, 1, 4096, 50_001])
@@ -26,7 +26,7 @@ def test_words_come_out_in_order(tmp_path, n, n_distinct):
 
 
 def test_a_range_is_never_much_larger_than_a_run(tmp_path, monkeypatch):
-    from leakscope.core import external_sort
+    from leakbound.core import external_sort
 
     sizes = []
     write = external_sort._write

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core import games
-from leakscope.core.games import candidates, half_split
+from leakbound.core import games
+from leakbound.core.games import candidates, half_split
 
 FALSE_ALARM = 1e-6  # of each simulated test below; seeds are fixed
 

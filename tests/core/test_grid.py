@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from leakscope.core.grid import Grid
+from leakbound.core.grid import Grid
 
 FINITE = st.floats(-1e6, 1e6)
 

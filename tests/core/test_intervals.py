@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.intervals import (
+from leakbound.core.intervals import (
     chernoff_kl_upper,
     clopper_pearson,
     clopper_pearson_lower,

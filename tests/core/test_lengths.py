@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from leakscope.core.lengths import p_norm
+from leakbound.core.lengths import p_norm
 
 
 def exact_length(row: np.ndarray) -> float:

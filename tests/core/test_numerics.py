@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from leakscope.core.numerics import bisect, bisect_arrays, bisect_integers, largest_where, smallest_where
+from leakbound.core.numerics import bisect, bisect_arrays, bisect_integers, largest_where, smallest_where
 
 ends = st.floats(-1e6, 1e6)
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.core import games
-from leakscope.core.claims import Claim
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
-from leakscope.core.types import Game, NotApplicable
+from leakbound.core import games
+from leakbound.core.claims import Claim
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
+from leakbound.core.types import Game, NotApplicable
 
 N_RECORDS, N_OUTPUTS = 4, 6
 SUBSETS = list(itertools.product((0, 1), repeat=N_RECORDS))  # of the records, as membership rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.repeated_rows import RepeatedRows, of_records, rows_of, side_by_side, taken, variance, with_rows
+from leakbound.core.repeated_rows import RepeatedRows, of_records, rows_of, side_by_side, taken, variance, with_rows
 
 ROWS = np.array([[4.0, 5.0], [3.0, 6.0], [4.0, 6.0]])
 WHICH = np.array([0, 2, 2, 1, 0, 0], dtype=np.uint8)

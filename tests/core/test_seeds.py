@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.seeds import entropy, integer, stream, subsets
+from leakbound.core.seeds import entropy, integer, stream, subsets
 
 PATHS = [(), ("game",), ("game", 0), ("game", 1), ("game", "0"), ("game", 10), ("train", 0), ("gam", "e0"), (0, "game")]
 
@@ -33,7 +33,7 @@ def test_a_number_is_the_same_step_whoever_counted_it():
 
 @pytest.mark.slow
 def test_the_same_numbers_in_another_process_whatever_its_hash_seed():
-    code = "from leakscope.core.seeds import integer; print(integer(5, 'train', 3))"
+    code = "from leakbound.core.seeds import integer; print(integer(5, 'train', 3))"
     printed = [
         subprocess.run(
             [sys.executable, "-c", code],

@@ -5,9 +5,9 @@ import stat
 import numpy as np
 import pytest
 
-from leakscope.core import block_signals, signals_by_model
-from leakscope.core.block_signals import BlockSignals
-from leakscope.core.signals_by_model import ModelWriter
+from leakbound.core import block_signals, signals_by_model
+from leakbound.core.block_signals import BlockSignals
+from leakbound.core.signals_by_model import ModelWriter
 
 N, M, K = 230, 11, 3
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.core import system
+from leakbound.core import system
 
 ROOT = Path(__file__).parents[2]
 
-# A stand-in for another system: what POSIX has alone is taken away before leakscope is imported. The libraries keep
+# A stand-in for another system: what POSIX has alone is taken away before leakbound is imported. The libraries keep
 # what they have imported; on another system they come with code of their own for it.
 WITHOUT_POSIX = """
 import os, signal, sys
@@ -47,11 +47,11 @@ def open_but_no_folder(path, flags, mode=0o777, **words):
 
 os.open = open_but_no_folder
 
-from leakscope.core import system
+from leakbound.core import system
 system.HAS_MODES = False
 
 import numpy as np
-import leakscope as ls
+import leakbound as ls
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile, TradeOff, from_dict
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile, TradeOff, from_dict
 
 RATES = np.r_[0.0, np.logspace(-12, -3, 20), np.linspace(0.002, 0.998, 50), 1 - np.logspace(-3, -12, 20), 1.0]
 LEAK = 7.75  # squared distance of the easy target of Azize and Basu, figure 2

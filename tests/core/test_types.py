@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.attacks import ATTACKS
-from leakscope.core import games
-from leakscope.core.findings import Finding, Term
-from leakscope.core.types import Game, NotApplicable, Points, Scores, Signals
+from leakbound.attacks import ATTACKS
+from leakbound.core import games
+from leakbound.core.findings import Finding, Term
+from leakbound.core.types import Game, NotApplicable, Points, Scores, Signals
 
 
 def signals_of(game: Game, **arrays: np.ndarray) -> Signals:

@@ -8,9 +8,9 @@ import pickle
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.core.unit_words import UnitWord
-from leakscope.reports.phrases import plural
+import leakbound as ls
+from leakbound.core.unit_words import UnitWord
+from leakbound.reports.phrases import plural
 
 
 @pytest.mark.parametrize("text", ["a/", "/a", "a/b/c", "</title>"])

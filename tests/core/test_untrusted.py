@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core import untrusted
-from leakscope.core.checks import one_line, printable
-from leakscope.core.untrusted import free_memory, json_value, refuse_large
-from leakscope.data import arrays_of, load
-from leakscope.plans import from_toml
-from leakscope.plans.plan import constant
-from leakscope.reports import Report
+from leakbound.core import untrusted
+from leakbound.core.checks import one_line, printable
+from leakbound.core.untrusted import free_memory, json_value, refuse_large
+from leakbound.data import arrays_of, load
+from leakbound.plans import from_toml
+from leakbound.plans.plan import constant
+from leakbound.reports import Report
 from tests.marks import slow_but
 from tests.mutations import READERS, check
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.types import Points
-from leakscope.data import from_arrays
-from leakscope.data.candidates import attribute, candidates, others
+from leakbound.core.types import Points
+from leakbound.data import from_arrays
+from leakbound.data.candidates import attribute, candidates, others
 
 FRAME = pd.DataFrame(
     {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from leakscope.data import from_arrays
-from leakscope.data.columns import date_notes, identifier_notes
+from leakbound.data import from_arrays
+from leakbound.data.columns import date_notes, identifier_notes
 
 
 def customers(n: int) -> pd.DataFrame:

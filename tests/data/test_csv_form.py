@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.auditing.api import run
-from leakscope.data import load
-from leakscope.data.files import read_table
+import leakbound as ls
+from leakbound.auditing.api import run
+from leakbound.data import load
+from leakbound.data.files import read_table
 
 FRAME = pd.DataFrame(
     {

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.data import from_arrays, load
-from leakscope.data.columns import alike_levels
-from leakscope.data.files import read_table
-from leakscope.data.score_tables import read_scores
+from leakbound.data import from_arrays, load
+from leakbound.data.columns import alike_levels
+from leakbound.data.files import read_table
+from leakbound.data.score_tables import read_scores
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_one_letter_of_another_encoding(tmp_path):
 
 
 def test_rows_are_counted_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("leakscope.data.csv_rows._BLOCK", 7)
+    monkeypatch.setattr("leakbound.data.csv_rows._BLOCK", 7)
     path = tmp_path / "table.csv"
     path.write_bytes(b'name,zip\r\n"a ""b"", c",01\r\n"x\r\ny",020\r\n"",300\r\n\r\n')
     frame, _ = read_table(path)

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.data.content import row_names
-from leakscope.data.declared_content import columns_as_levels, columns_as_numbers, missing_in, number_of, text_of
+from leakbound.core.types import Points
+from leakbound.data.content import row_names
+from leakbound.data.declared_content import columns_as_levels, columns_as_numbers, missing_in, number_of, text_of
 
 DIGITS = "0123456789"
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.data.content import row_names
-from leakscope.data.declared_content import columns_as_levels, columns_as_numbers
-from leakscope.data.declared_form import read_declared
-from leakscope.releases.statistics.features import columns_of
+from leakbound.core.types import Points
+from leakbound.data.content import row_names
+from leakbound.data.declared_content import columns_as_levels, columns_as_numbers
+from leakbound.data.declared_form import read_declared
+from leakbound.releases.statistics.features import columns_of
 from tests.marks import nightly
 
 pa = pytest.importorskip("pyarrow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.data.groups import Group, groups_by_columns, groups_by_label, joined, least_size, models_for
+from leakbound.data.groups import Group, groups_by_columns, groups_by_label, joined, least_size, models_for
 
 
 def sizes(groups) -> list[tuple[str, int, bool]]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leakscope import data
-from leakscope.data import images as room
-from leakscope.data.images import read_folder
+from leakbound import data
+from leakbound.data import images as room
+from leakbound.data.images import read_folder
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_images_of_other_shapes_do_not_join(folder, tmp_path):
 
 def test_pillow_is_an_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ValueError, match=r"pip install 'leakscope\[images\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'leakbound\[images\]'"):
         data.load(str(folder))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import data
-from leakscope.data.columns import repeated_names
+from leakbound import data
+from leakbound.data.columns import repeated_names
 
 FRAME = pd.DataFrame({"age": [30, 50, 40], "pay": [1.5, 2.5, 3.5]})
 

@@ -11,11 +11,11 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-import leakscope as ls
-from leakscope.data import Data, from_arrays, join, preview, repeated, shared
-from leakscope.data.features import features
-from leakscope.data.records import Fields, Records, Sequences, Texts, as_given, fields, sequences, sparse_rows, texts
-from leakscope.releases.estimator import Estimator
+import leakbound as ls
+from leakbound.data import Data, from_arrays, join, preview, repeated, shared
+from leakbound.data.features import features
+from leakbound.data.records import Fields, Records, Sequences, Texts, as_given, fields, sequences, sparse_rows, texts
+from leakbound.releases.estimator import Estimator
 
 WORDS = ["a fine day", "rain again", "a fine day", "snow", "wind and rain", "fog"]
 MATRIX = np.array([[0, 1.5, 0], [2, 0, 0], [0, 1.5, 0], [0, 0, 0], [1, 2, 3], [0, 0, -1.0]])

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import data
-from leakscope.data.slices import MISSING, MOST_LEVELS, OTHER, cut, refuse_without_groups, sliced
+from leakbound import data
+from leakbound.data.slices import MISSING, MOST_LEVELS, OTHER, cut, refuse_without_groups, sliced
 
 
 class TestLevels:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.data.files import read_table
+from leakbound.data.files import read_table
 from tests.data.csv_writers import (
     BEYOND_CP1252,
     DIALECTS,

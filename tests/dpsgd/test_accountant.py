@@ -21,8 +21,8 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy import integrate, optimize, stats
 
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, from_dict
-from leakscope.dpsgd.accountant import dpsgd, epsilon_at_least
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, from_dict
+from leakbound.dpsgd.accountant import dpsgd, epsilon_at_least
 from tests.marks import nightly, nightly_but
 
 ADJACENCIES = ("add_remove", "replace_one")
@@ -300,7 +300,7 @@ def test_group_privacy_is_a_looser_way_to_replace_one():
         assert both.delta(doubled.promised[0]) < doubled.promised[1]
 
 
-@pytest.mark.parametrize("module", ["leakscope", "leakscope.core.tradeoff", "leakscope.bounds.dp"])
+@pytest.mark.parametrize("module", ["leakbound", "leakbound.core.tradeoff", "leakbound.bounds.dp"])
 def test_the_accountant_is_loaded_only_when_it_is_needed(module):
     code = f"import {module}, sys; print('dp_accounting' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -8,12 +8,12 @@ import time
 import pytest
 from scipy import optimize, stats
 
-from leakscope.core.seeds import stream
-from leakscope.core.tradeoff import TradeOff
-from leakscope.core.types import NotApplicable
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.dpsgd.calibration import Target
+from leakbound.core.seeds import stream
+from leakbound.core.tradeoff import TradeOff
+from leakbound.core.types import NotApplicable
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.dpsgd.calibration import Target
 from tests.marks import nightly
 
 MOST_ACCOUNTANTS = 20  # curves of a noise multiplier in the time that a search may take

@@ -1,4 +1,4 @@
-"""Canaries for trainings that leakscope does not run, in a loop of plain numpy, and the file of their secret."""
+"""Canaries for trainings that leakbound does not run, in a loop of plain numpy, and the file of their secret."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-import leakscope as ls
-from leakscope.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakscope.auditing.noise_tests import noise_tests
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.planted import LENGTH, PlantedCanaries, read_game
-from leakscope.dpsgd.step_level import StepLevel
+import leakbound as ls
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
+from leakbound.auditing.noise_tests import noise_tests
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.planted import LENGTH, PlantedCanaries, read_game
+from leakbound.dpsgd.step_level import StepLevel
 from tests.marks import nightly
 
 N_CANARIES = 300
@@ -133,7 +133,7 @@ class TestLoopsOfNumpy:
             steps.step(2.0 * rng.normal(size=20))
         report = steps.report(title="My loop")
         assert "mine: seen at the parameters of the canaries alone" in " ".join(report.about.notes)
-        assert report.about.releases[0].description.startswith("mine, trained outside of leakscope")
+        assert report.about.releases[0].description.startswith("mine, trained outside of leakbound")
         saved = file.with_name("report.json")
         saved.write_text(report.to_json())
         assert ls.Report.from_json(saved).to_json() == report.to_json()

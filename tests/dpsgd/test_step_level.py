@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 from scipy.stats import norm
 
-from leakscope.core import games
-from leakscope.core.types import Signals
-from leakscope.dpsgd.accountant import dpsgd as accountant
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.step_level import OF_RATE, SIGNALS, THRESHOLDS, StepLevel
+from leakbound.core import games
+from leakbound.core.types import Signals
+from leakbound.dpsgd.accountant import dpsgd as accountant
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.step_level import OF_RATE, SIGNALS, THRESHOLDS, StepLevel
 from tests.levels import allowed
 
 CLAIMED = DpSgd(noise_multiplier=1.25, sample_rate=0.1, steps=60)
@@ -191,5 +191,5 @@ def test_more_batches_than_claimed_are_refuted():
 
 @pytest.mark.slow
 def test_it_needs_no_torch():
-    code = "import sys, leakscope.dpsgd.step_level; assert 'torch' not in sys.modules"
+    code = "import sys, leakbound.dpsgd.step_level; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

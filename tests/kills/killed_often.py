@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leakscope.cli import main as cli
+from leakbound.cli import main as cli
 
 LINK = os.link
 
@@ -51,7 +51,7 @@ def forked(run: dict[str, Any], said: Path) -> int:
     os.environ["JOBLIB_SLOW_TREE_SECONDS"] = str(run["pause"])
     if "write" in run:
         killed_in_write(run["write"], run["signal"])
-    sys.argv = ["leakscope", *run["words"], "--n-jobs", "1", "--store", "store"]
+    sys.argv = ["leakbound", *run["words"], "--n-jobs", "1", "--store", "store"]
     code = 0
     try:
         cli.main()

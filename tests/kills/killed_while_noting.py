@@ -8,7 +8,7 @@ import sys
 
 from tests.noise.test_ledger import entries
 
-from leakscope.noise.ledger import Ledger
+from leakbound.noise.ledger import Ledger
 
 
 def replace(source: object, target: object) -> None:

@@ -1,4 +1,4 @@
-"""``leakscope protect`` that is killed before the n-th time that it flushes a file or renames one.
+"""``leakbound protect`` that is killed before the n-th time that it flushes a file or renames one.
 
 Takes a list in JSON of cases: the number n, the folder in which the command runs, and its words. The command runs once
 before that, so that everything is imported when processes are forked. Each case is a process of its own, whose
@@ -20,8 +20,8 @@ from typing import Any
 
 from tests.reports.made_protected import means, published
 
-from leakscope.cli import main as cli
-from leakscope.reports import Report
+from leakbound.cli import main as cli
+from leakbound.reports import Report
 
 FLUSH, RENAME = os.fsync, os.replace
 
@@ -60,7 +60,7 @@ def run(at: int, folder: Path, words: list[str]) -> int:
         os.chdir(folder)
         os.dup2(os.open("said", os.O_WRONLY | os.O_CREAT), 1)
         patched(at)
-        sys.argv = ["leakscope", *words]
+        sys.argv = ["leakbound", *words]
         with suppress(SystemExit):
             cli.main()
         os._exit(0)
@@ -69,9 +69,9 @@ def run(at: int, folder: Path, words: list[str]) -> int:
 
 if __name__ == "__main__":
     Report.to_html = lambda self: "a page"  # its figures would take most of the time
-    sys.modules["leakscope.protection"] = SimpleNamespace(protect_file=protect_file)  # pyright: ignore[reportArgumentType]
+    sys.modules["leakbound.protection"] = SimpleNamespace(protect_file=protect_file)  # pyright: ignore[reportArgumentType]
     cases = json.loads(sys.argv[1])
-    before, sys.argv = os.getcwd(), ["leakscope", *cases[0][2]]
+    before, sys.argv = os.getcwd(), ["leakbound", *cases[0][2]]
     Path("warm").mkdir()
     os.chdir("warm")
     silent, out = os.open(os.devnull, os.O_WRONLY), os.dup(1)

@@ -1,4 +1,4 @@
-"""``leakscope protect`` with a ledger, killed before the n-th time that it flushes a file or renames one, for some n.
+"""``leakbound protect`` with a ledger, killed before the n-th time that it flushes a file or renames one, for some n.
 
 The command runs once before that, without a ledger, so that everything is imported when processes are forked. Each n
 has a copy of the folder that is named, called by its number, and a list of ledgers of its own. There the command runs
@@ -20,8 +20,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from leakscope.cli import main as cli
-from leakscope.reports import Report
+from leakbound.cli import main as cli
+from leakbound.reports import Report
 
 FLUSH, RENAME = os.fsync, os.replace
 
@@ -49,7 +49,7 @@ def warm_up(folder: Path, words: list[str]) -> None:
     """Import what the command imports."""
     os.chdir(folder)
     place = words.index("--ledger")
-    sys.argv = ["leakscope", *words[:place], *words[place + 2 :], "--out", "warm"]
+    sys.argv = ["leakbound", *words[:place], *words[place + 2 :], "--out", "warm"]
     with suppress(SystemExit), redirect_stdout(io.StringIO()):
         cli.main()
     shutil.rmtree(folder / "warm")
@@ -64,7 +64,7 @@ def run(folder: Path, words: list[str], at: int) -> int:
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, 1)
         patched(at)
-        sys.argv = ["leakscope", *words]
+        sys.argv = ["leakbound", *words]
         cli.main()
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -13,7 +13,7 @@ import tempfile
 import numpy as np
 from slow import SlowTree
 
-import leakscope as ls
+import leakbound as ls
 
 if __name__ == "__main__":
     x = np.full((9_000, 20), 12345.678)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-import leakscope as ls
+import leakbound as ls
 from tests.libraries.natural import N_MODELS, finds_a_leak, natural, people
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pandas as pd
 
-from tests.libraries.natural import N_MODELS, WrongResult, finds_a_leak, leakscope, natural, numbers, people
+from tests.libraries.natural import N_MODELS, WrongResult, finds_a_leak, leakbound, natural, numbers, people
 
 
-def saved_report(folder: str = "leakscope-report") -> Any:
+def saved_report(folder: str = "leakbound-report") -> Any:
     """The report.json of a folder, its fields as attributes."""
     text = (Path(folder) / "report.json").read_text(encoding="utf-8")
     return json.loads(text, object_hook=lambda fields: SimpleNamespace(**fields))
 
 
 def refusal(*words: str) -> str:
-    """The single line with which a command must fail (`leakscope` would show the last line alone)."""
-    command = [sys.executable, "-m", "leakscope", *words]
+    """The single line with which a command must fail (`leakbound` would show the last line alone)."""
+    command = [sys.executable, "-m", "leakbound", *words]
     environment = os.environ | {"COLUMNS": "200"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     lines = done.stderr.strip().splitlines()
@@ -56,7 +56,7 @@ def skops_file() -> None:
     import skops.io as sio
 
     sio.dump(forest_on_people(), "model.skops")
-    leakscope("audit", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
+    leakbound("audit", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
     finds_a_leak(saved_report())
 
 
@@ -73,7 +73,7 @@ def onnx_file() -> None:
     names = [f"x{number}" for number in range(1, 13)]
     pd.DataFrame(X_train, columns=names).assign(label=y_train).to_csv("train.csv", index=False)
     pd.DataFrame(X_test, columns=names).assign(label=y_test).to_csv("test.csv", index=False)
-    leakscope("audit", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
+    leakbound("audit", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
     finds_a_leak(saved_report())
 
 
@@ -83,7 +83,7 @@ def joblib_file_trusted() -> None:
 
     joblib.dump(forest_on_people(), "model.joblib")
     data = ("--members", "train.csv", "--others", "test.csv", "--label", "income")
-    leakscope("audit", "model.joblib", *data, "--unpickle-trusted")
+    leakbound("audit", "model.joblib", *data, "--unpickle-trusted")
     finds_a_leak(saved_report())
 
 
@@ -117,7 +117,7 @@ def scores_from_r() -> None:
     """
     Path("scores.R").write_text(GLM_IN_R + save)
     subprocess.run(["Rscript", "scores.R"], capture_output=True, check=True)
-    leakscope("audit", "--scores", "scores.csv")
+    leakbound("audit", "--scores", "scores.csv")
     finds_a_leak(saved_report())
 
 
@@ -130,7 +130,7 @@ def probabilities_from_r() -> None:
     """
     Path("probabilities.R").write_text(GLM_IN_R + save)
     subprocess.run(["Rscript", "probabilities.R"], capture_output=True, check=True)
-    leakscope("audit", "--probabilities", "probabilities.csv")
+    leakbound("audit", "--probabilities", "probabilities.csv")
     finds_a_leak(saved_report())
 
 
@@ -140,7 +140,7 @@ def european_csv() -> None:
     X.assign(income=y).to_csv("people.csv", sep=";", decimal=",", encoding="latin-1", index=False)
     forest = "sklearn.ensemble:RandomForestClassifier"
     form = ("--separator", ";", "--decimal", ",", "--encoding", "latin-1")
-    leakscope(
+    leakbound(
         "audit", "--data", "people.csv", *form, "--label", "income", "--model", forest, "--n-models", str(N_MODELS)
     )  # fmt: skip
     finds_a_leak(saved_report())
@@ -162,9 +162,9 @@ def policy_says_do_not_release() -> None:
     sio.dump(forest_on_people(), "model.skops")
     Path("policy.toml").write_text("[limits]\naccuracy = 0.6\n")
     data = ("--members", "train.csv", "--others", "test.csv", "--label", "income")
-    done = leakscope("audit", "model.skops", *data, "--policy", "policy.toml")
+    done = leakbound("audit", "model.skops", *data, "--policy", "policy.toml")
     finds_a_leak(saved_report())
     if done.returncode != 3:
         raise WrongResult(f"a limit is exceeded, but the exit code is {done.returncode}")
-    if "do not release" not in Path("leakscope-report/report.html").read_text(encoding="utf-8").lower():
+    if "do not release" not in Path("leakbound-report/report.html").read_text(encoding="utf-8").lower():
         raise WrongResult("the page does not say: do not release")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-import leakscope as ls
+import leakbound as ls
 from tests.libraries.natural import (
     N_MODELS,
     WrongResult,

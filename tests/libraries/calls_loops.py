@@ -1,4 +1,4 @@
-"""Natural calls: training loops of the user's own, and torch networks that leakscope trains."""
+"""Natural calls: training loops of the user's own, and torch networks that leakbound trains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import leakscope as ls
+import leakbound as ls
 from tests.libraries.natural import N_MODELS, finds_a_leak, finds_no_leak, natural, numbers, people, tokens
 
 # Loops of the user's own
@@ -248,7 +248,7 @@ def one_hot_inside_the_function() -> None:
     finds_a_leak(ls.audit(fit_on_people, X, y, n_models=N_MODELS))
 
 
-# Networks that leakscope trains
+# Networks that leakbound trains
 
 
 def make_token_net():

@@ -1,6 +1,6 @@
 """Natural calls: what one is, the data they use, and how their results are checked.
 
-A call is a function without arguments that uses leakscope as its documentation suggests, and then checks the result:
+A call is a function without arguments that uses leakbound as its documentation suggests, and then checks the result:
 a planted leak is found, or a model without a leak is not accused.
 """
 
@@ -148,9 +148,9 @@ def finds_no_leak(report: Any, release: str | None = None) -> None:
         raise WrongResult(f"a record of a model that cannot memorise is called exposed: {exposed[0].low:.3f}")
 
 
-def leakscope(*words: str | Path) -> subprocess.CompletedProcess[str]:
+def leakbound(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command line in the current folder and return what it printed; a failure raises with its error."""
-    command = [sys.executable, "-m", "leakscope", *map(str, words)]
+    command = [sys.executable, "-m", "leakbound", *map(str, words)]
     environment = os.environ | {"COLUMNS": "200"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode == 1:

@@ -30,7 +30,7 @@ def page() -> str:
     lines = [
         f"{n_run} of {len(rows)} calls run ({' to '.join(dict.fromkeys((dates[0], dates[-1])))}).",
         "",
-        f"{len(first)} of them were written and run before leakscope took all that they give it, and have that first",
+        f"{len(first)} of them were written and run before leakbound took all that they give it, and have that first",
         'result in the column "before"; the others were added later.',
         "",
         "| library | calls that run |",

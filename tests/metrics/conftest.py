@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from leakscope.core.intervals import Interval
-from leakscope.core.types import Scores
+from leakbound.core.intervals import Interval
+from leakbound.core.types import Scores
 
 
 def gaussian_audits(

@@ -20,9 +20,9 @@ import numpy as np
 from scipy import stats
 from scipy.special import ndtr
 
-from leakscope.core.intervals import Interval
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics import (
+from leakbound.core.intervals import Interval
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics import (
     accuracy,
     advantage,
     auc,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.findings import Term
-from leakscope.core.types import NotApplicable
-from leakscope.metrics.attribute import attribute_accuracy, attribute_gain, right
+from leakbound.core.findings import Term
+from leakbound.core.types import NotApplicable
+from leakbound.metrics.attribute import attribute_accuracy, attribute_gain, right
 from tests.levels import allowed, sizes
 
 

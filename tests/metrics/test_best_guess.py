@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.best_guess import accuracy, advantage, effective_trials, halves
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.best_guess import accuracy, advantage, effective_trials, halves
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 

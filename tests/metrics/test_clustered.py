@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from leakscope.core.intervals import korn_graubard
-from leakscope.metrics.clustered import Clustered
-from leakscope.metrics.rows import Rows
+from leakbound.core.intervals import korn_graubard
+from leakbound.metrics.clustered import Clustered
+from leakbound.metrics.rows import Rows
 
 
 def drawn(n_models, n_records, decimals=9, seed=0):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.core.types import Scores
-from leakscope.metrics.counting import Guesses, coins, pairs
-from leakscope.metrics.one_run import Tangents, one_run_p_value
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.core.types import Scores
+from leakbound.metrics.counting import Guesses, coins, pairs
+from leakbound.metrics.one_run import Tangents, one_run_p_value
 from tests.levels import allowed, sizes
 
 

@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.curve import auc, average_precision, roc
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.curve import auc, average_precision, roc
 from tests.levels import allowed, sizes
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.epsilon import METHODS, bound, claim_p_value, epsilon_lower, evidence
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.epsilon import METHODS, bound, claim_p_value, epsilon_lower, evidence
 from tests.levels import allowed, sizes
 from tests.marks import nightly_but
 

@@ -13,13 +13,13 @@ from scipy import stats
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from leakscope.core.findings import Term
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
-from leakscope.core.types import Scores
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.metrics.counting import Guesses, coins
-from leakscope.metrics.epsilon import evidence, family_lower
-from leakscope.metrics.one_run import Tangents, one_run_p_value
+from leakbound.core.findings import Term
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Profile
+from leakbound.core.types import Scores
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.metrics.counting import Guesses, coins
+from leakbound.metrics.epsilon import evidence, family_lower
+from leakbound.metrics.one_run import Tangents, one_run_p_value
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 

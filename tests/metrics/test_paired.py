@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.core.types import Scores
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.core.types import Scores
 
 
 def scores(value, member, inflation: float = 1.0) -> Scores:

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.dummy import DummyClassifier
 
-import leakscope as ls
-from leakscope.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class, same_answer
+import leakbound as ls
+from leakbound.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class, same_answer
 
 
 def test_accuracy_of_several_models_is_a_mean_over_models():

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from leakscope.core.findings import Term
-from leakscope.core.numerics import bisect
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.metrics.counting import coins
-from leakscope.metrics.epsilon import bound
-from leakscope.metrics.one_run import Tangents
-from leakscope.metrics.ranks import RankTest, _largest_tpr, by_ranks, independent_canaries, many_runs, ranks
+from leakbound.core.findings import Term
+from leakbound.core.numerics import bisect
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Profile
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.metrics.counting import coins
+from leakbound.metrics.epsilon import bound
+from leakbound.metrics.one_run import Tangents
+from leakbound.metrics.ranks import RankTest, _largest_tpr, by_ranks, independent_canaries, many_runs, ranks
 from tests.levels import allowed, sizes
 
 CLAIMS = [EpsilonDelta(1.0, 0.01), Gaussian(1.0)]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, randomised_tpr, roc_band, tpr_at_fpr
-from leakscope.metrics.rows import rows
-from leakscope.metrics.spread import Shifts
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, randomised_tpr, roc_band, tpr_at_fpr
+from leakbound.metrics.rows import rows
+from leakbound.metrics.spread import Shifts
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 

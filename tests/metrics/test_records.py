@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.records import games_won, models_needed
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.records import games_won, models_needed
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 

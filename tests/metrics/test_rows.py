@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics.rows import rows
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.rows import rows
 
 
 def scores(member):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import Scores
-from leakscope.metrics.rows import rows
-from leakscope.metrics.spread import Shifts
+from leakbound.core.types import Scores
+from leakbound.metrics.rows import rows
+from leakbound.metrics.spread import Shifts
 
 
 def drawn(n_models, n_records, spread, decimals=9, seed=0):

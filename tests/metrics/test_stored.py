@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from leakscope import metrics
-from leakscope.core.types import NotApplicable, Scores
-from leakscope.metrics import stored
-from leakscope.metrics.records import games_won
-from leakscope.metrics.stored import StoredScores
+from leakbound import metrics
+from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics import stored
+from leakbound.metrics.records import games_won
+from leakbound.metrics.stored import StoredScores
 from tests.marks import nightly
 
 FPR = (0.5, 0.1, 0.01, 0.001)

@@ -3,8 +3,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leakscope.core.types import Scores
-from leakscope.metrics.thresholds import (
+from leakbound.core.types import Scores
+from leakbound.metrics.thresholds import (
     accuracy_at,
     accuracy_weights,
     best_threshold,

@@ -6,8 +6,8 @@ import os
 import time
 from unittest import mock
 
-from leakscope.releases.networks.devices import device_of
-from leakscope.releases.networks.recipe import Recipe
+from leakbound.releases.networks.devices import device_of
+from leakbound.releases.networks.recipe import Recipe
 
 
 def card(n_cards: int, device: str) -> tuple[int, str]:

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from leakscope.core.tradeoff import TradeOff
-from leakscope.core.types import Points
-from leakscope.dpsgd.config import DpSgd
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import TrainingData
+from leakbound.core.tradeoff import TradeOff
+from leakbound.core.types import Points
+from leakbound.dpsgd.config import DpSgd
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.tensors import inputs_of
+from leakbound.releases.networks.training import TrainingData
 
 
 @pytest.fixture(scope="session", autouse=True)

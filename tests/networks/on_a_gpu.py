@@ -13,20 +13,20 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.core import checkpoints
-from leakscope.core.checkpoints import kept_in
-from leakscope.core.types import Points
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.networks import training
-from leakscope.releases.networks.devices import working
-from leakscope.releases.networks.network import Network
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.runtime.checkpoints import StoredCheckpoints
-from leakscope.runtime.cluster import connected
-from leakscope.runtime.machine import this_machine
-from leakscope.runtime.store import Store, key
+import leakbound as ls
+from leakbound.core import checkpoints
+from leakbound.core.checkpoints import kept_in
+from leakbound.core.types import Points
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.networks import training
+from leakbound.releases.networks.devices import working
+from leakbound.releases.networks.network import Network
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.runtime.checkpoints import StoredCheckpoints
+from leakbound.runtime.cluster import connected
+from leakbound.runtime.machine import this_machine
+from leakbound.runtime.store import Store, key
 
 from .branches import Branches
 from .conftest import stack
@@ -174,7 +174,7 @@ class OnTheCard(Training):
         return super().update(gradients.cpu(), normaliser, generator).cuda()
 
 
-@pytest.mark.parametrize("loop", ["leakscope's", "PyTorch's"])
+@pytest.mark.parametrize("loop", ["leakbound's", "PyTorch's"])
 def test_dpsgd_is_trained_and_observed_on_the_card(loop):
     rng = np.random.default_rng(0)
     points = Points(rng.normal(size=(200, 16)).astype(np.float32), np.arange(200) % 4, digest="dpsgd")

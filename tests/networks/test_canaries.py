@@ -12,15 +12,15 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-from leakscope.attacks import ATTACKS
-from leakscope.core.games import canaries
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.canaries import CANARIES, Canaries, dirac, mahalanobis, mislabelled, random, rank_sums
-from leakscope.dpsgd.clipping import clipped_sum, noisy_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.metrics.epsilon import epsilon_lower
+from leakbound.attacks import ATTACKS
+from leakbound.core.games import canaries
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.canaries import CANARIES, Canaries, dirac, mahalanobis, mislabelled, random, rank_sums
+from leakbound.dpsgd.clipping import clipped_sum, noisy_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.metrics.epsilon import epsilon_lower
 from tests.marks import nightly
 from tests.networks.training_privately import BatchClipping, NoiseOfTheMean, Training, WithoutClipping
 

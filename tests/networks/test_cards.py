@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import torch
 
-from leakscope.core.workers import worker_number
-from leakscope.releases.networks.devices import _repeatable
-from leakscope.runtime import pool
-from leakscope.runtime.cluster import connected
-from leakscope.runtime.machine import _gpus
+from leakbound.core.workers import worker_number
+from leakbound.releases.networks.devices import _repeatable
+from leakbound.runtime import pool
+from leakbound.runtime.cluster import connected
+from leakbound.runtime.machine import _gpus
 from tests.marks import nightly_but
 from tests.networks.cards import card
 

@@ -15,21 +15,21 @@ import pytest
 import torch
 from torch import nn
 
-from leakscope.core import checkpoints
-from leakscope.core.checkpoints import kept_in
-from leakscope.dpsgd import network
-from leakscope.dpsgd.clipping import noisy_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.networks import training
-from leakscope.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, single_model
-from leakscope.releases.networks.network import Network
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.training import train
-from leakscope.runtime.checkpoints import StoredCheckpoints
-from leakscope.runtime.execution import Execution
-from leakscope.runtime.observe import observe
-from leakscope.runtime.store import Store, key
+from leakbound.core import checkpoints
+from leakbound.core.checkpoints import kept_in
+from leakbound.dpsgd import network
+from leakbound.dpsgd.clipping import noisy_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.networks import training
+from leakbound.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, single_model
+from leakbound.releases.networks.network import Network
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.training import train
+from leakbound.runtime.checkpoints import StoredCheckpoints
+from leakbound.runtime.execution import Execution
+from leakbound.runtime.observe import observe
+from leakbound.runtime.store import Store, key
 
 from .branches import Branches
 from .conftest import stack
@@ -203,7 +203,7 @@ def test_what_cannot_be_used_is_not_used(content, training_data_of, epochs, tmp_
     elif content == "other kind":
         kind = type("Another", (SingleModel,), {})
     else:
-        monkeypatch.setattr("leakscope.runtime.checkpoints.this_machine", lambda: type("", (), {"digest": "0" * 16}))
+        monkeypatch.setattr("leakbound.runtime.checkpoints.this_machine", lambda: type("", (), {"digest": "0" * 16}))
     epochs |= {"trained": 0, "kill_at": np.inf}
     (again,) = made(stack, 1)
     with kept_in(StoredCheckpoints(store, KEY)):

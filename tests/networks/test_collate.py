@@ -11,10 +11,10 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-import leakscope as ls
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import collate_of
-from leakscope.releases.training_function import TrainingFunction
+import leakbound as ls
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.tensors import collate_of
+from leakbound.releases.training_function import TrainingFunction
 from tests.marks import nightly
 
 RNG = np.random.default_rng(0)

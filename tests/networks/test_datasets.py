@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, random_split
 
-from leakscope.data import from_arrays
-from leakscope.data.records import Fields, Sequences
-from leakscope.releases.networks.tensors import from_dataset
-from leakscope.releases.specs import is_dataset
+from leakbound.data import from_arrays
+from leakbound.data.records import Fields, Sequences
+from leakbound.releases.networks.tensors import from_dataset
+from leakbound.releases.specs import is_dataset
 
 X = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
 Y = np.arange(12) % 3
@@ -136,7 +136,7 @@ def test_datasets_are_recognised_without_importing_pytorch():
     assert not is_dataset(X)
     assert not is_dataset([dataset])
     code = (
-        "import sys, numpy\nfrom leakscope.releases.specs import is_dataset\n"
+        "import sys, numpy\nfrom leakbound.releases.specs import is_dataset\n"
         "assert not is_dataset(numpy.zeros(3)) and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -20,24 +20,24 @@ from scipy.stats import norm
 from sklearn.datasets import load_digits
 from torch import nn
 
-import leakscope as ls
-from leakscope.attacks import ATTACKS
-from leakscope.auditing.canaries import attacks_on, private_network
-from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, AccountantClaim, ClaimTest, StepNoise
-from leakscope.auditing.gates import exit_code
-from leakscope.auditing.run import denied
-from leakscope.core import games
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.types import Scores
-from leakscope.data import from_arrays
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.clipping import clipped_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.metrics.counting import Guesses
-from leakscope.metrics.epsilon import evidence
-from leakscope.papers.azize2024.networks import shallow
-from leakscope.plans import from_toml
+import leakbound as ls
+from leakbound.attacks import ATTACKS
+from leakbound.auditing.canaries import attacks_on, private_network
+from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, AccountantClaim, ClaimTest, StepNoise
+from leakbound.auditing.gates import exit_code
+from leakbound.auditing.run import denied
+from leakbound.core import games
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.types import Scores
+from leakbound.data import from_arrays
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.clipping import clipped_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.metrics.counting import Guesses
+from leakbound.metrics.epsilon import evidence
+from leakbound.papers.azize2024.networks import shallow
+from leakbound.plans import from_toml
 from tests.cli.calling import caller, refused
 from tests.marks import nightly, nightly_but
 from tests.networks.training_privately import Training
@@ -104,7 +104,7 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it):
     monkeypatch.chdir(tmp_path)
     return caller(monkeypatch, capfd)
 
@@ -177,16 +177,16 @@ class TestVerdicts:
 
     @pytest.mark.usefixtures("without_charts")
     @pytest.mark.parametrize("mistake", nightly_but(MISTAKES, "batch_clipping"))
-    def test_wrong_ones_are_refuted(self, leakscope, mistake, tmp_path):
-        left = leakscope(f"{PLANTED} --dpsgd noise_multiplier=3 --dpsgd aggregate={HERE}:{mistake}")
+    def test_wrong_ones_are_refuted(self, leakbound, mistake, tmp_path):
+        left = leakbound(f"{PLANTED} --dpsgd noise_multiplier=3 --dpsgd aggregate={HERE}:{mistake}")
         assert left.code == 2
-        assert "leakscope: refuted: network: epsilon = 0.936, delta = 1e-05, add/remove, by the account" in left.err
+        assert "leakbound: refuted: network: epsilon = 0.936, delta = 1e-05, add/remove, by the account" in left.err
         assert "rules out every noise with an epsilon below " in left.out.replace("\n", " ")
         assert max(map(len, left.out.splitlines())) <= 100
-        report = ls.Report.from_json(tmp_path / "leakscope-report" / "report.json")
+        report = ls.Report.from_json(tmp_path / "leakbound-report" / "report.json")
         found = epsilons(report)
         assert found["lower", True] > found["upper", False]
-        page = (tmp_path / "leakscope-report" / "report.html").read_text()
+        page = (tmp_path / "leakbound-report" / "report.html").read_text()
         assert "Two results contradict" not in page  # the training is wrong, neither the attack nor the theorem
 
     @pytest.mark.nightly
@@ -217,12 +217,12 @@ class TestVerdicts:
 
     @pytest.mark.usefixtures("without_charts")
     @pytest.mark.slow
-    def test_the_same_bytes_from_plan_and_call_whatever_the_store(self, leakscope, tmp_path):
+    def test_the_same_bytes_from_plan_and_call_whatever_the_store(self, leakbound, tmp_path):
         X, y = load_digits(return_X_y=True)
         flags = "--dpsgd steps=20 --dpsgd sample_rate=0.1 --dpsgd noise_multiplier=2 --canaries mislabelled"
         command = f"{NETWORK} --game canaries --n-canaries 60 {flags} --seed 3"
         for out in ("one", "two"):
-            assert leakscope(f"{command} --out {out} --store store").code == 0
+            assert leakbound(f"{command} --out {out} --store store").code == 0
         texts = [(tmp_path / out / "report.json").read_text() for out in ("one", "two")]
         one, two = (text.replace("--out one", "").replace("--out two", "") for text in texts)
         assert one == two
@@ -245,16 +245,16 @@ class TestVerdicts:
         assert curve.verdict is not None
         assert curve.verdict.word == "not_refuted"
 
-    def test_a_training_of_ones_own_with_less_noise(self, leakscope, tmp_path):
+    def test_a_training_of_ones_own_with_less_noise(self, leakbound, tmp_path):
         words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
         planted = "--game canaries --canaries mislabelled --n-canaries 60"
-        left = leakscope(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:quiet_training")
+        left = leakbound(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:quiet_training")
         assert left.code == 2
         said = (
             "The steps hold noise of a multiplier of at most 1.88 (99.999 %), and 2 is claimed: the promise counts on"
         )
         assert said in left.out.replace("\n", " ")
-        assert said in (tmp_path / "leakscope-report" / "report.html").read_text()
+        assert said in (tmp_path / "leakbound-report" / "report.html").read_text()
 
     @pytest.mark.parametrize(
         ("share", "refused", "lr"), [(0.9, 20, 0.5), nightly(0.9, 20, 1e-3), (1 / 180, 20, 0.5), (1.0, 0, 0.5)]
@@ -289,30 +289,30 @@ class TestVerdicts:
         assert all(noise.p_value() >= OF_NOISE for noise in each)
         assert all((noise.n_coarse > 0) == (lr < 1e-4) for noise in each)
 
-    def test_what_is_too_coarse_to_be_tested_is_said(self, leakscope, tmp_path):
+    def test_what_is_too_coarse_to_be_tested_is_said(self, leakbound, tmp_path):
         words = "--dpsgd noise_multiplier=2 --dpsgd sample_rate=0.1 --dpsgd steps=4 --dpsgd lr=1e-8"
-        left = leakscope(f"{NETWORK} --game canaries --canaries mislabelled --n-canaries 60 {words}")
+        left = leakbound(f"{NETWORK} --game canaries --canaries mislabelled --n-canaries 60 {words}")
         assert left.code == 0
         said = "The test for too little noise was not made: "
         assert said.lower() in left.out.lower().replace("\n", " ")
-        assert said.lower() in (tmp_path / "leakscope-report" / "report.html").read_text().lower()
+        assert said.lower() in (tmp_path / "leakbound-report" / "report.html").read_text().lower()
 
     @pytest.mark.usefixtures("without_charts")
     def test_a_loop_that_does_not_clip_its_own_layers_is_refuted_though_canaries_do_not_see_it(
-        self, leakscope, tmp_path
+        self, leakbound, tmp_path
     ):
         """It clips the layer that is added for the canaries, and nothing else."""
         words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
         planted = "--game canaries --n-canaries 100 --canaries dirac"
-        left = leakscope(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:only_canaries_clipped")
+        left = leakbound(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:only_canaries_clipped")
         assert left.code == 2
         text = left.out.replace("\n", " ")
         assert re.search(r"One record adds about [\d.]+ clipping norms to a step", text), text
         limit = "show whether gradients in that layer are clipped, not whether those of the network's own layers are"
         assert limit in text
-        page = html.unescape((tmp_path / "leakscope-report" / "report.html").read_text())
+        page = html.unescape((tmp_path / "leakbound-report" / "report.html").read_text())
         assert limit in page
-        report = ls.Report.from_json(tmp_path / "leakscope-report" / "report.json")
+        report = ls.Report.from_json(tmp_path / "leakbound-report" / "report.json")
         assert any(limit in note for note in report.about.notes)
         by_the_curve = [each for each in report.findings if Term("whole_curve") in each.method]
         assert all(Term("own_layers_unseen") in each.assumptions for each in by_the_curve)
@@ -477,11 +477,11 @@ class TestBadInput:
             ),
         ],
     )
-    def test_is_one_line(self, leakscope, flags, line):
-        refused(leakscope(f"audit --dataset digits {flags}"), line)
+    def test_is_one_line(self, leakbound, flags, line):
+        refused(leakbound(f"audit --dataset digits {flags}"), line)
 
-    def test_flags_of_networks_are_idle_elsewhere(self, leakscope):
-        refused(leakscope("audit --signals a.npz --canaries dirac"), "an audit with --signals takes no --canaries")
+    def test_flags_of_networks_are_idle_elsewhere(self, leakbound):
+        refused(leakbound("audit --signals a.npz --canaries dirac"), "an audit with --signals takes no --canaries")
 
     def test_without_pytorch_it_is_said_what_to_install(self, monkeypatch):
         def no_torch(name, *rest):
@@ -490,9 +490,9 @@ class TestBadInput:
             return importing(name, *rest)
 
         importing = builtins.__import__
-        monkeypatch.delitem(sys.modules, "leakscope.dpsgd.network")
+        monkeypatch.delitem(sys.modules, "leakbound.dpsgd.network")
         monkeypatch.setattr(builtins, "__import__", no_torch)
-        with pytest.raises(ValueError, match=r"pip install 'leakscope\[torch\]'"):
+        with pytest.raises(ValueError, match=r"pip install 'leakbound\[torch\]'"):
             private_network(network, SHORT)
 
     def test_words_that_calls_cannot_use(self, digits):
@@ -529,14 +529,14 @@ class TestPage:
     TEXT = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
     @pytest.mark.slow
-    def test_the_audit_prints_what_the_page_shows(self, leakscope, tmp_path, monkeypatch):
+    def test_the_audit_prints_what_the_page_shows(self, leakbound, tmp_path, monkeypatch):
         package = re.search(r"^```python\n(# my_package\.py\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
-        shown = re.search(r"^\$ leakscope (.*--dpsgd .*)\n((?:.*\n)*?)```$", self.TEXT, re.MULTILINE)
+        shown = re.search(r"^\$ leakbound (.*--dpsgd .*)\n((?:.*\n)*?)```$", self.TEXT, re.MULTILINE)
         assert package
         assert shown
         (tmp_path / "my_package.py").write_text(package[1], encoding="utf-8")
         monkeypatch.delitem(sys.modules, "my_package", raising=False)
-        left = leakscope(f"{shown[1]} --n-jobs 1")
+        left = leakbound(f"{shown[1]} --n-jobs 1")
         assert left.code == 0
         assert is_shown(shown[2], left.out)
 
@@ -545,7 +545,7 @@ class TestPage:
         ("multiplier", "epochs", "code"), [("3.0", 1, 0), nightly("3.0", 10, 0), nightly("2.7", 10, 2)]
     )
     def test_the_training_by_opacus_is_compared_with_its_claim(
-        self, leakscope, tmp_path, monkeypatch, multiplier, epochs, code
+        self, leakbound, tmp_path, monkeypatch, multiplier, epochs, code
     ):
         """By day the example trains for one epoch instead of 10."""
         for name in ("my_package", "my_training"):
@@ -555,10 +555,10 @@ class TestPage:
             written = written.replace("range(10)", f"range({epochs})")
             (tmp_path / f"{name}.py").write_text(written, encoding="utf-8")
             monkeypatch.delitem(sys.modules, name, raising=False)
-        command = re.search(r"^\$ leakscope (.*) \\\n +(.*train=my_training:train.*)$", self.TEXT, re.MULTILINE)
+        command = re.search(r"^\$ leakbound (.*) \\\n +(.*train=my_training:train.*)$", self.TEXT, re.MULTILINE)
         assert command
         words = command[2].replace("steps=200", f"steps={20 * epochs}")
-        assert leakscope(f"{command[1]} {words} --n-jobs 1").code == code
+        assert leakbound(f"{command[1]} {words} --n-jobs 1").code == code
 
     def test_the_plan_says_the_same(self, tmp_path):
         plan = re.search(r"^```toml\n(# dpsgd\.toml\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)

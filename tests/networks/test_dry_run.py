@@ -8,15 +8,15 @@ import re
 import pytest
 from torch import nn
 
-from leakscope import data
-from leakscope.attacks import find
-from leakscope.auditing.canaries import planned
-from leakscope.auditing.dry_run import dry_run
-from leakscope.auditing.run import setting
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.runtime.observe import Execution, observe
+from leakbound import data
+from leakbound.attacks import find
+from leakbound.auditing.canaries import planned
+from leakbound.auditing.dry_run import dry_run
+from leakbound.auditing.run import setting
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.plans import AuditPlan, ModelPlan
+from leakbound.runtime.observe import Execution, observe
 from tests.cli.calling import caller
 from tests.networks.training_privately import Training
 

@@ -12,12 +12,12 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
 
-from leakscope.core.seeds import stream
-from leakscope.releases.networks.devices import seeded
-from leakscope.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, is_stack
-from leakscope.releases.networks.optimisers import Optimiser
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.training import losses, n_batches, train
+from leakbound.core.seeds import stream
+from leakbound.releases.networks.devices import seeded
+from leakbound.releases.networks.ensemble import BatchedEnsemble, SingleModel, VmapEnsemble, is_stack
+from leakbound.releases.networks.optimisers import Optimiser
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.training import losses, n_batches, train
 
 from .branches import Branches
 from .conftest import Convolutions, stack

@@ -18,18 +18,18 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from leakscope.auditing.claim_tests import OF_NOISE
-from leakscope.auditing.noise_tests import noise_tests, record_notes
-from leakscope.core.games import canaries
-from leakscope.core.reasons import words
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.equal_records import EqualRecords, _log_tail, chosen_record
-from leakscope.dpsgd.followed_steps import FollowedStep, Rounding
-from leakscope.dpsgd.gradient_rows import DenseRows
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.networks.tensors import inputs_of
+from leakbound.auditing.claim_tests import OF_NOISE
+from leakbound.auditing.noise_tests import noise_tests, record_notes
+from leakbound.core.games import canaries
+from leakbound.core.reasons import words
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.equal_records import EqualRecords, _log_tail, chosen_record
+from leakbound.dpsgd.followed_steps import FollowedStep, Rounding
+from leakbound.dpsgd.gradient_rows import DenseRows
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.networks.tensors import inputs_of
 from tests.marks import nightly
 from tests.networks.training_privately import Training, poisson
 
@@ -127,7 +127,7 @@ class OpacusLoop:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of leakscope's own training, with another clipping."""
+    """The sum of leakbound's own training, with another clipping."""
 
     clipping: str
 
@@ -148,7 +148,7 @@ def digits() -> Points:
 def release(whose: str, clipping: str, dpsgd: DpSgd = SHORT) -> PrivateNetwork:
     """A training of 1,000 digits whose gradients are clipped in some way."""
     made = PrivateNetwork(network, dpsgd, watched=(0, 1), references=2)
-    if whose == "leakscope":
+    if whose == "leakbound":
         return replace(made, aggregate=Sum(clipping))
     if whose == "opacus":
         return replace(made, train=OpacusLoop(dpsgd, clipping))
@@ -175,7 +175,7 @@ def n_accused(digits: Points, trained: PrivateNetwork, n_runs: int, first: int =
 
 class TestMistakes:
     @pytest.mark.parametrize("mistake", MISTAKES)
-    @pytest.mark.parametrize("whose", ["leakscope", "plain, told"])
+    @pytest.mark.parametrize("whose", ["leakbound", "plain, told"])
     def test_are_found(self, digits, whose, mistake):
         assert n_accused(digits, release(whose, mistake), 1) == 1
 
@@ -186,7 +186,7 @@ class TestMistakes:
 
     @pytest.mark.nightly
     @pytest.mark.parametrize("mistake", MISTAKES)
-    @pytest.mark.parametrize("whose", ["leakscope", "plain, told", "opacus"])
+    @pytest.mark.parametrize("whose", ["leakbound", "plain, told", "opacus"])
     def test_are_found_in_18_of_20_runs(self, digits, whose, mistake):
         found = n_accused(digits, release(whose, mistake, CLAIMED), 20)
         print(whose, mistake, found)
@@ -220,13 +220,13 @@ class TestMistakes:
 
 class TestRightOnes:
     @pytest.mark.parametrize("clipping", RIGHT)
-    @pytest.mark.parametrize("whose", ["leakscope", "plain", "plain, told"])
+    @pytest.mark.parametrize("whose", ["leakbound", "plain", "plain, told"])
     def test_are_not_accused(self, digits, whose, clipping):
         assert n_accused(digits, release(whose, clipping), 2, 100) == 0
 
     @pytest.mark.nightly
     @pytest.mark.parametrize("clipping", RIGHT)
-    @pytest.mark.parametrize("whose", ["leakscope", "plain", "plain, told", "opacus"])
+    @pytest.mark.parametrize("whose", ["leakbound", "plain", "plain, told", "opacus"])
     def test_are_accused_in_none_of_100_runs(self, digits, whose, clipping):
         """The p-value of a right training is at least that of its largest bound: uniform, but for the corrections."""
         assert n_accused(digits, release(whose, clipping), 100, 1000) == 0
@@ -409,7 +409,7 @@ class TestWhatIsNotSeen:
 
 
 def test_an_aggregate_gets_rows(digits):
-    """The clipping of this file is that of leakscope, where it is right."""
+    """The clipping of this file is that of leakbound, where it is right."""
     rows = DenseRows(torch.randn(7, sum(TENSORS)))
     found = Sum("right")([rows], SHORT, torch.zeros(sum(TENSORS)), 1.0)
     torch.testing.assert_close(found, cut(rows.matrix, SHORT.clip).sum(0))

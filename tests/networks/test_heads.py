@@ -8,16 +8,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-import leakscope as ls
-from leakscope.core.seeds import integer, stream
-from leakscope.core.types import Points
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.networks.architecture import built
-from leakscope.releases.networks.heads import head_of
-from leakscope.releases.networks.network import Network, Trained
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.training import losses
+import leakbound as ls
+from leakbound.core.seeds import integer, stream
+from leakbound.core.types import Points
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.networks.architecture import built
+from leakbound.releases.networks.heads import head_of
+from leakbound.releases.networks.network import Network, Trained
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.training import losses
 
 N = 40
 EVERYONE, NO_SEED = np.ones((1, N), dtype=bool), np.zeros(1, dtype=int)

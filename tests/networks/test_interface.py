@@ -12,18 +12,18 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-from leakscope.core.types import Points
-from leakscope.data import from_arrays
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.networks import devices
-from leakscope.releases.networks.architecture import Architecture, built
-from leakscope.releases.networks.ensemble import SingleModel, laid_out, works_channels_last
-from leakscope.releases.networks.interface import Interface, reading_of_array
-from leakscope.releases.networks.network import Network, Trained
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import TrainingData, trained
+from leakbound.core.types import Points
+from leakbound.data import from_arrays
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.networks import devices
+from leakbound.releases.networks.architecture import Architecture, built
+from leakbound.releases.networks.ensemble import SingleModel, laid_out, works_channels_last
+from leakbound.releases.networks.interface import Interface, reading_of_array
+from leakbound.releases.networks.network import Network, Trained
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.tensors import inputs_of
+from leakbound.releases.networks.training import TrainingData, trained
 
 QUICK = Recipe(epochs=3, batch=16, lr=0.05)
 EVERYONE, NO_SEED = np.ones((1, 40), dtype=bool), np.zeros(1, dtype=int)

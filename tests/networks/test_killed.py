@@ -36,14 +36,14 @@ COMMAND = shlex.split(
 
 
 OFTEN = """
-from leakscope.core import checkpoints
+from leakbound.core import checkpoints
 
 checkpoints.EVERY, checkpoints.MOST_OF_TIME = 0.0, float("inf")  # after each epoch
 """
 
 
 def started(folder: Path, command: list[str] = COMMAND, before: str = "") -> subprocess.Popen[bytes]:
-    program = f"{before}\nfrom leakscope.cli.main import main\nmain()"
+    program = f"{before}\nfrom leakbound.cli.main import main\nmain()"
     words = [sys.executable, "-c", program, *command, "--out", "out", "--store", "store", "--n-jobs", "1"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

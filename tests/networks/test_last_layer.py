@@ -12,14 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from leakscope.attacks import ATTACKS
-from leakscope.core import seeds
-from leakscope.core.games import half_split
-from leakscope.core.types import NotApplicable, Points, Signals
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.networks import last_layer
-from leakscope.releases.networks.network import Network, Trained
-from leakscope.releases.networks.recipe import Recipe
+from leakbound.attacks import ATTACKS
+from leakbound.core import seeds
+from leakbound.core.games import half_split
+from leakbound.core.types import NotApplicable, Points, Signals
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.networks import last_layer
+from leakbound.releases.networks.network import Network, Trained
+from leakbound.releases.networks.recipe import Recipe
 
 from .branches import Branches
 from .conftest import Convolutions, stack

@@ -21,15 +21,15 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from leakscope.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakscope.auditing.noise_tests import noise_tests, record_notes
-from leakscope.core.games import canaries
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.canaries import dirac
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork, without_opacus_warnings
-from leakscope.dpsgd.step_level import StepLevel
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
+from leakbound.auditing.noise_tests import noise_tests, record_notes
+from leakbound.core.games import canaries
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.canaries import dirac
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork, without_opacus_warnings
+from leakbound.dpsgd.step_level import StepLevel
 from tests.networks.training_privately import poisson
 
 pytestmark = [

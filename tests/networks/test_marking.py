@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from leakscope.dpsgd.canary_layer import marked
-from leakscope.dpsgd.clipping import clipped_sum, gradients_of
-from leakscope.releases.networks.tensors import inputs_of
+from leakbound.dpsgd.canary_layer import marked
+from leakbound.dpsgd.clipping import clipped_sum, gradients_of
+from leakbound.releases.networks.tensors import inputs_of
 
 N, LENGTH = 30, 20.0
 CANARIES = np.array([4, 9, 17, 28])

@@ -12,17 +12,17 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.cli.main import main
-from leakscope.core.types import Points
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.factory import release_from, release_of
-from leakscope.releases.networks.architecture import Architecture
-from leakscope.releases.networks.network import Network, Trained
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.runtime.observe import Execution, observe
-from leakscope.runtime.store import Store
+import leakbound as ls
+from leakbound.cli.main import main
+from leakbound.core.types import Points
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.factory import release_from, release_of
+from leakbound.releases.networks.architecture import Architecture
+from leakbound.releases.networks.network import Network, Trained
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.runtime.observe import Execution, observe
+from leakbound.runtime.store import Store
 
 from .branches import Branches
 from .conftest import Convolutions, stack
@@ -272,7 +272,7 @@ def test_from_the_command_line(tmp_path, image_folder):
     command = [
         sys.executable,
         "-m",
-        "leakscope",
+        "leakbound",
         "audit",
         "--model",
         "own:net",
@@ -291,7 +291,7 @@ def test_an_unknown_word_of_train_is_met_with_the_nearest(tmp_path, image_folder
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     words = ["audit", "--model", "own:net", "--data", str(image_folder), "--train", "epoch=3"]
-    monkeypatch.setattr(sys, "argv", ["leakscope", *words])
+    monkeypatch.setattr(sys, "argv", ["leakbound", *words])
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 1

@@ -14,16 +14,16 @@ import pytest
 from sklearn.datasets import load_digits
 from torch import nn
 
-import leakscope as ls
-from leakscope.auditing.claim_tests import OF_NOISE, StepNoise
-from leakscope.auditing.noise_tests import noise_tests
-from leakscope.core.games import canaries
-from leakscope.core.reasons import words
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.canaries import dirac, mislabelled
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
+import leakbound as ls
+from leakbound.auditing.claim_tests import OF_NOISE, StepNoise
+from leakbound.auditing.noise_tests import noise_tests
+from leakbound.core.games import canaries
+from leakbound.core.reasons import words
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.canaries import dirac, mislabelled
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
 from tests.marks import nightly, nightly_but
 from tests.networks.training_privately import (
     BATCHES,
@@ -62,7 +62,7 @@ def digits() -> Points:
 
 
 def trained(whose: str, dpsgd: DpSgd, noise=NewNoise, batches=poisson) -> PrivateNetwork:
-    """A training with a mistake, of leakscope, in plain PyTorch or by Opacus."""
+    """A training with a mistake, of leakbound, in plain PyTorch or by Opacus."""
     release = PrivateNetwork(network, dpsgd, references=2)
     if whose == "ours":
         return replace(release, aggregate=WrongSum(noise, TENSORS, dpsgd.steps), knowledge="others")
@@ -115,7 +115,7 @@ class TestMistakes:
     @pytest.mark.parametrize("whose", ["ours", "plain", "opacus"])
     @pytest.mark.parametrize("mistake", [*NOISES, *BATCHES])
     def test_in_18_of_20_runs(self, digits, whose, mistake):
-        """Batches that are shuffled every epoch are not found; those of leakscope's own training are its own."""
+        """Batches that are shuffled every epoch are not found; those of leakbound's own training are its own."""
         if mistake == "shuffled" or (whose == "ours" and mistake in BATCHES):
             expected_runs = 0
         else:

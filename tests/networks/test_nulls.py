@@ -14,22 +14,22 @@ import pytest
 from sklearn.datasets import make_classification
 from torch import nn
 
-from leakscope.attacks import ATTACKS, find
-from leakscope.auditing.evaluate import judge
-from leakscope.auditing.observed import ObservedRelease
-from leakscope.core import games
-from leakscope.core.tradeoff import TradeOff
-from leakscope.core.types import Points, Signals
-from leakscope.data import from_arrays
-from leakscope.dpsgd.accountant import dpsgd as accounted
-from leakscope.dpsgd.canaries import dirac, mislabelled
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.metrics import auc
-from leakscope.metrics.epsilon import bound, evidence, family_lower
-from leakscope.releases.networks.network import Network
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.runtime.observe import Execution, observe
+from leakbound.attacks import ATTACKS, find
+from leakbound.auditing.evaluate import judge
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.core import games
+from leakbound.core.tradeoff import TradeOff
+from leakbound.core.types import Points, Signals
+from leakbound.data import from_arrays
+from leakbound.dpsgd.accountant import dpsgd as accounted
+from leakbound.dpsgd.canaries import dirac, mislabelled
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.metrics import auc
+from leakbound.metrics.epsilon import bound, evidence, family_lower
+from leakbound.releases.networks.network import Network
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.runtime.observe import Execution, observe
 
 AUDITS, MOST = 400, 32
 TRIED = ("loss", "gradient_norm", "mast", "lira", "rmia", "quantile")

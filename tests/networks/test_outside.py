@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks.outside import audit, bounds, crafted_start, images, noise_multiplier, random_start
 
-from leakscope.dpsgd.accountant import dpsgd
+from leakbound.dpsgd.accountant import dpsgd
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 10.0])

@@ -5,16 +5,16 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.releases.factory import release_of, trained_release
+import leakbound as ls
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.releases.factory import release_of, trained_release
 
 STEPS = []
 
 
 class Classifier(nn.Module):
-    """What leakscope sees of a LightningModule: a network with a method training_step."""
+    """What leakbound sees of a LightningModule: a network with a method training_step."""
 
     def __init__(self, width=2):
         super().__init__()
@@ -51,8 +51,8 @@ def data():
 
 
 @pytest.mark.parametrize("model", [Classifier, make, Classifier()], ids=["class", "function", "instance"])
-def test_leakscope_does_not_train_them_by_another_step(model):
-    with pytest.raises(ValueError, match=r"has a training_step, which leakscope would not call: give a function fit\("):
+def test_leakbound_does_not_train_them_by_another_step(model):
+    with pytest.raises(ValueError, match=r"has a training_step, which leakbound would not call: give a function fit\("):
         release_of(model, train={"epochs": 1})
 
 

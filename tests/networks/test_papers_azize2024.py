@@ -10,15 +10,15 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-import leakscope as ls
-from leakscope.core.findings import Term
-from leakscope.dpsgd.canaries import dirac, mahalanobis, random
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.papers import data, figures
-from leakscope.papers.azize2024 import canaries
-from leakscope.papers.azize2024.networks import shallow
-from leakscope.papers.azize2024.one_run import DELTA, KINDS, audited, lower_bounds, one_run, scores
+import leakbound as ls
+from leakbound.core.findings import Term
+from leakbound.dpsgd.canaries import dirac, mahalanobis, random
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.papers import data, figures
+from leakbound.papers.azize2024 import canaries
+from leakbound.papers.azize2024.networks import shallow
+from leakbound.papers.azize2024.one_run import DELTA, KINDS, audited, lower_bounds, one_run, scores
 
 DPSGD = DpSgd(noise_multiplier=0.8, sample_rate=0.2, steps=20)
 CHOSEN = {

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.papers import data, figures
-from leakscope.papers.delgrosso2021 import figure4, figure5, gap, images, networks, table1
-from leakscope.papers.lab import Lab
-from leakscope.papers.printed import Ours
+import leakbound as ls
+from leakbound.papers import data, figures
+from leakbound.papers.delgrosso2021 import figure4, figure5, gap, images, networks, table1
+from leakbound.papers.lab import Lab
+from leakbound.papers.printed import Ours
 from tests.marks import nightly
 
 
@@ -266,7 +266,7 @@ def test_many_images_are_asked_in_equal_parts(monkeypatch) -> None:
     assert sizes == [4, 3, 3]
 
 
-def test_training_as_the_public_code_is_that_of_leakscope_with_the_same_batch() -> None:
+def test_training_as_the_public_code_is_that_of_leakbound_with_the_same_batch() -> None:
     """One batch an epoch: neither the order of the images nor the mean over batches makes a difference."""
     rng = np.random.default_rng(0)
     x, label = rng.normal(size=(40, 110)).astype(np.float32), np.arange(40) % 10

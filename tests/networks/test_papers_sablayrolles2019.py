@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.papers import data
-from leakscope.papers.lab import Lab
-from leakscope.papers.sablayrolles2019 import features as room
-from leakscope.papers.sablayrolles2019 import pretrained, table1, table2, table3
-from leakscope.papers.sablayrolles2019.features import SHIP, TRUCK, features, moved
-from leakscope.papers.sablayrolles2019.networks import Residual, small_resnet, tanh_cnn
-from leakscope.releases import Recipe
+import leakbound as ls
+from leakbound.papers import data
+from leakbound.papers.lab import Lab
+from leakbound.papers.sablayrolles2019 import features as room
+from leakbound.papers.sablayrolles2019 import pretrained, table1, table2, table3
+from leakbound.papers.sablayrolles2019.features import SHIP, TRUCK, features, moved
+from leakbound.papers.sablayrolles2019.networks import Residual, small_resnet, tanh_cnn
+from leakbound.releases import Recipe
 
-HERE = "leakscope.papers.sablayrolles2019.networks"
+HERE = "leakbound.papers.sablayrolles2019.networks"
 
 
 def made_up(per_class, seed=0):

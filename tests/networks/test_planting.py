@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from torch import nn
 
-from leakscope.attacks import ATTACKS
-from leakscope.auditing.canaries import attacks_on, is_private, planned, plant, private_network
-from leakscope.data import Data, from_arrays
-from leakscope.dpsgd.canaries import mahalanobis
-from leakscope.dpsgd.config import DpSgd
-from leakscope.plans import AuditPlan, ModelPlan
-from leakscope.releases.networks.network import Network
+from leakbound.attacks import ATTACKS
+from leakbound.auditing.canaries import attacks_on, is_private, planned, plant, private_network
+from leakbound.data import Data, from_arrays
+from leakbound.dpsgd.canaries import mahalanobis
+from leakbound.dpsgd.config import DpSgd
+from leakbound.plans import AuditPlan, ModelPlan
+from leakbound.releases.networks.network import Network
 
 HERE = __name__
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)

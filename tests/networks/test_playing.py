@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from torch import nn
 
-import leakscope as ls
-from leakscope.attacks import find
-from leakscope.auditing.canaries import attacks_on, private_network
-from leakscope.auditing.claim_tests import AccountantClaim
-from leakscope.auditing.run import play, promise, setting
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Term
-from leakscope.data import Data, from_arrays
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.dpsgd.clipping import noisy_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.plans import AuditPlan, ClaimPlan
-from leakscope.runtime.observe import Execution
+import leakbound as ls
+from leakbound.attacks import find
+from leakbound.auditing.canaries import attacks_on, private_network
+from leakbound.auditing.claim_tests import AccountantClaim
+from leakbound.auditing.run import play, promise, setting
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Term
+from leakbound.data import Data, from_arrays
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.dpsgd.clipping import noisy_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.plans import AuditPlan, ClaimPlan
+from leakbound.runtime.observe import Execution
 from tests.networks.training_privately import Training
 
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4)

@@ -16,14 +16,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from leakscope.core.games import canaries
-from leakscope.core.types import Points
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.dpsgd.clipping import clipped_sum, gradients_of
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.observer import Watch
-from leakscope.releases.source_code import digest_of
+from leakbound.core.games import canaries
+from leakbound.core.types import Points
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.dpsgd.clipping import clipped_sum, gradients_of
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.dpsgd.observer import Watch
+from leakbound.releases.source_code import digest_of
 from tests.networks.training_privately import Training
 
 WANT = ["correct", "log_odds", "loss", "step_dot", "step_norm"]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.test_public import test_public_things_have_docstrings as check
 
-PACKAGES = ("leakscope.releases.networks", "leakscope.dpsgd")
+PACKAGES = ("leakbound.releases.networks", "leakbound.dpsgd")
 
 
 def _public() -> Iterator[tuple[str, object]]:
@@ -28,7 +28,7 @@ PUBLIC = dict(_public())
 
 
 def test_all_of_them_are_looked_at():
-    modules = {name.rpartition(".")[0].removeprefix("leakscope.") for name in PUBLIC}
+    modules = {name.rpartition(".")[0].removeprefix("leakbound.") for name in PUBLIC}
     assert {"releases.networks.network", "releases.networks.ensemble", "dpsgd.network", "dpsgd.observer"} <= modules
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.data import from_arrays
-from leakscope.releases.networks.network import Network, Trained
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.queries import Queried, Versions, shifts
+import leakbound as ls
+from leakbound.data import from_arrays
+from leakbound.releases.networks.network import Network, Trained
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.queries import Queried, Versions, shifts
 
 
 def small_cnn() -> nn.Module:

@@ -14,13 +14,13 @@ import torch
 from scipy.stats import multivariate_normal
 from sklearn.metrics import roc_auc_score
 
-from leakscope.attacks import ATTACKS
-from leakscope.core.types import Game, Signals
-from leakscope.dpsgd.attacker import Attacker
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.gradient_rows import DenseRows
-from leakscope.dpsgd.observer import Watch
-from leakscope.releases.networks.tensors import inputs_of
+from leakbound.attacks import ATTACKS
+from leakbound.core.types import Game, Signals
+from leakbound.dpsgd.attacker import Attacker
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.gradient_rows import DenseRows
+from leakbound.dpsgd.observer import Watch
+from leakbound.releases.networks.tensors import inputs_of
 
 N, D, RATE, STEPS, NOISE = 60, 40, 0.3, 300, 4.0
 BATCH = round(RATE * N)

@@ -13,20 +13,20 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from torch import nn
 
-import leakscope as ls
-from leakscope.auditing.canaries import private_network
-from leakscope.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS
-from leakscope.core.findings import Finding, Term
-from leakscope.core.games import canaries
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.canaries import dirac
-from leakscope.dpsgd.clipping import clipped_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.step_level import SIGNALS, StepLevel
-from leakscope.reports import Verdict
-from leakscope.reports.render import html
+import leakbound as ls
+from leakbound.auditing.canaries import private_network
+from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS
+from leakbound.core.findings import Finding, Term
+from leakbound.core.games import canaries
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.canaries import dirac
+from leakbound.dpsgd.clipping import clipped_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.dpsgd.step_level import SIGNALS, StepLevel
+from leakbound.reports import Verdict
+from leakbound.reports.render import html
 from tests.marks import nightly
 from tests.networks.training_privately import Training
 

@@ -12,18 +12,18 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import parameters_to_vector
 
-from leakscope.core.covariance import LowRank, LowRankGram
-from leakscope.core.games import canaries
-from leakscope.core.types import Points
-from leakscope.dpsgd.attacker import Attacker
-from leakscope.dpsgd.canaries import dirac
-from leakscope.dpsgd.clipping import clipped_sum, gradients_of
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.followed_steps import Rounding
-from leakscope.dpsgd.gradient_rows import CoordinateRows
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.observer import Watch, _NoiseSum, _Step
-from leakscope.releases.networks.tensors import inputs_of
+from leakbound.core.covariance import LowRank, LowRankGram
+from leakbound.core.games import canaries
+from leakbound.core.types import Points
+from leakbound.dpsgd.attacker import Attacker
+from leakbound.dpsgd.canaries import dirac
+from leakbound.dpsgd.clipping import clipped_sum, gradients_of
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.followed_steps import Rounding
+from leakbound.dpsgd.gradient_rows import CoordinateRows
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.dpsgd.observer import Watch, _NoiseSum, _Step
+from leakbound.releases.networks.tensors import inputs_of
 
 N_FEATURES, N_CLASSES = 5, 3
 

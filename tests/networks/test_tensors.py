@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from leakscope.core.types import Points
-from leakscope.data.images import read_folder
-from leakscope.releases.networks.tensors import inputs_of, labels_of, what_is_done
+from leakbound.core.types import Points
+from leakbound.data.images import read_folder
+from leakbound.releases.networks.tensors import inputs_of, labels_of, what_is_done
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from leakscope.releases.networks import devices, training
-from leakscope.releases.networks.architecture import Architecture, built
-from leakscope.releases.networks.augmentation import Augmentation, augment
-from leakscope.releases.networks.devices import seeded, with_less, working
-from leakscope.releases.networks.ensemble import SingleModel
-from leakscope.releases.networks.gradient_norms import gradient_norms, layers_of
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.networks.tensors import inputs_of
-from leakscope.releases.networks.training import losses, train, trained
+from leakbound.releases.networks import devices, training
+from leakbound.releases.networks.architecture import Architecture, built
+from leakbound.releases.networks.augmentation import Augmentation, augment
+from leakbound.releases.networks.devices import seeded, with_less, working
+from leakbound.releases.networks.ensemble import SingleModel
+from leakbound.releases.networks.gradient_norms import gradient_norms, layers_of
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.networks.tensors import inputs_of
+from leakbound.releases.networks.training import losses, train, trained
 
 from .branches import Branches
 from .conftest import Convolutions, stack

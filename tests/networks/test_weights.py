@@ -15,10 +15,10 @@ import pytest
 import torch
 from torch import nn
 
-import leakscope as ls
-from leakscope.releases.factory import trained_from
-from leakscope.releases.networks.weight_files import weights_of
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.releases.factory import trained_from
+from leakbound.releases.networks.weight_files import weights_of
+from leakbound.reports import Report
 from tests.cli.calling import caller, refused
 from tests.marks import nightly
 from tests.mutations import check
@@ -40,7 +40,7 @@ SIDES = "--members in.npz --others out.npz --n-jobs 1"
 
 
 @pytest.fixture
-def leakscope(tmp_path, monkeypatch, capfd, as_users_run_it):
+def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it):
     """A command in a folder with a network, its data and other data."""
     (tmp_path / "mine.py").write_text(MINE)
     rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def of_width(width: int) -> nn.Module:
     return nn.Sequential(nn.Linear(6, width), nn.Tanh(), nn.Linear(width, 3))
 
 
-def test_weights_are_those_of_the_file(leakscope):
+def test_weights_are_those_of_the_file(leakbound):
     network = of_width(5)
     torch.save(network.state_dict(), "net.pt")
     found = trained_from(SPEC, {"width": 5}, "net.pt")
@@ -65,9 +65,9 @@ def test_weights_are_those_of_the_file(leakscope):
     assert torch.equal(found(x), network(x))
 
 
-def test_the_command(leakscope):
+def test_the_command(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
-    left = leakscope(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
+    left = leakbound(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
     assert left.code == 0, left.err
     report = Report.from_json(Path("a/report.json"))
     (facts,) = report.about.releases
@@ -75,12 +75,12 @@ def test_the_command(leakscope):
     assert {each.attack for each in report.findings if each.quantity == "auc"} == {"loss", "gradient_norm"}
 
 
-def test_models_of_its_recipe_beside_it(leakscope):
+def test_models_of_its_recipe_beside_it(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
     command = (
         f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
     )
-    assert leakscope(command).code == 0
+    assert leakbound(command).code == 0
     (facts,) = Report.from_json(Path("a/report.json")).about.releases
     assert (facts.targets, facts.references) == (1, 4)
 
@@ -92,26 +92,26 @@ def auc(out: str, attack: str) -> float:
 
 @pytest.mark.parametrize("names", [np.array(["b", "10", "2"]), nightly(np.array([9, 7, 5]))])
 @pytest.mark.slow
-def test_the_columns_are_those_that_are_named(leakscope, names):
+def test_the_columns_are_those_that_are_named(leakbound, names):
     torch.save(of_width(4).state_dict(), "net.pt")
     command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss"
-    assert leakscope(f"{command} --out numbered").code == 0
+    assert leakbound(f"{command} --out numbered").code == 0
     for file in ("in.npz", "out.npz"):
         with np.load(file) as arrays:
             np.savez(file, x=arrays["x"], y=names[arrays["y"]])
     flags = " ".join(f"--classes {name}" for name in names)
-    assert leakscope(f"{command} {flags} --out named").code == 0
-    assert leakscope(f"{command} --out sorted").code == 0
+    assert leakbound(f"{command} {flags} --out named").code == 0
+    assert leakbound(f"{command} --out sorted").code == 0
     assert auc("named", "loss") == auc("numbered", "loss") != auc("sorted", "loss")
 
 
 @pytest.mark.slow
-def test_the_layers_that_are_named(leakscope):
+def test_the_layers_that_are_named(leakbound):
     network = of_width(4)
     torch.save(network.state_dict(), "net.pt")
     command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack gradient_norm"
     for layers in ("last", "0"):
-        assert leakscope(f"{command} --layers {layers} --out {layers}").code == 0
+        assert leakbound(f"{command} --layers {layers} --out {layers}").code == 0
     sides = []
     for file in ("in.npz", "out.npz"):
         with np.load(file) as arrays:
@@ -121,10 +121,10 @@ def test_the_layers_that_are_named(leakscope):
     assert [auc("last", "gradient_norm")] == found != [auc("0", "gradient_norm")]
 
 
-def test_the_report_holds_the_recipe_and_the_files(leakscope):
+def test_the_report_holds_the_recipe_and_the_files(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
     command = f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
-    assert leakscope(command).code == 0
+    assert leakbound(command).code == 0
     (release,) = json.loads(Path("a/report.json").read_text())["about"]["releases"]
     digest = hashlib.sha256(Path("net.pt").read_bytes()).hexdigest()
     assert release["files"] == {"net.pt": digest}
@@ -136,14 +136,14 @@ def test_the_report_holds_the_recipe_and_the_files(leakscope):
 
 
 @pytest.mark.parametrize("references", ["", "--n-models 2 --train epochs=2"])
-def test_the_report_holds_no_folder(leakscope, tmp_path, references):
+def test_the_report_holds_no_folder(leakbound, tmp_path, references):
     folder = tmp_path / "ada-lovelace" / "clinic"
     folder.mkdir(parents=True)
     torch.save(of_width(4).state_dict(), folder / "net.pt")
     for side in ("in.npz", "out.npz"):
         Path(side).rename(folder / side)
     sides = f"--members {folder}/in.npz --others {folder}/out.npz --n-jobs 1"
-    left = leakscope(f"audit --model {SPEC} --weights {folder}/net.pt {sides} {references} --out {folder}/a")
+    left = leakbound(f"audit --model {SPEC} --weights {folder}/net.pt {sides} {references} --out {folder}/a")
     assert left.code == 0, left.err
     texts = [left.out, *((folder / "a" / file).read_text() for file in ("report.json", "report.html"))]
     for text in texts:
@@ -220,14 +220,14 @@ def test_the_report_holds_no_folder(leakscope, tmp_path, references):
         (f"--model {SPEC} --weights net.pt {SIDES} --dataset wine", "an audit with --weights takes no --dataset"),
     ],
 )
-def test_what_is_refused(leakscope, words: str, line: str):
+def test_what_is_refused(leakbound, words: str, line: str):
     torch.save(of_width(4).state_dict(), "net.pt")
     torch.save(torch.ones(3), "tensor.pt")
     torch.save({"epoch": 3, "net": of_width(4).state_dict()}, "whole.pt")
     torch.save(of_width(4), "network.pt")
     script_archive(Path("script.pt"))
     Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
-    refused(leakscope(f"audit {words} --out a"), line)
+    refused(leakbound(f"audit {words} --out a"), line)
     assert not Path("a").exists()
 
 
@@ -255,7 +255,7 @@ def safetensors(state: dict[str, torch.Tensor], **changed: object) -> bytes:
     return len(text).to_bytes(8, "little") + text + content
 
 
-def test_safetensors_are_read(leakscope):
+def test_safetensors_are_read(leakbound):
     network = of_width(4)
     Path("net.safetensors").write_bytes(safetensors(network.state_dict()))
     found = trained_from(SPEC, {}, "net.safetensors")

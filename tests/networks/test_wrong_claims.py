@@ -14,16 +14,16 @@ from scipy.stats import norm
 from sklearn.datasets import load_digits
 from torch import nn
 
-from leakscope.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakscope.auditing.noise_tests import noise_tests
-from leakscope.core import games
-from leakscope.core.reasons import words
-from leakscope.core.types import Points, Signals
-from leakscope.dpsgd import dpsgd_multiplier
-from leakscope.dpsgd.canaries import dirac
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.network import PrivateNetwork
-from leakscope.dpsgd.step_level import StepLevel
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
+from leakbound.auditing.noise_tests import noise_tests
+from leakbound.core import games
+from leakbound.core.reasons import words
+from leakbound.core.types import Points, Signals
+from leakbound.dpsgd import dpsgd_multiplier
+from leakbound.dpsgd.canaries import dirac
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.network import PrivateNetwork
+from leakbound.dpsgd.step_level import StepLevel
 from tests.marks import nightly
 from tests.networks.training_privately import WrongTraining, shuffled
 

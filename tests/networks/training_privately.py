@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from leakscope.dpsgd.clipping import noisy_sum
-from leakscope.dpsgd.config import DpSgd
-from leakscope.dpsgd.gradient_rows import Rows
+from leakbound.dpsgd.clipping import noisy_sum
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.gradient_rows import Rows
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ BATCHES = {
 
 
 class WrongSum:
-    """An aggregate of leakscope's own training whose noise is another one."""
+    """An aggregate of leakbound's own training whose noise is another one."""
 
     def __init__(self, noise: type[NewNoise], tensors: list[int], n_steps: int) -> None:
         self.noise = noise(tensors, n_steps)

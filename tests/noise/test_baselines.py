@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from leakscope.core.information import gaussian_information
-from leakscope.core.seeds import stream
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.noise import (
+from leakbound.core.information import gaussian_information
+from leakbound.core.seeds import stream
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.noise import (
     Baseline,
     dp_baselines,
     dp_gaussian_scale,

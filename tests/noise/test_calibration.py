@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.seeds import stream
-from leakscope.core.types import NotApplicable
-from leakscope.noise import (
+from leakbound.core.seeds import stream
+from leakbound.core.types import NotApplicable
+from leakbound.noise import (
     BallNoise,
     GaussianNoise,
     LaplaceNoise,

@@ -7,9 +7,9 @@ from itertools import count
 import numpy as np
 import pytest
 
-from leakscope.bounds import exact_eta
-from leakscope.core.seeds import stream
-from leakscope.noise import (
+from leakbound.bounds import exact_eta
+from leakbound.core.seeds import stream
+from leakbound.noise import (
     AverageSwap,
     GaussianNoise,
     SampledDisjoint,

@@ -4,8 +4,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from leakscope.core.seeds import stream
-from leakscope.noise import Shifts, moment, most_promising, swap_linear
+from leakbound.core.seeds import stream
+from leakbound.noise import Shifts, moment, most_promising, swap_linear
 
 DATA = np.array([[0.0], [1.0], [3.0], [7.0]])
 

@@ -4,8 +4,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from leakscope.core.seeds import stream
-from leakscope.noise import (
+from leakbound.core.seeds import stream
+from leakbound.noise import (
     Lp,
     Mahalanobis,
     Shifts,

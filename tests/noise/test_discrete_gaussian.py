@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.noise import dp_discrete_scale
-from leakscope.noise.discrete_gaussian import discrete_std, total_variation
+from leakbound.noise import dp_discrete_scale
+from leakbound.noise.discrete_gaussian import discrete_std, total_variation
 
 
 def by_enumeration(s: float, n_moved: int, radius: int) -> float:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from leakscope.core.seeds import stream
-from leakscope.core.types import Noise, NotApplicable
-from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, Mahalanobis, NormNoise
+from leakbound.core.seeds import stream
+from leakbound.core.types import Noise, NotApplicable
+from leakbound.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, Mahalanobis, NormNoise
 from tests.marks import nightly
 
 S = np.array([[2.0, 0.6], [0.6, 1.0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.noise import LaplaceNoise, calibrate, eta_bound, izzo, moment
+from leakbound.noise import LaplaceNoise, calibrate, eta_bound, izzo, moment
 
 PRINTED = {(2, 0.05): 15178.24, (2, 0.1): 3794.56, (2, 0.25): 607.1296}
 PRINTED |= {(6, 0.05): 613.028893, (6, 0.1): 243.280677, (6, 0.25): 71.700294}

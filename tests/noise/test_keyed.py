@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
-from leakscope.noise.keyed import KeyedGenerator, canonical_digest, new_key
+from leakbound.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
+from leakbound.noise.keyed import KeyedGenerator, canonical_digest, new_key
 
 KEY = bytes(range(32))
 N = 20_000

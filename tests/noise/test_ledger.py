@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import leakscope
-from leakscope.bounds.exact import exact_eta
-from leakscope.core import private_file
-from leakscope.noise import GaussianNoise, LaplaceNoise, Lp, Shifts, complement, eta_bound, moment, swap, swap_linear
-from leakscope.noise.ledger import Draw, Entry, Ledger, Query
+import leakbound
+from leakbound.bounds.exact import exact_eta
+from leakbound.core import private_file
+from leakbound.noise import GaussianNoise, LaplaceNoise, Lp, Shifts, complement, eta_bound, moment, swap, swap_linear
+from leakbound.noise.ledger import Draw, Entry, Ledger, Query
 from tests.noise.games import all_subsets
 
 N, K = 6, 3
@@ -269,7 +269,7 @@ def test_another_version_is_refused(path, ledger):
     ):
         Ledger.open(path, "data")
     digest = private_file.read(path)[1]
-    private_file.write(path, content | {"format": "leakscope ledger 0"}, digest)
+    private_file.write(path, content | {"format": "leakbound ledger 0"}, digest)
     with refused(f"{path} is no ledger of this version: its format is not 'leakscope ledger 2'"):
         Ledger.open(path, "data")
 
@@ -314,7 +314,7 @@ def test_a_kill_between_write_and_rename_leaves_the_old_ledger(path, ledger):
     ledger = ledger.append(entries()[0])
     before, root = path.read_bytes(), Path(__file__).parents[2]
     script = root / "tests" / "kills" / "killed_while_noting.py"
-    sources = Path(leakscope.__file__).parents[1]
+    sources = Path(leakbound.__file__).parents[1]
     alone = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{sources}"}
     run = subprocess.run([sys.executable, str(script), str(path)], env=alone, capture_output=True, text=True)
     assert run.returncode == -signal.SIGKILL, run.stderr

@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.core import private_file
-from leakscope.noise.keyed import text_names
-from leakscope.noise.ledger import Ledger, _encoded
-from leakscope.noise.people import PeopleNames
-from leakscope.reports import write as write_report
+import leakbound as ls
+from leakbound.core import private_file
+from leakbound.noise.keyed import text_names
+from leakbound.noise.ledger import Ledger, _encoded
+from leakbound.noise.people import PeopleNames
+from leakbound.reports import write as write_report
 from tests.noise.test_ledger import DRAW, QUERIES, entries
 
 LONGEST = 300  # letters of an error

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.bounds import exact_left_out
-from leakscope.core.types import NotApplicable, Points
-from leakscope.noise import GaussianNoise, LaplaceNoise, LeftOut, NormNoise, calibrate_left_out, least_left_out_noise
-from leakscope.noise.norms import Lp
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import named
+from leakbound.bounds import exact_left_out
+from leakbound.core.types import NotApplicable, Points
+from leakbound.noise import GaussianNoise, LaplaceNoise, LeftOut, NormNoise, calibrate_left_out, least_left_out_noise
+from leakbound.noise.norms import Lp
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import named
 from tests.marks import nightly
 
 rng = np.random.default_rng(11)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.noise import (
+from leakbound.noise import (
     GaussianNoise,
     LeftOut,
     calibrate_left_out,

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import ndtr
 
-from leakscope.noise import calibrate_left_out, joint_advantage, left_out_curve
+from leakbound.noise import calibrate_left_out, joint_advantage, left_out_curve
 from tests.noise.test_left_out import tables
 
 FPR = [1e-4, 1e-3, 0.01, 0.05, 0.2]
@@ -147,8 +147,8 @@ def test_many_records_cost_what_the_farthest_ones_do(monkeypatch) -> None:
     """Of a heavy tail a block of records is visited; where the search is cut short, the bound is larger and holds."""
     values = np.random.default_rng(1).normal(size=(400, 3))
     exact = left_out_curve(values / 20, rates=FPR)
-    monkeypatch.setattr("leakscope.noise.left_out_tradeoff._MOST_ROWS", 4)
-    monkeypatch.setattr("leakscope.noise.left_out_tradeoff._MOST_LENGTHS", 400 * 6)
+    monkeypatch.setattr("leakbound.noise.left_out_tradeoff._MOST_ROWS", 4)
+    monkeypatch.setattr("leakbound.noise.left_out_tradeoff._MOST_LENGTHS", 400 * 6)
     short = left_out_curve(values / 20, rates=FPR)
     assert (short.value >= exact.value).all()
     assert (short.value > exact.value).any()
@@ -158,7 +158,7 @@ def test_many_records_cost_what_the_farthest_ones_do(monkeypatch) -> None:
 def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeypatch) -> None:
     triangle = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.25 * math.sqrt(3)]])
     exact = left_out_curve(triangle, rates=FPR)
-    monkeypatch.setattr("leakscope.noise.left_out_tradeoff._MOST_LENGTHS", 0)
+    monkeypatch.setattr("leakbound.noise.left_out_tradeoff._MOST_LENGTHS", 0)
     assert (left_out_curve(triangle, rates=FPR).value >= exact.value * (1 - 2e-3)).all()
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.seeds import stream
-from leakscope.noise import (
+from leakbound.core.seeds import stream
+from leakbound.noise import (
     GaussianNoise,
     Lp,
     Mahalanobis,
@@ -22,7 +22,7 @@ from leakscope.noise import (
     swap,
     swap_linear,
 )
-from leakscope.noise.linear import average_row, swap_rows
+from leakbound.noise.linear import average_row, swap_rows
 from tests.marks import nightly
 from tests.noise.games import all_subsets
 

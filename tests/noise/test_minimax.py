@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from leakscope.noise import best_covariance, worst_case_covariance
+from leakbound.noise import best_covariance, worst_case_covariance
 from tests.marks import nightly
 
 STRUCTURES = ["full", "diagonal"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.seeds import stream
-from leakscope.noise import (
+from leakbound.core.seeds import stream
+from leakbound.noise import (
     GaussianNoise,
     LaplaceNoise,
     Mahalanobis,
@@ -17,7 +17,7 @@ from leakscope.noise import (
     eta_bound,
     swap_linear,
 )
-from leakscope.noise.mixture import _log_ratio
+from leakbound.noise.mixture import _log_ratio
 from tests.marks import nightly
 from tests.noise.games import all_subsets, divergence_by_cells, outputs_of
 

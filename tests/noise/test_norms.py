@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.lengths import p_norm
-from leakscope.core.seeds import stream
-from leakscope.noise import Lp, Mahalanobis
+from leakbound.core.lengths import p_norm
+from leakbound.core.seeds import stream
+from leakbound.noise import Lp, Mahalanobis
 
 S = np.array([[4.0, 1.2, 0.3], [1.2, 2.0, -0.4], [0.3, -0.4, 1.0]])
 NORMS = [

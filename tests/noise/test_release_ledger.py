@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core import private_file
-from leakscope.noise import (
+from leakbound.core import private_file
+from leakbound.noise import (
     GaussianNoise,
     LeftOut,
     calibrate_left_out,
@@ -29,8 +29,8 @@ from leakscope.noise import (
     largest_reserve,
     release_ledger,
 )
-from leakscope.noise.ledger import Ledger, Query
-from leakscope.noise.release_ledger import DESIGNS, Release, ReleaseLedger
+from leakbound.noise.ledger import Ledger, Query
+from leakbound.noise.release_ledger import DESIGNS, Release, ReleaseLedger
 from tests.noise.test_ledger import DRAW
 from tests.noise.test_ledger_file import LONGEST, WRONG, mutated, places, seal, sealed
 

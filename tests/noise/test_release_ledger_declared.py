@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.noise import largest_reserve, release_ledger
-from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import ReleaseLedger
+from leakbound.noise import largest_reserve, release_ledger
+from leakbound.noise.ledger import Query
+from leakbound.noise.release_ledger import ReleaseLedger
 from tests.noise.test_ledger_file import mutated, sealed
 from tests.noise.test_release_ledger import (
     KEY,

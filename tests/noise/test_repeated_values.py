@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.repeated_rows import RepeatedRows, side_by_side
-from leakscope.noise import (
+from leakbound.core.repeated_rows import RepeatedRows, side_by_side
+from leakbound.noise import (
     GaussianNoise,
     LeftOut,
     calibrate_left_out,
@@ -21,8 +21,8 @@ from leakscope.noise import (
     least_left_out_noise,
     left_out_curve,
 )
-from leakscope.noise.ledger import Query
-from leakscope.noise.release_ledger import Release, ReleaseLedger
+from leakbound.noise.ledger import Query
+from leakbound.noise.release_ledger import Release, ReleaseLedger
 from tests.noise.test_ledger_file import mutated, sealed
 from tests.noise.test_release_ledger import KEY, PLAIN, check_flips, content, digest, opened_line
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg, optimize, special
 
-from leakscope.core.seeds import stream
-from leakscope.noise import GaussianNoise, Mahalanobis, Shifts, best_covariance, eta_bound
+from leakbound.core.seeds import stream
+from leakbound.noise import GaussianNoise, Mahalanobis, Shifts, best_covariance, eta_bound
 
 V = np.array([[4.0, 1.0], [1.0, 2.0]])
 W = np.array([3.0, 0.5])

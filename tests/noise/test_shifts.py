@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.seeds import stream
-from leakscope.core.tradeoff import Gaussian
-from leakscope.core.types import NotApplicable
-from leakscope.noise import (
+from leakbound.core.seeds import stream
+from leakbound.core.tradeoff import Gaussian
+from leakbound.core.types import NotApplicable
+from leakbound.noise import (
     BallNoise,
     GaussianNoise,
     LaplaceNoise,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from leakscope.papers.lab import Lab
+from leakbound.papers.lab import Lab
 
 
 class Asked(Exception):

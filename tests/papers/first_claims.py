@@ -11,8 +11,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from leakscope.papers import PAPERS
-from leakscope.papers.printed import unfolded
+from leakbound.papers import PAPERS
+from leakbound.papers.printed import unfolded
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("first_claims.csv")
@@ -26,7 +26,7 @@ def git(*words: str) -> str:
 
 def claims_at(commit: str, paper: str) -> list[dict[str, object]]:
     """All claims of a paper as a commit has them."""
-    path = f"src/leakscope/papers/{paper}/printed.toml"
+    path = f"src/leakbound/papers/{paper}/printed.toml"
     if not git("ls-tree", commit, "--", path):
         return []
     tables = tomllib.loads(git("show", f"{commit}:{path}"))["claim"]
@@ -36,7 +36,7 @@ def claims_at(commit: str, paper: str) -> list[dict[str, object]]:
 def first_claims() -> list[dict[str, object]]:
     """Each claim as it was first committed, in that order."""
     rows: dict[tuple[object, object], dict[str, object]] = {}
-    for line in git("log", "--reverse", "--format=%H %as", "--", "src/leakscope/papers/*/printed.toml").splitlines():
+    for line in git("log", "--reverse", "--format=%H %as", "--", "src/leakbound/papers/*/printed.toml").splitlines():
         commit, day = line.split()
         for paper in dict.fromkeys(experiment.paper for experiment in PAPERS.values()):
             for claim in claims_at(commit, paper):

@@ -9,10 +9,10 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom, norm
 
-import leakscope as ls
-from leakscope.papers import figures
-from leakscope.papers.azize2024 import figure1, figure2, table1
-from leakscope.papers.azize2024.mean_game import (
+import leakbound as ls
+from leakbound.papers import figures
+from leakbound.papers.azize2024 import figure1, figure2, table1
+from leakbound.papers.azize2024.mean_game import (
     Games,
     Sizes,
     World,
@@ -26,8 +26,8 @@ from leakscope.papers.azize2024.mean_game import (
     ratio,
     separation,
 )
-from leakscope.papers.lab import Lab
-from leakscope.papers.printed import printed
+from leakbound.papers.lab import Lab
+from leakbound.papers.printed import printed
 
 LAB = Lab(quick=True, n_jobs=1)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.papers import data
+from leakbound.papers import data
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ def test_the_library_of_a_file_is_asked_for_before_anything_is_run(monkeypatch, 
     (tmp_path / "cifar10_jpeg.parquet").touch()
     monkeypatch.setenv(data.FOLDER, str(tmp_path))
     monkeypatch.setattr(data, "find_spec", lambda name: None if name == library else object())
-    assert data.missing("cifar10") == "cifar10_jpeg.parquet needs pip install 'leakscope[parquet,images]'"
+    assert data.missing("cifar10") == "cifar10_jpeg.parquet needs pip install 'leakbound[parquet,images]'"
     monkeypatch.setattr(data, "find_spec", lambda name: object())
     assert data.missing("cifar10") is None
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.special import rel_entr
 
-from leakscope import seeds
-from leakscope.papers.delgrosso2021 import figure3
-from leakscope.papers.lab import Lab
+from leakbound import seeds
+from leakbound.papers.delgrosso2021 import figure3
+from leakbound.papers.lab import Lab
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Every erratum is fair: a label, the printed line, the kindest reading, and whether the authors were told.
 
-The quotations are compared with the texts of the papers, which lie beside the real data (``LEAKSCOPE_DATA``) and are
+The quotations are compared with the texts of the papers, which lie beside the real data (``LEAKBOUND_DATA``) and are
 not part of the repository. These texts hold each formula once or more in other letters, run words together and
 interleave columns, so that words may have up to `GAP` characters between them. The text of azize2024, taken from a PDF,
 has lost its formulas: there only the words are compared.

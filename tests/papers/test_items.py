@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from docs import gallery
 
-from leakscope.papers import PAPERS
-from leakscope.papers.printed import unfolded
+from leakbound.papers import PAPERS
+from leakbound.papers.printed import unfolded
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 PAPERS_OF = sorted({each.paper for each in PAPERS.values()})
@@ -57,7 +57,7 @@ def claims_of_runs(paper: str) -> dict[str, dict[str, Any]]:
 def keys_of(paper: str) -> dict[str, dict[str, str]]:
     """By a key of printed.toml, as written there or filled in: the keys that it stands for, with what fills them."""
     keys: dict[str, dict[str, str]] = {}
-    text = resources.files("leakscope.papers").joinpath(paper, "printed.toml").read_text(encoding="utf-8")
+    text = resources.files("leakbound.papers").joinpath(paper, "printed.toml").read_text(encoding="utf-8")
     for claim in tomllib.loads(text)["claim"]:
         name, written = f"{paper}/{claim['experiment']}", claim["key"]
         fills = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(written)))

@@ -11,11 +11,11 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-import leakscope as ls
-from leakscope.papers import PAPERS
-from leakscope.papers.izzo2022 import figure1, figure2, theorem5
-from leakscope.papers.lab import Lab
-from leakscope.papers.reproduction import Reproduction
+import leakbound as ls
+from leakbound.papers import PAPERS
+from leakbound.papers.izzo2022 import figure1, figure2, theorem5
+from leakbound.papers.lab import Lab
+from leakbound.papers.reproduction import Reproduction
 
 # --- Figure 1 ---------------------------------------------------------------------------------------------------------
 

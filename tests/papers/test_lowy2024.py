@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-import leakscope as ls
-from leakscope.papers import figures
-from leakscope.papers.lab import Lab
-from leakscope.papers.lowy2024 import (
+import leakbound as ls
+from leakbound.papers import figures
+from leakbound.papers.lab import Lab
+from leakbound.papers.lowy2024 import (
     clipped_mean,
     figure1,
     figure2,
@@ -24,8 +24,8 @@ from leakscope.papers.lowy2024 import (
     geometric_median,
     ratios,
 )
-from leakscope.papers.lowy2024.ratios import EXACT, HALVED, NOMINAL, PROMISE, Runs
-from leakscope.papers.printed import printed, settings
+from leakbound.papers.lowy2024.ratios import EXACT, HALVED, NOMINAL, PROMISE, Runs
+from leakbound.papers.printed import printed, settings
 from tests.marks import nightly
 
 LAB = Lab(quick=True, n_jobs=1)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.papers import PAPERS
-from leakscope.papers.printed import Ours, Printed, changes, judged_again, printed, settings
+from leakbound.papers import PAPERS
+from leakbound.papers.printed import Ours, Printed, changes, judged_again, printed, settings
 
 ERRATA = (Path(__file__).resolve().parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
 PAPERS_OF = tuple(dict.fromkeys(each.paper for each in PAPERS.values()))

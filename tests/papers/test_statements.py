@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from docs import statements
 
-from leakscope.papers import PAPERS
+from leakbound.papers import PAPERS
 
 LISTS = Path(statements.HERE) / "papers"
 NUMBERED = re.compile(r"(Definition|Theorem|Lemma|Corollary|Proposition|Property|Algorithm|Eq\.) [A-Z\d]")
 IN_TEXT = re.compile(r"(Section|Appendix|Table) (?!.*(Future work|Limitations))")
-FORMULAS = ("leakscope.attacks.", "leakscope.bounds.", "leakscope.noise.")  # rooms of formulas, also of those in a text
+FORMULAS = ("leakbound.attacks.", "leakbound.bounds.", "leakbound.noise.")  # rooms of formulas, also of those in a text
 TORCH = find_spec("torch") is not None
 
 
@@ -73,19 +73,19 @@ def test_every_name_and_test_leads_to_the_line_that_defines_it(paper):
 
 def test_a_name_that_is_not_there_is_seen():
     with pytest.raises((KeyError, TypeError, LookupError)):
-        statements.code_of("leakscope.bounds.nothing")
+        statements.code_of("leakbound.bounds.nothing")
     with pytest.raises(KeyError):
         statements.test_of("tests/papers/test_statements.py", "test_nothing")
 
 
 def functions_of_formulas(paper: str) -> set[str]:
-    """Names of leakscope for definitions, theorems, equations and the like, and in three rooms for a section's text.
+    """Names of leakbound for definitions, theorems, equations and the like, and in three rooms for a section's text.
 
     The code of the papers themselves is left out: it is in a folder of the paper's name.
     """
     found: set[str] = set()
     for item, _, where, _, verdict in rows(paper):
-        names = re.findall(r"`(leakscope\.(?!papers\.)[\w.]+)`", where)
+        names = re.findall(r"`(leakbound\.(?!papers\.)[\w.]+)`", where)
         if verdict.startswith("not run"):
             continue
         if NUMBERED.match(item):
@@ -109,7 +109,7 @@ def test_the_summary_has_every_experiment_and_erratum_and_a_citation(paper):
     assert re.search(
         rf"^@misc{{{paper},\n  author = {{.+ and .+}},\n  title  = {{{{.+}}}},\n  year   = {{\d{{4}}}},", text, re.M
     )
-    assert re.findall(r"`leakscope reproduce (\S+)`", text) == [
+    assert re.findall(r"`leakbound reproduce (\S+)`", text) == [
         name for name, each in PAPERS.items() if each.paper == paper
     ]
     listed = re.findall(r"\(errata\.md#erratum-(\d+)\) \|", text)
@@ -120,5 +120,5 @@ def test_the_summary_has_every_experiment_and_erratum_and_a_citation(paper):
 
 def test_a_test_is_shown_in_the_words_of_its_name():
     assert statements.shown_as("tests/a.py::TestB::test_c_d") == "c d"
-    assert statements.shown_as("leakscope.bounds.exact_eta") == "bounds.exact_eta"
+    assert statements.shown_as("leakbound.bounds.exact_eta") == "bounds.exact_eta"
     assert statements.shown_as("izzo2022/figure1:no_dp") == "izzo2022/figure1:no_dp"

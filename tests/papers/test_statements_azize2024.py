@@ -11,12 +11,12 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import binom, gamma, kstest, ncx2, norm
 
-import leakscope as ls
-from leakscope.bounds.exact import bayes_attacker, deterministic
-from leakscope.core.covariance import Full, LowRank
-from leakscope.papers.azize2024 import figure1, figure2, table1
-from leakscope.papers.azize2024.mean_game import Sizes, World
-from leakscope.papers.lab import Lab
+import leakbound as ls
+from leakbound.bounds.exact import bayes_attacker, deterministic
+from leakbound.core.covariance import Full, LowRank
+from leakbound.papers.azize2024 import figure1, figure2, table1
+from leakbound.papers.azize2024.mean_game import Sizes, World
+from leakbound.papers.lab import Lab
 
 
 def fixed_target(values, chances, z, n):

@@ -15,10 +15,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, rel_entr, xlogy
 from scipy.stats import binom, entropy, kstest, norm, triang
 
-import leakscope as ls
-from leakscope.metrics.attribute import right
-from leakscope.papers import data
-from leakscope.papers.delgrosso2021 import figure3, figure5, gap, images, section33, table1
+import leakbound as ls
+from leakbound.metrics.attribute import right
+from leakbound.papers import data
+from leakbound.papers.delgrosso2021 import figure3, figure5, gap, images, section33, table1
 
 WRITERS = 44
 
@@ -305,7 +305,7 @@ def dual(values: np.ndarray, chances: np.ndarray, t: float) -> float:
 
 @pytest.mark.parametrize(("risk", "eps"), [(0.5, 0.2), (0.3, 0.25), (0.9, 0.05)])
 def test_the_dual_of_the_log_moment_generating_function(risk, eps):
-    """Eq. 52 to 58: the dual for a 0-1 loss by a search, and the tail that it bounds, which leakscope inverts."""
+    """Eq. 52 to 58: the dual for a 0-1 loss by a search, and the tail that it bounds, which leakbound inverts."""
     rate = kl(risk - eps, risk)
     assert dual(np.array([risk, risk - 1]), np.array([1 - risk, risk]), eps) == pytest.approx(rate, abs=1e-9)
     for n in (1, 10, 200):

@@ -15,12 +15,12 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.special import gamma as gamma_function
 from scipy.stats import gamma, kstest
 
-import leakscope as ls
-from leakscope.core.types import Points
-from leakscope.papers.izzo2022 import figure1, figure2, theorem5
-from leakscope.protection.izzo_algorithm import Algorithm1, wrap
-from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import Execution
+import leakbound as ls
+from leakbound.core.types import Points
+from leakbound.papers.izzo2022 import figure1, figure2, theorem5
+from leakbound.protection.izzo_algorithm import Algorithm1, wrap
+from leakbound.releases.statistics.statistic import named
+from leakbound.runtime.observe import Execution
 from tests.marks import slow_but
 from tests.papers.asked import first_task
 
@@ -293,7 +293,7 @@ def test_theorem_7_in_the_plane_with_any_norm(name, order, eta):
     """The mean of heavy-tailed records in two dimensions: eta by a sum over a grid of 200 x 200 cells.
 
     It is below eta at the printed scale, and at a thirtieth of that scale too: it never exceeds tanh(sigma/b)/2, which
-    is what `leakscope.noise.moment` proves for noise of scale b in any norm.
+    is what `leakbound.noise.moment` proves for noise of scale b in any norm.
     """
     length, member = LENGTHS[name], ls.bounds.subsets(N, 3)
     outputs = member @ np.random.default_rng(7).standard_cauchy((N, 2)) / 3

@@ -13,9 +13,9 @@ import pytest
 from docs import gallery
 from scipy.stats import kstest, norm
 
-import leakscope as ls
-from leakscope.bounds.exact import deterministic
-from leakscope.papers.lowy2024 import (
+import leakbound as ls
+from leakbound.bounds.exact import deterministic
+from leakbound.papers.lowy2024 import (
     clipped_mean,
     figure1,
     figure2,
@@ -25,7 +25,7 @@ from leakscope.papers.lowy2024 import (
     figure6,
     geometric_median,
 )
-from leakscope.papers.lowy2024.ratios import EXACT, NOMINAL, PROMISE
+from leakbound.papers.lowy2024.ratios import EXACT, NOMINAL, PROMISE
 from tests.papers.asked import first_task
 
 N = 6  # records in use, of 12
@@ -84,7 +84,7 @@ def events(n_outputs: int) -> np.ndarray:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
 def test_lemma_11_both_sticks_are_the_largest_over_all_events(epsilon):
-    """Definition 2 is about events; the hockey sticks, which the curve of leakscope gives, are the worst of them."""
+    """Definition 2 is about events; the hockey sticks, which the curve of leakbound gives, are the worst of them."""
     for seed in range(3):
         chances = random_mechanism(seed)
         for record in range(3):

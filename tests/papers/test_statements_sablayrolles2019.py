@@ -15,10 +15,10 @@ from scipy.special import expit, logit, logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.linear_model import Ridge
 
-import leakscope as ls
-from leakscope.attacks.mast import mast
-from leakscope.papers.printed import printed
-from leakscope.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
+import leakbound as ls
+from leakbound.attacks.mast import mast
+from leakbound.papers.printed import printed
+from leakbound.papers.sablayrolles2019 import figure1, pretrained, table1, table2, table3
 
 LOSS = np.array([[0.0, 1.3, 0.4], [0.7, 0.2, 0.0], [0.0, 0.1, 2.0], [1.5, 0.0, 0.9]])  # models, records
 
@@ -30,7 +30,7 @@ def log_law(member, temperature):
 
 
 def posterior_given(member, temperature, prior):
-    """P(m_1 = 1 | theta, z_1, T) of every model, by leakscope from both likelihoods; T is who else is a member."""
+    """P(m_1 = 1 | theta, z_1, T) of every model, by leakbound from both likelihoods; T is who else is a member."""
     inside, outside = log_law([1, *member], temperature), log_law([0, *member], temperature)
     return np.asarray(ls.bounds.membership_posterior(inside[None], outside[None], prior))
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from docs import gallery
 
-from leakscope.papers import PAPERS
-from leakscope.papers.delgrosso2021.figure4 import THRESHOLDS
+from leakbound.papers import PAPERS
+from leakbound.papers.delgrosso2021.figure4 import THRESHOLDS
 
 OWN = ("trial", "value")
 Checked = Iterator[tuple[str, float, float]]  # what, from the trials, as kept

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml, refuse_unknown
-from leakscope.plans.plan import read
-from leakscope.plans.policies import policy_of
+from leakbound.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml, refuse_unknown
+from leakbound.plans.plan import read
+from leakbound.plans.policies import policy_of
 
 FULL = """
 title = "Who is in the forest?"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.bounds import BOUNDS
-from leakscope.plans.bounds import BOUND_PLANS
-from leakscope.plans.plan import read
+from leakbound.bounds import BOUNDS
+from leakbound.plans.bounds import BOUND_PLANS
+from leakbound.plans.plan import read
 
 
 def test_every_bound_has_a_plan_and_every_plan_a_bound() -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-import leakscope as ls
-from leakscope import bounds, metrics, noise, plans
-from leakscope.core import games, intervals
-from leakscope.plans import audits, limits, protects
-from leakscope.plans import bounds as bound_plans
-from leakscope.plans.plan import Plan, read
+import leakbound as ls
+from leakbound import bounds, metrics, noise, plans
+from leakbound.core import games, intervals
+from leakbound.plans import audits, limits, protects
+from leakbound.plans import bounds as bound_plans
+from leakbound.plans.plan import Plan, read
 
 FRACTIONS = {
     "advantage", "budget", "confidence", "delta", "eta", "fnr", "fpr", "prior", "rate", "sample_rate", "accuracy",

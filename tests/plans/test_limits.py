@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.plans.limits import Limit
+from leakbound.plans.limits import Limit
 
 
 class TestGates:

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from leakscope.plans.audits import AuditPlan
-from leakscope.plans.plan import columns, constant, read, settings
+from leakbound.plans.audits import AuditPlan
+from leakbound.plans.plan import columns, constant, read, settings
 
 
 class TestSettings:

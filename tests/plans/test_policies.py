@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.plans.audits import AuditPlan
-from leakscope.plans.plan import read
-from leakscope.plans.policies import PolicyPlan, policy_of, ready_text
+from leakbound.plans.audits import AuditPlan
+from leakbound.plans.plan import read
+from leakbound.plans.policies import PolicyPlan, policy_of, ready_text
 
 
 def test_a_file_a_mapping_and_a_name_are_policies(tmp_path):

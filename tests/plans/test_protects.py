@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from leakscope.noise.families import FAMILIES
-from leakscope.plans.plan import read
-from leakscope.plans.protects import NOISES, CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakbound.noise.families import FAMILIES
+from leakbound.plans.plan import read
+from leakbound.plans.protects import NOISES, CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
 TABLE: dict[str, Any] = {"statistic": "table", "by": "town", "levels": {"town": ["a", "b", "c", "d"]}}

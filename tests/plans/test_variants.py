@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.plans.audits import AuditPlan
-from leakscope.plans.plan import read
-from leakscope.plans.variants import parsed, variants
+from leakbound.plans.audits import AuditPlan
+from leakbound.plans.plan import read
+from leakbound.plans.variants import parsed, variants
 
 
 def test_a_grid_has_every_combination():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.noise import MixtureSwap, Shifts
-from leakscope.protection import other_ledgers
+from leakbound.noise import MixtureSwap, Shifts
+from leakbound.protection import other_ledgers
 
 
 @pytest.fixture

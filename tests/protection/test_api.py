@@ -8,26 +8,26 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope as ls
-import leakscope.protection.half as steps
-from leakscope.core.seeds import stream, subsets
-from leakscope.data import from_arrays, read
-from leakscope.noise import GaussianNoise, eta_bound
-from leakscope.noise.ledger import Ledger
-from leakscope.protection import calibrate, calibrate_file, declare_file, protect, protect_file
-from leakscope.protection.half import _released
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.statistic import named
-from leakscope.reports import Report
-from leakscope.reports.numbers import rounded_to_noise
-from leakscope.runtime.observe import Execution
+import leakbound as ls
+import leakbound.protection.half as steps
+from leakbound.core.seeds import stream, subsets
+from leakbound.data import from_arrays, read
+from leakbound.noise import GaussianNoise, eta_bound
+from leakbound.noise.ledger import Ledger
+from leakbound.protection import calibrate, calibrate_file, declare_file, protect, protect_file
+from leakbound.protection.half import _released
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.statistic import named
+from leakbound.reports import Report
+from leakbound.reports.numbers import rounded_to_noise
+from leakbound.runtime.observe import Execution
 from tests.marks import nightly
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
-    json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 )
 QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
 
@@ -160,7 +160,7 @@ class TestProtect:
             ({"eta": 0.7}, "eta"),
             ({"eta": 0.1, "k": 120}, "k must be from 1 to n - 1 = 119, got 120"),
             ({"eta": 0.1, "k": 0}, "k"),
-            ({"eta": 0.1, "declare": True}, "protect takes no declare; use leakscope.protection.declare"),
+            ({"eta": 0.1, "declare": True}, "protect takes no declare; use leakbound.protection.declare"),
             ({"eta": 0.1, "insecure_seed": 3}, "protect takes no insecure_seed; use seed"),
             ({"eta": 0.1, "noise": "gausian"}, "did you mean 'gaussian'"),
             ({"eta": 0.1, "statistic": "mena"}, "did you mean 'mean'"),

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.auditing.api import audit_signals
-from leakscope.core.findings import Scope, Term
-from leakscope.core.grid import Grid
-from leakscope.core.types import Points
-from leakscope.noise import (
+from leakbound.auditing.api import audit_signals
+from leakbound.core.findings import Scope, Term
+from leakbound.core.grid import Grid
+from leakbound.core.types import Points
+from leakbound.noise import (
     BallNoise,
     GaussianNoise,
     LaplaceNoise,
@@ -29,14 +29,14 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.protection import attack, attack_games
-from leakscope.protection.attack import AttackConfig, attack_release, signals
-from leakscope.protection.attack_bayes import BayesAttacker
-from leakscope.protection.attack_games import SimulatedSets
-from leakscope.protection.attack_gaussian import GaussianAttacker, Moments, noise_covariance
-from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import Execution, read_signals
+from leakbound.protection import attack, attack_games
+from leakbound.protection.attack import AttackConfig, attack_release, signals
+from leakbound.protection.attack_bayes import BayesAttacker
+from leakbound.protection.attack_games import SimulatedSets
+from leakbound.protection.attack_gaussian import GaussianAttacker, Moments, noise_covariance
+from leakbound.protection.mechanism import Mechanism
+from leakbound.releases.statistics.statistic import named
+from leakbound.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 from tests.noise.games import random_game

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leakscope.bounds import exact_eta
-from leakscope.core.seeds import stream
-from leakscope.data import from_arrays
-from leakscope.noise import GaussianNoise, LaplaceNoise
-from leakscope.noise.families import FAMILIES
-from leakscope.noise.shifts import worst_eta
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.bounds import exact_eta
+from leakbound.core.seeds import stream
+from leakbound.data import from_arrays
+from leakbound.noise import GaussianNoise, LaplaceNoise
+from leakbound.noise.families import FAMILIES
+from leakbound.noise.shifts import worst_eta
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit, named
+from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly_but
 from tests.noise.games import all_subsets
 

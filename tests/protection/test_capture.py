@@ -9,13 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from leakscope.core.grid import Grid
-from leakscope.data import from_arrays
-from leakscope.protection.capture import silenced
-from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit
-from leakscope.runtime.observe import Execution
+from leakbound.core.grid import Grid
+from leakbound.data import from_arrays
+from leakbound.protection.capture import silenced
+from leakbound.protection.mechanism import Mechanism
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit
+from leakbound.runtime.observe import Execution
 
 SECRET = "these are in: 1 3 5"
 WAYS = {

@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-import leakscope as ls
-from leakscope.core.tradeoff import Piecewise
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import declare
-from leakscope.protection.certified_curve import ceiling_of, rounded_up_to_1_2_5
-from leakscope.protection.release_command import command_of_plan
-from leakscope.reports import Report
+import leakbound as ls
+from leakbound.core.tradeoff import Piecewise
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection import declare
+from leakbound.protection.certified_curve import ceiling_of, rounded_up_to_1_2_5
+from leakbound.protection.release_command import command_of_plan
+from leakbound.reports import Report
 from tests.cli.calling import caller
 
 FPR = (0.01, 0.001)
@@ -249,14 +249,14 @@ class TestLimits:
 
     def test_flag_and_toml_key(self, tmp_path, monkeypatch, capfd) -> None:
         monkeypatch.chdir(tmp_path)
-        leakscope = caller(monkeypatch, capfd)
+        leakbound = caller(monkeypatch, capfd)
         FRAME.to_csv(tmp_path / "wages.csv", index=False)
         plan = 'data = "wages.csv"\ndrop = ["person"]\npromise = "file"\neta = 0.05\ngames = 0\n'
         plan += 'at_most = ["tpr@0.001=0.002"]\n'
         (tmp_path / "plan.toml").write_text(plan)
-        made = leakscope("calibrate --plan plan.toml")
+        made = leakbound("calibrate --plan plan.toml")
         assert made.code == 0, made.err
-        made = leakscope(
+        made = leakbound(
             "calibrate --data wages.csv --drop person --promise file --eta 0.05 --games 0 --at-most tpr@0.001=0.002 "
             "--at-most tpr@0.01=0.5"
         )

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from leakscope.core.findings import Term
-from leakscope.core.reasons import words
-from leakscope.core.types import NotApplicable, Points
-from leakscope.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
-from leakscope.protection.comparison import compared, total_errors
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.sensitivity import Ranges, sensitivity
-from leakscope.releases.statistics.features import Cells, Histogram, SecondMoments
-from leakscope.releases.statistics.statistic import Linear, named
-from leakscope.reports.phrases import title
-from leakscope.reports.render.text import table
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.core.findings import Term
+from leakbound.core.reasons import words
+from leakbound.core.types import NotApplicable, Points
+from leakbound.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
+from leakbound.protection.comparison import compared, total_errors
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.sensitivity import Ranges, sensitivity
+from leakbound.releases.statistics.features import Cells, Histogram, SecondMoments
+from leakbound.releases.statistics.statistic import Linear, named
+from leakbound.reports.phrases import title
+from leakbound.reports.render.text import table
+from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly_but
 from tests.reports import made_protected
 

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.findings import Term
-from leakscope.plans.plan import read
-from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import differential_privacy, protect_file
-from leakscope.protection.request import arrays_request, file_request, request_of_file
-from leakscope.protection.units import Units
-from leakscope.runtime.observe import Execution
+from leakbound.core.findings import Term
+from leakbound.plans.plan import read
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection import differential_privacy, protect_file
+from leakbound.protection.request import arrays_request, file_request, request_of_file
+from leakbound.protection.units import Units
+from leakbound.runtime.observe import Execution
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 HERE = Execution(n_jobs=1)

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from leakscope.core.grid import Grid
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.plans.plan import read
-from leakscope.plans.protects import NO_CHOICE, NO_GROUP, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
-from leakscope.protection import (
+from leakbound.core.grid import Grid
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.plans.plan import read
+from leakbound.plans.protects import NO_CHOICE, NO_GROUP, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
+from leakbound.protection import (
     Protected,
     calibrate,
     calibrate_file,
@@ -28,11 +28,11 @@ from leakscope.protection import (
     protect_file,
     released,
 )
-from leakscope.protection.prepared import Prepared
-from leakscope.protection.request import arrays_request, file_request
-from leakscope.protection.units import Units
-from leakscope.reports import Report
-from leakscope.runtime.observe import Execution
+from leakbound.protection.prepared import Prepared
+from leakbound.protection.request import arrays_request, file_request
+from leakbound.protection.units import Units
+from leakbound.reports import Report
+from leakbound.runtime.observe import Execution
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; tests/theory executes the shapes
 HERE = Execution(n_jobs=1)

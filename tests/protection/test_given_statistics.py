@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.protection import calibrate, protect
-from leakscope.releases.statistics.features import Cells, Columns, Histogram
-from leakscope.releases.statistics.statistic import Linear, Statistic
-from leakscope.reports.phrases import PHRASES
+from leakbound.protection import calibrate, protect
+from leakbound.releases.statistics.features import Cells, Columns, Histogram
+from leakbound.releases.statistics.statistic import Linear, Statistic
+from leakbound.reports.phrases import PHRASES
 
 FRAME = pd.DataFrame({"town": list("aabbbcccc") * 3, "age": np.arange(27.0)})
 LABELS = np.arange(27) % 2

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.intervals import clopper_pearson, clopper_pearson_lower
-from leakscope.core.seeds import stream, subsets
-from leakscope.core.types import Points
-from leakscope.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wrapped, wrap
-from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import Execution
+from leakbound.core.intervals import clopper_pearson, clopper_pearson_lower
+from leakbound.core.seeds import stream, subsets
+from leakbound.core.types import Points
+from leakbound.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wrapped, wrap
+from leakbound.protection.mechanism import Mechanism
+from leakbound.releases.statistics.statistic import named
+from leakbound.runtime.observe import Execution
 from tests.marks import slow_but
 
 ETA = 0.1

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.cli import main as cli
-from leakscope.core import private_file
-from leakscope.noise.ledger import Ledger
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.protection import Protected, declare, declare_file, protect_file
-from leakscope.protection.known_ledgers import list_file, listed_ledgers, note_ledger
-from leakscope.protection.other_ledgers import opened, state_of
+from leakbound.cli import main as cli
+from leakbound.core import private_file
+from leakbound.noise.ledger import Ledger
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.protection import Protected, declare, declare_file, protect_file
+from leakbound.protection.known_ledgers import list_file, listed_ledgers, note_ledger
+from leakbound.protection.other_ledgers import opened, state_of
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")
 WORDS: dict[str, dict[str, Any]] = {
@@ -301,7 +301,7 @@ def mixed(number: int) -> int:
 
 def run(*words: str) -> int:
     """The exit code of the command in this process."""
-    sys.argv = ["leakscope", *words]
+    sys.argv = ["leakbound", *words]
     with pytest.raises(SystemExit) as left:
         cli.main()
     return int(left.value.code or 0)
@@ -349,17 +349,17 @@ class TestList:
     def test_it_holds_paths_dates_and_promises_for_its_owner_alone(self) -> None:
         release("anyone", date="2027-01-04")
         file = list_file(None)
-        assert file == Path(os.environ["XDG_STATE_HOME"]) / "leakscope" / "ledgers"
+        assert file == Path(os.environ["XDG_STATE_HOME"]) / "leakbound" / "ledgers"
         assert file.stat().st_mode & 0o777 == 0o600
         path = str(Path("people.csv.ledger").resolve())
         content = json.loads(file.read_text())["content"]
         expected = [{"path": path, "date": "2027-01-04", "promise": "anyone"}]
-        assert content == {"format": "leakscope ledgers 1", "ledgers": expected}
+        assert content == {"format": "leakbound ledgers 1", "ledgers": expected}
 
     def test_without_the_variable_it_is_in_the_home(self, monkeypatch) -> None:
         monkeypatch.delenv("XDG_STATE_HOME")
         monkeypatch.setenv("HOME", "/somewhere")
-        assert list_file(None) == Path("/somewhere/.local/state/leakscope/ledgers")
+        assert list_file(None) == Path("/somewhere/.local/state/leakbound/ledgers")
         assert list_file("none") is None
 
     def test_none_and_another_list(self) -> None:
@@ -388,7 +388,7 @@ class TestList:
             release("anyone", known_ledgers="full/list")
         assert not Path("people.csv.ledger").exists()
 
-    @pytest.mark.parametrize("content", [{"format": "x"}, {"format": "leakscope ledgers 1", "ledgers": [{"path": 3}]}])
+    @pytest.mark.parametrize("content", [{"format": "x"}, {"format": "leakbound ledgers 1", "ledgers": [{"path": 3}]}])
     def test_a_list_that_was_made_up(self, content) -> None:
         private_file.write(Path("list"), content, None)
         with pytest.raises(ValueError, match=r"^list is no list of ledgers: "):
@@ -447,7 +447,7 @@ class TestLinks:
 
 
 class TestEarlierLedgers:
-    """Made by leakscope 0.1 before ledgers knew their people, with the values that were released."""
+    """Made by leakscope 0.1, as we were called, before ledgers knew their people; with the values that were released."""
 
     FOLDER = Path(__file__).parent / "earlier_ledgers"
     ASKED: ClassVar[dict[str, dict[str, Any]]] = {
@@ -476,6 +476,18 @@ class TestEarlierLedgers:
         noise = np.array([row.noise_std for row in made.certificate.about.values])
         assert (abs(made.value - released) <= noise / 100).all()
         assert Path(f"{promise}.ledger").read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("promise", "line"),
+        [
+            ("anyone", "nothing is left of the budget of 0.05"),
+            ("file", "the whole budget was given to the first query: this one is refused"),
+            ("drawn", "the query was not declared in drawn.ledger before the first release"),
+        ],
+    )
+    def test_another_release_is_counted_on_top(self, promise, line) -> None:
+        with pytest.raises(ValueError, match=line):
+            self.again(promise, ledger=f"{promise}.ledger", eta=0.01)
 
     def test_identifiers_of_a_file_are_known(self) -> None:
         with pytest.raises(ValueError, match=r"^30 of the 30 identifiers are in file\.ledger too"):

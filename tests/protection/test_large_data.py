@@ -14,18 +14,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from leakscope.core import private_file
-from leakscope.core.repeated_rows import RepeatedRows
-from leakscope.core.types import Points
-from leakscope.data import content, read
-from leakscope.data.content import row_names, row_names_of_parquet
-from leakscope.plans.protects import PROMISE_OF
-from leakscope.protection import protect, protect_file
-from leakscope.protection.left_out_noise import search_left_out_noise
-from leakscope.releases.statistics import left_out
-from leakscope.releases.statistics.features import Cells, Histogram
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import Linear
+from leakbound.core import private_file
+from leakbound.core.repeated_rows import RepeatedRows
+from leakbound.core.types import Points
+from leakbound.data import content, read
+from leakbound.data.content import row_names, row_names_of_parquet
+from leakbound.plans.protects import PROMISE_OF
+from leakbound.protection import protect, protect_file
+from leakbound.protection.left_out_noise import search_left_out_noise
+from leakbound.releases.statistics import left_out
+from leakbound.releases.statistics.features import Cells, Histogram
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import Linear
 
 LEVELS = {"town": ["Bonn", "Köln", "Mainz"], "sex": ["0", "1"]}
 

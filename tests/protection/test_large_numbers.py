@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.bounding.api import bound
-from leakscope.protection import calibrate_file, design_table, protect
+from leakbound.bounding.api import bound
+from leakbound.protection import calibrate_file, design_table, protect
 from tests.cli.calling import caller, refused
 
 DESIGNS: Mapping[str, dict[str, Any]] = {

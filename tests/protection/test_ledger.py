@@ -14,22 +14,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope
-from leakscope.core import private_file
-from leakscope.core.grid import Grid
-from leakscope.data import from_arrays
-from leakscope.noise import GaussianNoise, LaplaceNoise
-from leakscope.noise.keyed import SCHEME
-from leakscope.noise.ledger import Ledger
-from leakscope.plans.plan import read
-from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection import declare, protect, protect_file
-from leakscope.protection.jobs import Job
-from leakscope.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
-from leakscope.protection.request import file_request
-from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.statistic import Linear, named
-from leakscope.runtime.observe import Execution
+import leakbound
+from leakbound.core import private_file
+from leakbound.core.grid import Grid
+from leakbound.data import from_arrays
+from leakbound.noise import GaussianNoise, LaplaceNoise
+from leakbound.noise.keyed import SCHEME
+from leakbound.noise.ledger import Ledger
+from leakbound.plans.plan import read
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection import declare, protect, protect_file
+from leakbound.protection.jobs import Job
+from leakbound.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
+from leakbound.protection.request import file_request
+from leakbound.releases.statistics.features import Cells
+from leakbound.releases.statistics.statistic import Linear, named
+from leakbound.runtime.observe import Execution
 
 pytestmark = pytest.mark.usefixtures(
     "as_users_run_it", "without_bands"
@@ -180,7 +180,7 @@ class TestLedgers:
         """Also where the next query is the same one, and where another was released in between."""
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "mean", "sum"):
-            assert "released" in leakscope.protection.declare_file(**words, statistic=statistic, promise="drawn")
+            assert "released" in leakbound.protection.declare_file(**words, statistic=statistic, promise="drawn")
         seen = []
 
         def fails(public, owner):
@@ -207,7 +207,7 @@ class TestLedgers:
     def test_another_process_may_write_the_ledger_before_the_release_is_marked(self, tmp_path, people):
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "sum"):
-            leakscope.protection.declare_file(**words, statistic=statistic, promise="drawn")
+            leakbound.protection.declare_file(**words, statistic=statistic, promise="drawn")
 
         def meanwhile(public, owner):
             protect_file(**words, statistic="sum", **QUICK)
@@ -350,7 +350,7 @@ class TestDeclared:
         class Louder(GaussianNoise):
             """Whatever it draws, its fields do not tell."""
 
-        with pytest.raises(ValueError, match=r"^expected a noise of leakscope.noise .*, got Louder: its parameters"):
+        with pytest.raises(ValueError, match=r"^expected a noise of leakbound.noise .*, got Louder: its parameters"):
             declare("mean", ROWS, eta=0.1, promise="drawn", ledger=str(tmp_path / "l.json"), noise=Louder(3.0))
 
     def test_functions_without_a_path_are_no_declared_statistic(self, tmp_path):
@@ -526,7 +526,7 @@ class TestEveryFieldOfThePlan:
         fields = {name: compared.get(name, {name: value}) for name, value in others.items()}
         changed = [name for name, words in fields.items() if identity(**base | words) != identity(**base)]
         assert changed == []
-        leakscope.protection.declare_file(**base, promise="drawn", ledger="l.json")
+        leakbound.protection.declare_file(**base, promise="drawn", ledger="l.json")
         shutil.copy2("l.json", "copy.json")
         first = protect_file(**base, ledger="l.json", **QUICK)
         for left_out in ({"ranges"}, {"clip"}):  # a comparison takes one of the two
@@ -563,10 +563,10 @@ class TestKills:
         template = tmp_path / "template"
         template.mkdir()
         shutil.copy2(people, template)
-        leakscope.protection.declare_file(
+        leakbound.protection.declare_file(
             data=people, drop=("town", "side"), eta=0.1, promise="drawn", ledger=str(template / "l.json")
         )
-        paths = os.pathsep.join([str(ROOT), str(Path(leakscope.__file__).parents[1])])
+        paths = os.pathsep.join([str(ROOT), str(Path(leakbound.__file__).parents[1])])
         words = [sys.executable, str(self.SCRIPT), str(template), json.dumps(numbers), *shlex.split(self.WORDS)]
         environment = os.environ | {"PYTHONPATH": paths}
         run = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=500)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.core.grid import Grid
-from leakscope.data import from_arrays
-from leakscope.protection.mechanism import Mechanism
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets
+from leakbound.core.grid import Grid
+from leakbound.data import from_arrays
+from leakbound.protection.mechanism import Mechanism
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit, named
+from leakbound.runtime.observe import DataSets
 
 GRID = Grid(2.0**-10)
 
@@ -106,7 +106,7 @@ def test_sampling_error_is_that_of_a_large_population():
 
 @pytest.mark.slow
 def test_outputs_are_doubles_and_the_same_with_any_number_of_workers(tmp_path):
-    from leakscope.runtime.observe import Execution
+    from leakbound.runtime.observe import Execution
 
     sets = Mechanism.of(named("quantiles"), points(), k=20).draws(40, 0, "test")
     made = [

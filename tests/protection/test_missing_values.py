@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.releases.statistics.features import Cells, numbers
+import leakbound as ls
+from leakbound.releases.statistics.features import Cells, numbers
 
 NUMBERS = np.random.default_rng(0).integers(0, 5, 40)
 

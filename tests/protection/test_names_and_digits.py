@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.protection import protect, protect_file
+from leakbound.protection import protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 FILE: dict[str, Any] = {"promise": "file", "eta": 0.1, "games": 0, "seed": 1}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.bounds import exact_eta
-from leakscope.protection.no_noise import unneeded
+from leakbound.bounds import exact_eta
+from leakbound.protection.no_noise import unneeded
 from tests.noise.games import all_subsets
 
 

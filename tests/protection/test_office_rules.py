@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.plans.plan import read
-from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection.office_rules import check_office_rules
-from leakscope.releases.statistics.of_plan import statistic_of
+from leakbound.core.types import Points
+from leakbound.plans.plan import read
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection.office_rules import check_office_rules
+from leakbound.releases.statistics.of_plan import statistic_of
 
 DATA = {"data": "people.csv", "eta": 0.1}
 

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.protection import half, protect_file, released
-from leakscope.reports import Report
-from leakscope.reports.render.csv_table import released_csv
+from leakbound.protection import half, protect_file, released
+from leakbound.reports import Report
+from leakbound.reports.render.csv_table import released_csv
 from tests.marks import nightly
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

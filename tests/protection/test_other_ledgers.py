@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core import private_file
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.plans.protects import PROMISE_OF
-from leakscope.protection import Protected, calibrate_file, declare_file, protect, protect_file
+from leakbound.core import private_file
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.plans.protects import PROMISE_OF
+from leakbound.protection import Protected, calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 DATA = "people.csv"
@@ -224,7 +224,7 @@ class TestDamage:
             release("leave-one-out")
 
     def test_a_ledger_of_no_design(self) -> None:
-        private_file.write(LEDGER, {"format": "leakscope ledger 9", "design": "best"}, None)
+        private_file.write(LEDGER, {"format": "leakbound ledger 9", "design": "best"}, None)
         with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version: "):
             release("leave-one-out")
 

@@ -13,17 +13,17 @@ from jsonschema import Draft202012Validator
 from scipy.special import ndtr
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-import leakscope.protection.half as releasing
-from leakscope.bounds import exact_eta
-from leakscope.protection import calibrate, protect
-from leakscope.protection.publication import promised_curve
-from leakscope.releases.statistics.features import Cells
+import leakbound.protection.half as releasing
+from leakbound.bounds import exact_eta
+from leakbound.protection import calibrate, protect
+from leakbound.protection.publication import promised_curve
+from leakbound.releases.statistics.features import Cells
 from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
 QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
-SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 SIX_DIGITS = 5e-6  # relative
 
@@ -146,8 +146,8 @@ def data_set(name):
     if name == "diabetes":
         diabetes = load_diabetes(as_frame=True)
         return diabetes.data[["bmi", "bp", "s5"]].assign(target=diabetes.target), diabetes.data.sex.gt(0).astype(int)
-    adult = Path(os.environ.get("LEAKSCOPE_DATA", "")) / "adult.parquet"
-    if "LEAKSCOPE_DATA" in os.environ and adult.exists():
+    adult = Path(os.environ.get("LEAKBOUND_DATA", "")) / "adult.parquet"
+    if "LEAKBOUND_DATA" in os.environ and adult.exists():
         frame = pd.read_parquet(adult).iloc[:400]
         numbers = frame.select_dtypes("number").iloc[:, :3].astype(float)
         return numbers, frame.select_dtypes(exclude="number").iloc[:, 0].astype(str)

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-import leakscope as ls
-from leakscope.plans.plan import read
-from leakscope.plans.protects import ProtectionPlan
-from leakscope.protection.published_table import (
+import leakbound as ls
+from leakbound.plans.plan import read
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection.published_table import (
     Counts,
     _table_of_means,
     nearest_non_negative,
@@ -25,10 +25,10 @@ from leakscope.protection.published_table import (
     rounded_to_total,
     table_for_publication,
 )
-from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.group_means import GroupMeans
-from leakscope.releases.statistics.statistic import Linear
-from leakscope.reports.about import PublishedTable
+from leakbound.releases.statistics.features import Cells
+from leakbound.releases.statistics.group_means import GroupMeans
+from leakbound.releases.statistics.statistic import Linear
+from leakbound.reports.about import PublishedTable
 from tests.marks import nightly
 
 LEVELS = {"sector": ["care", "trade", "mining"], "sex": ["f", "m"]}

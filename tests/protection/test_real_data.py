@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.protection import CalibratedNoise
+import leakbound as ls
+from leakbound.protection import CalibratedNoise
 
 ETA = 0.05
 COLUMNS = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from leakscope.cli.options import words_of
-from leakscope.plans.plan import read
-from leakscope.plans.protects import CalibrationPlan, ProtectionPlan
-from leakscope.protection.release_command import release_command
+from leakbound.cli.options import words_of
+from leakbound.plans.plan import read
+from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
+from leakbound.protection.release_command import release_command
 
 DATA: dict[str, Any] = {"data": "folder/people.csv", "eta": 0.05, "promise": "file"}
 
@@ -18,7 +18,7 @@ DATA: dict[str, Any] = {"data": "folder/people.csv", "eta": 0.05, "promise": "fi
 def read_again(command: str) -> ProtectionPlan:
     """Read the flags of a command as the command line does."""
     program, verb, *words = shlex.split(command)
-    assert (program, verb) == ("leakscope", "protect")
+    assert (program, verb) == ("leakbound", "protect")
     given: dict[str, Any] = {}
     while words:
         name = words.pop(0).removeprefix("--").replace("-", "_")
@@ -61,7 +61,7 @@ def test_the_command_reads_back_as_the_plan(fields) -> None:
 def test_what_only_the_comparison_took_is_left_out() -> None:
     plan = read(CalibrationPlan, DATA | {"compare": True, "ranges": "wage=0:80", "fits": 40}, "calibrate")
     assert release_command(plan) == (
-        "leakscope protect --data people.csv --statistic mean --eta 0.05 --promise file",
+        "leakbound protect --data people.csv --statistic mean --eta 0.05 --promise file",
         "",
     )
 

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from leakscope.core.seeds import stream, subsets
-from leakscope.data import from_arrays
-from leakscope.noise import Lp, MixtureSwap
-from leakscope.noise.ledger import Ledger
-from leakscope.protection import protect
-from leakscope.protection.half import _released
-from leakscope.protection.ledger_query import randomness
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.pairs import Fitted, measured
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.core.seeds import stream, subsets
+from leakbound.data import from_arrays
+from leakbound.noise import Lp, MixtureSwap
+from leakbound.noise.ledger import Ledger
+from leakbound.protection import protect
+from leakbound.protection.half import _released
+from leakbound.protection.ledger_query import randomness
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.pairs import Fitted, measured
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit, named
+from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly
 from tests.noise.games import all_subsets
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.protection import calibrate, protect
+from leakbound.protection import calibrate, protect
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 SAME = "^the same whoever is left out, so that it would be released exactly, outside of the promise: "

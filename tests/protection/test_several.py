@@ -13,13 +13,13 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-import leakscope as ls
-from leakscope.noise import GaussianNoise, LeftOut
-from leakscope.noise.release_ledger import ReleaseLedger
-from leakscope.protection import Protected, declare, protect, protect_file
-from leakscope.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
-from leakscope.reports import Report
-from leakscope.reports.render.toml import toml
+import leakbound as ls
+from leakbound.noise import GaussianNoise, LeftOut
+from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.protection import Protected, declare, protect, protect_file
+from leakbound.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
+from leakbound.reports import Report
+from leakbound.reports.render.toml import toml
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 N = 40

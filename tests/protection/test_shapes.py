@@ -8,15 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
-from leakscope.bounds import exact_eta
-from leakscope.data import from_arrays
-from leakscope.noise import GaussianNoise, best_covariance
-from leakscope.protection import rounding
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import search_noise
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.bounds import exact_eta
+from leakbound.data import from_arrays
+from leakbound.noise import GaussianNoise, best_covariance
+from leakbound.protection import rounding
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.statistic import named
+from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly
 from tests.noise.games import all_subsets
 

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.data import from_arrays
-from leakscope.plans.protects import CalibrationPlan
-from leakscope.plans.statistics import STATISTICS
-from leakscope.protection import calibrate_file, protect_file
-from leakscope.protection.statistic_parameters import parameters_of
-from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import Fit
-from leakscope.reports.sections.protected.parameters import parameters_note
+from leakbound.data import from_arrays
+from leakbound.plans.protects import CalibrationPlan
+from leakbound.plans.statistics import STATISTICS
+from leakbound.protection import calibrate_file, protect_file
+from leakbound.protection.statistic_parameters import parameters_of
+from leakbound.releases.statistics.logistic import Logistic
+from leakbound.releases.statistics.statistic import Fit
+from leakbound.reports.sections.protected.parameters import parameters_note
 
 CENTRED = {"centre": [40, 30], "spread": [10, 8]}
 # Of each statistic: its fields in a plan, the facts that are published, and what the page says.

@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from leakscope.bounds.exact import exact_eta
-from leakscope.core.grid import Grid
-from leakscope.core.seeds import stream
-from leakscope.core.types import Points
-from leakscope.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, best_covariance, calibrate
-from leakscope.protection import swaps
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.swaps import swap_shifts
-from leakscope.releases.statistics.statistic import named
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.bounds.exact import exact_eta
+from leakbound.core.grid import Grid
+from leakbound.core.seeds import stream
+from leakbound.core.types import Points
+from leakbound.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, best_covariance, calibrate
+from leakbound.protection import swaps
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.swaps import swap_shifts
+from leakbound.releases.statistics.statistic import named
+from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly, nightly_but
 from tests.noise.games import all_subsets
 

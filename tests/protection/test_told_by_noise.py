@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from leakscope.protection import calibrate, protect
+from leakbound.protection import calibrate, protect
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 REGIONS = ["a", "b", "c"]

@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.pretrained_model import FittedEstimator
-from leakscope.releases.specs import printed
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.pretrained_model import FittedEstimator
+from leakbound.releases.specs import printed
 
 HERE = __name__
 

@@ -21,13 +21,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.core.types import Points, Release
-from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator, from_spec, imported
-from leakscope.releases.factory import trained_release
-from leakscope.releases.preparation import Preparation, preparation_for
-from leakscope.releases.pretrained_model import PretrainedModel
+import leakbound as ls
+from leakbound.core.types import Points, Release
+from leakbound.data import from_arrays
+from leakbound.releases.estimator import Estimator, from_spec, imported
+from leakbound.releases.factory import trained_release
+from leakbound.releases.preparation import Preparation, preparation_for
+from leakbound.releases.pretrained_model import PretrainedModel
 
 EVERY = ("loss", "log_odds", "correct", "log_prob")  # of the signals that there are, those of a model
 SEEDS = np.array([11, 12, 13])

@@ -14,12 +14,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from leakscope.core.types import Points
-from leakscope.releases import foreign_model
-from leakscope.releases.answers import method_of
-from leakscope.releases.foreign_model import ForeignModel, _from_plain, _plain
-from leakscope.releases.model_files import read_model
-from leakscope.releases.structure import class_and_parameters, structure_of
+from leakbound.core.types import Points
+from leakbound.releases import foreign_model
+from leakbound.releases.answers import method_of
+from leakbound.releases.foreign_model import ForeignModel, _from_plain, _plain
+from leakbound.releases.model_files import read_model
+from leakbound.releases.structure import class_and_parameters, structure_of
 from tests import onnx_files
 from tests.mutations import check
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import VotingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
+import leakbound as ls
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 4))

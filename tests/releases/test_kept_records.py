@@ -19,10 +19,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from leakscope.core.types import Points
-from leakscope.data import from_arrays
-from leakscope.releases.kept_records import search
-from leakscope.releases.structure import structure_of
+from leakbound.core.types import Points
+from leakbound.data import from_arrays
+from leakbound.releases.kept_records import search
+from leakbound.releases.structure import structure_of
 
 N = 120
 RANDOM = np.random.default_rng(7)

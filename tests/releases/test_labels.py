@@ -11,10 +11,10 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.core.types import Points
-from leakscope.data import from_arrays
-from leakscope.releases.factory import release_from, release_of, trained_release
+import leakbound as ls
+from leakbound.core.types import Points
+from leakbound.data import from_arrays
+from leakbound.releases.factory import release_from, release_of, trained_release
 
 WANT = ["correct", "loss", "log_odds", "log_prob"]
 SEEDS = np.array([3, 4])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.releases.model_files import KNOWN_TYPES, _runs_code, read_here, read_model
+from leakbound.releases.model_files import KNOWN_TYPES, _runs_code, read_here, read_model
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.arange(20) % 2
@@ -80,8 +80,8 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
             raise ModuleNotFoundError(f"No module named {library!r}", name=library)
         return real(name)
 
-    monkeypatch.setattr("leakscope.releases.model_files.import_module", without)
-    with pytest.raises(ValueError, match=rf"needs {library}; install it with: pip install 'leakscope\["):
+    monkeypatch.setattr("leakbound.releases.model_files.import_module", without)
+    with pytest.raises(ValueError, match=rf"needs {library}; install it with: pip install 'leakbound\["):
         read_here(path, ())
 
 
@@ -118,7 +118,7 @@ def test_types_in_a_file_of_skops(tmp_path, monkeypatch, types, trust, missing):
     path, fake = tmp_path / "model.skops", FakeSkops(types)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")
-    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: fake)
+    monkeypatch.setattr("leakbound.releases.model_files._library", lambda *words: fake)
     if missing:
         with pytest.raises(ValueError) as caught:
             read_here(path, trust)
@@ -139,8 +139,8 @@ def test_types_in_a_file_of_skops(tmp_path, monkeypatch, types, trust, missing):
         *("http.client.HTTPConnection", "urllib.request.urlopen", "asyncio.subprocess.create_subprocess_shell"),
         *("multiprocessing.context.Process", "operator.methodcaller", "joblib.numpy_pickle.load", "pathlib.Path"),
         "copy.deepcopy",  # any function of Python's library
-        "leakscope.releases.model_files.os",  # a module by the name of another one
-        "leakscope.releases.model_files.import_module",  # defined in importlib
+        "leakbound.releases.model_files.os",  # a module by the name of another one
+        "leakbound.releases.model_files.import_module",  # defined in importlib
         "tkinter.Tk",  # of Python's library, and not loaded
     ],
 )
@@ -148,7 +148,7 @@ def test_what_runs_code_is_refused_whatever_is_trusted(tmp_path, monkeypatch, na
     path, fake = tmp_path / "model.skops", FakeSkops([name, "mine.Model"])
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("schema.json", "{}")
-    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: fake)
+    monkeypatch.setattr("leakbound.releases.model_files._library", lambda *words: fake)
     for trust in ((), (name, "mine.Model")):
         with pytest.raises(ValueError, match="can run commands on this machine") as caught:
             read_here(path, trust)
@@ -164,6 +164,6 @@ def test_the_types_that_are_known_are_never_refused():
 def test_a_file_of_skops_that_is_none(tmp_path, monkeypatch):
     path = tmp_path / "model.skops"
     path.write_bytes(b"no archive")
-    monkeypatch.setattr("leakscope.releases.model_files._library", lambda *words: FakeSkops([]))
+    monkeypatch.setattr("leakbound.releases.model_files._library", lambda *words: FakeSkops([]))
     with pytest.raises(ValueError, match="cannot be read by skops: File is not a zip file"):
         read_here(path, ())

@@ -20,11 +20,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import leakscope as ls
-from leakscope.data import from_arrays
-from leakscope.data.columns import identifier_notes
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.preparation import MOST_ROWS, Preparation, encoded, preparation_for, trial_rows
+import leakbound as ls
+from leakbound.data import from_arrays
+from leakbound.data.columns import identifier_notes
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.preparation import MOST_ROWS, Preparation, encoded, preparation_for, trial_rows
 
 N = 60
 ROWS = np.random.default_rng(1).random((3, N)) < 0.5

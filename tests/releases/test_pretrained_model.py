@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.data import from_arrays
-from leakscope.releases.factory import trained_release
-from leakscope.releases.pretrained_model import FittedEstimator, PretrainedModel
+import leakbound as ls
+from leakbound.data import from_arrays
+from leakbound.releases.factory import trained_release
+from leakbound.releases.pretrained_model import FittedEstimator, PretrainedModel
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.dpsgd.accountant import dpsgd
-from leakscope.releases import PrivateDescent
-from leakscope.releases.private_descent import clipped_sum
+import leakbound as ls
+from leakbound.dpsgd.accountant import dpsgd
+from leakbound.releases import PrivateDescent
+from leakbound.releases.private_descent import clipped_sum
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 

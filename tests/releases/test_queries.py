@@ -9,12 +9,12 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.core.types import Points
-from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.pretrained_model import PretrainedModel
-from leakscope.releases.queries import GROWING, NOISE, Queried, Versions, image_shape, shifts
-from leakscope.releases.training_function import TrainingFunction
+from leakbound.core.types import Points
+from leakbound.data import from_arrays
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.pretrained_model import PretrainedModel
+from leakbound.releases.queries import GROWING, NOISE, Queried, Versions, image_shape, shifts
+from leakbound.releases.training_function import TrainingFunction
 
 WANT = ["loss", "log_odds", "correct", "log_prob"]
 SEEDS = np.array([3, 4])

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.core.signals import SIGNALS
-from leakscope.releases import readout
+from leakbound.core.signals import SIGNALS
+from leakbound.releases import readout
 
 EVERY = tuple(SIGNALS)
 

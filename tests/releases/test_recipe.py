@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from leakscope.releases.factory import release_from
-from leakscope.releases.networks.recipe import Recipe
-from leakscope.releases.specs import is_network
+from leakbound.releases.factory import release_from
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.specs import is_network
 
 
 def test_a_factory_that_imports_torch_itself_says_what_to_install(as_users_run_it, tmp_path, monkeypatch):
@@ -94,8 +94,8 @@ def test_what_to_install_is_said(tmp_path):
         "        if name.partition('.')[0] == 'torch':\n"
         "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
         "sys.meta_path.insert(0, Absent())\n"
-        "import leakscope as ls\n"
-        "from leakscope.releases.factory import release_from, release_of\n"
+        "import leakbound as ls\n"
+        "from leakbound.releases.factory import release_from, release_of\n"
         "for ask in (lambda: release_from('own:net', {}), lambda: ls.audit(lambda: 0, [[0], [1]], [0, 1])):\n"
         "    try:\n        ask()\n"
         "    except ValueError as error:\n        print(error)\n"
@@ -103,4 +103,4 @@ def test_what_to_install_is_said(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     said = done.stdout.splitlines()
     assert len(said) == 2
-    assert all(line.endswith("install it with: pip install 'leakscope[torch]'") for line in said)
+    assert all(line.endswith("install it with: pip install 'leakbound[torch]'") for line in said)

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.releases import source_code
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
-from leakscope.releases.specs import imported
+import leakbound as ls
+from leakbound.releases import source_code
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.source_code import NoCanonicalForm, digest_of, digest_of_classes
+from leakbound.releases.specs import imported
 from tests.cli.calling import caller
 from tests.marks import slow_but
 
@@ -350,7 +350,7 @@ class TestLiveValues:
     @pytest.mark.parametrize("live", slow_but(LIVE, *list(LIVE)[::8]))
     def test_the_digest_is_the_same_in_another_process(self, live, project, tmp_path):
         project({"mine.py": USES, "helper.py": LIVE[live][0], **REGISTRY})
-        says = "import plugin, mine; from leakscope.releases.source_code import digest_of; print(digest_of(mine.Model))"
+        says = "import plugin, mine; from leakbound.releases.source_code import digest_of; print(digest_of(mine.Model))"
         run = subprocess.run([sys.executable, "-c", says], cwd=tmp_path, capture_output=True, text=True, check=True)
         imported("plugin:f")
         assert run.stdout.strip() == digest_of(imported("mine:Model"))
@@ -424,7 +424,7 @@ def test_an_audit_does_not_use_the_models_of_code_that_was_changed(project, tmp_
         words = f"audit --dataset wine --model trees:Tree --n-models 8 --attack loss --n-jobs 1 --store {store} --json"
         if number == 1:
             run = subprocess.run(
-                [sys.executable, "-m", "leakscope", *shlex.split(words)],
+                [sys.executable, "-m", "leakbound", *shlex.split(words)],
                 env=os.environ, capture_output=True, text=True, check=True,
             )  # fmt: skip
             said = run.stdout

@@ -43,9 +43,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
-from leakscope.core.types import Points
-from leakscope.data.records import sparse_rows
-from leakscope.releases.structure import BOOSTING_OF_OTHERS, COMPOSITES, WITHOUT_RECORDS, structure_of
+from leakbound.core.types import Points
+from leakbound.data.records import sparse_rows
+from leakbound.releases.structure import BOOSTING_OF_OTHERS, COMPOSITES, WITHOUT_RECORDS, structure_of
 
 X, Y = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)

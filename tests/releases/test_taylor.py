@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.attacks import ATTACKS
-from leakscope.core import seeds
-from leakscope.core.games import half_split
-from leakscope.core.types import Points, Signals
-from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator
+from leakbound.attacks import ATTACKS
+from leakbound.core import seeds
+from leakbound.core.games import half_split
+from leakbound.core.types import Points, Signals
+from leakbound.data import from_arrays
+from leakbound.releases.estimator import Estimator
 from tests.marks import nightly
 
 SEEDS = np.arange(3)

@@ -11,12 +11,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.core.types import Release
-from leakscope.data import from_arrays
-from leakscope.releases.estimator import Estimator
-from leakscope.releases.factory import release_from, release_of
-from leakscope.releases.training_function import TrainingFunction, trains
+import leakbound as ls
+from leakbound.core.types import Release
+from leakbound.data import from_arrays
+from leakbound.releases.estimator import Estimator
+from leakbound.releases.factory import release_from, release_of
+from leakbound.releases.training_function import TrainingFunction, trains
 from tests.marks import slow_but
 from tests.releases.user_functions import fit_tree, fit_tree_without_seed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leakscope.reports import plain
-from leakscope.reports.about import AnyAbout, AttributeAbout, AuditAbout, BoundAbout, ProtectedAbout
+from leakbound.reports import plain
+from leakbound.reports.about import AnyAbout, AttributeAbout, AuditAbout, BoundAbout, ProtectedAbout
 
 KINDS = {"audit": AuditAbout, "attribute": AttributeAbout, "bound": BoundAbout, "protected": ProtectedAbout}
 COMMON: Mapping[str, Any] = {
-    "leakscope": "0.1.0", "title": "", "unit": "record", "date": "", "seed": 0, "confidence": 0.95, "command": "",
+    "leakbound": "0.1.0", "title": "", "unit": "record", "date": "", "seed": 0, "confidence": 0.95, "command": "",
     "plan": {}, "versions": {}, "notes": (),
 }  # fmt: skip
 USUAL: Mapping[str, Mapping[str, Any]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import comb
 from typing import Any
 
-from leakscope.core.findings import Finding
-from leakscope.core.tradeoff import EpsilonDelta, Piecewise
-from leakscope.reports import Curve, Report, Verdict
+from leakbound.core.findings import Finding
+from leakbound.core.tradeoff import EpsilonDelta, Piecewise
+from leakbound.reports import Curve, Report, Verdict
 from tests.reports.abouts import about as about_with
 
 ATTACKS = {
@@ -57,7 +57,7 @@ def made(
     } | (facts or {})
     whole = {
         "kind": "audit",
-        "leakscope": "0.1.0",
+        "leakbound": "0.1.0",
         "title": "",
         "unit": "record",
         "date": "",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.seeds import stream
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
-from leakscope.reports import Curve, Report
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.seeds import stream
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture, TradeOff
+from leakbound.reports import Curve, Report
 from tests.reports.abouts import about as about_with
 
 FPR = (0.01, 0.001)
@@ -39,14 +39,14 @@ def bound(
     whole = {
         "kind": "bound",
         "bound": "dp",
-        "leakscope": "0.1.0",
+        "leakbound": "0.1.0",
         "title": "",
         "unit": "record",
         "date": "",
         "seed": 0,
         "confidence": 0.95,
         "fpr": list(FPR),
-        "command": "leakscope bound dp --epsilon 1",
+        "command": "leakbound bound dp --epsilon 1",
         "plan": {"epsilon": 1.0, "at_most": None},
         "versions": {"numpy": "2.4.6"},
         "notes": [],
@@ -118,7 +118,7 @@ def leakage(n_records: int = 5000) -> Report:
         theorem=theorem,
         data=data,
         notes=notes,
-        command="leakscope bound leakage --data adult.parquet",
+        command="leakbound bound leakage --data adult.parquet",
         plan={"data": "adult.parquet", "covariance": "diagonal"},
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.tradeoff import Gaussian, Piecewise
-from leakscope.reports import Curve, Report
-from leakscope.reports.about import term_facts
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.tradeoff import Gaussian, Piecewise
+from leakbound.reports import Curve, Report
+from leakbound.reports.about import term_facts
 from tests.reports.made_protected import CERTIFIED, FPR, mu_of, protected
 
 N, ETA, BUDGET = 1000, 0.05, 0.1
@@ -138,7 +138,7 @@ def design_report(
         "deviations": shape or None,
         "declared": design != "leave-one-out",
     }
-    command = "leakscope protect --data survey.csv --statistic mean --promise file --eta 0.05 --out release"
+    command = "leakbound protect --data survey.csv --statistic mean --promise file --eta 0.05 --out release"
     plan = {"data": "survey.csv", "statistic": "mean", "promise": PROMISES[design], "eta": ETA}
     if design == "dp":
         plan["ranges"] = ["age=18:99", "income=0:20", "hours=0:80"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakscope.auditing.attribute.run import BASELINES
-from leakscope.core.findings import Finding, Term
-from leakscope.reports import Report
+from leakbound.auditing.attribute.run import BASELINES
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Report
 from tests.reports.abouts import about as about_with
 
 TITLES = {"likelihood": "Likelihood", "loss": "Loss (MALT)", "posterior": "Posterior", "gradient_norm": "Gradient norm"}
@@ -54,14 +54,14 @@ def made(findings: list[Finding], *releases: dict[str, Any], **words: Any) -> Re
     titles = {name: {"title": title, "source": "delgrosso2021", "summary": "s"} for name, title in TITLES.items()}
     about = {
         "kind": "attribute",
-        "leakscope": "0.1.0",
+        "leakbound": "0.1.0",
         "title": "",
         "unit": "record",
         "date": "",
         "seed": 0,
         "confidence": 0.95,
         "attacks": titles | {name: said.model_dump() for name, said in BASELINES.items()},
-        "command": "leakscope audit --attribute writer",
+        "command": "leakbound audit --attribute writer",
         "plan": {"attribute": "writer"},
         "versions": {"python": "3.11"},
         "notes": [],

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.tradeoff import Gaussian, Piecewise
-from leakscope.reports import Curve, Report
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.tradeoff import Gaussian, Piecewise
+from leakbound.reports import Curve, Report
 from tests.reports.abouts import about as about_with
 
 FPR = (0.01, 0.001)
@@ -88,7 +88,7 @@ def protected(
     whole = {
         "kind": "protected",
         "audience": "owner",
-        "leakscope": "0.1.0",
+        "leakbound": "0.1.0",
         "title": "Three means of a survey",
         "question": "Who is in the mean?",
         "unit": "person",
@@ -97,7 +97,7 @@ def protected(
         "insecure_seed": False,
         "confidence": 0.95,
         "fpr": list(FPR),
-        "command": "leakscope protect --data survey.csv --statistic mean --promise drawn --eta 0.05 --out release",
+        "command": "leakbound protect --data survey.csv --statistic mean --promise drawn --eta 0.05 --out release",
         "plan": {"data": "survey.csv", "statistic": "mean", "promise": "drawn", "eta": 0.05},
         "versions": {"numpy": "2.4.6"},
         "notes": [],
@@ -216,7 +216,7 @@ def compared() -> Report:
         noise={"rms": [0.0357] * 3},
         title="",
         values=[],
-        command="leakscope calibrate --data survey.csv --statistic mean --promise drawn --eta 0.05 --compare",
+        command="leakbound calibrate --data survey.csv --statistic mean --promise drawn --eta 0.05 --compare",
     )
 
 
@@ -252,7 +252,7 @@ def average() -> Report:
 def insecure() -> Report:
     """Noise from a seed that was given."""
     found, curve = ceiling()
-    command = "leakscope protect --data survey.csv --promise drawn --eta 0.05"
+    command = "leakbound protect --data survey.csv --promise drawn --eta 0.05"
     plan = {"data": "survey.csv"}
     return protected(found, [curve], insecure_seed=True, command=command, plan=plan)
 

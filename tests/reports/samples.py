@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.seeds import stream
-from leakscope.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
-from leakscope.reports import Curve, Report, Verdict, Word
-from leakscope.reports.about import AnyAbout
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.seeds import stream
+from leakbound.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
+from leakbound.reports import Curve, Report, Verdict, Word
+from leakbound.reports.about import AnyAbout
 from tests.reports.abouts import about as about_with
 from tests.reports.abouts import changed
 
@@ -188,7 +188,7 @@ def about_of(releases: Sequence[Played], findings: Sequence[Finding], references
         confidence=CONFIDENCE,
         fpr=list(FPR),
         attacks={n: dict(zip(("title", "source", "summary"), known[n], strict=True)) for n in names},
-        command="leakscope audit --dataset digits --seed 0",
+        command="leakbound audit --dataset digits --seed 0",
         plan={"n_models": len(releases[0].member), "seed": 0, "attacks": names, "fpr": list(FPR)},
         versions={"numpy": "2.4.6", "scikit-learn": "1.8.0"},
         notes=["52 records stand in both members and others"],

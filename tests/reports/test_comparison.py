@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import leakscope as ls
-from leakscope.core.findings import Finding, Term
-from leakscope.reports import Report
-from leakscope.reports.comparison import Comparison, apart, compare, rows_of
+import leakbound as ls
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Report
+from leakbound.reports.comparison import Comparison, apart, compare, rows_of
 from tests.levels import allowed, sizes
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 from tests.reports.abouts import about
@@ -292,7 +292,7 @@ class TestComparison:
         assert heads[3:] == ["Numbers that differ", "Numbers without a shown difference"]
         assert len(page.all("details")) == 2
         assert leaks().digest() in page.whole
-        assert "leakscope compare" in page.whole
+        assert "leakbound compare" in page.whole
 
     def test_reports_without_curves_have_a_page_too(self):
         page = Page(compare(one(auc(0.6)), one(auc(0.7))).to_html())
@@ -302,7 +302,7 @@ class TestComparison:
     def test_the_notebook_has_the_same(self):
         html = self.comparison._repr_html_()
         page = Page(html)
-        assert page.elements[0] == ("div", {"class": "leakscope"})
+        assert page.elements[0] == ("div", {"class": "leakbound"})
         assert self.comparison.headline in page.whole
         assert (len(page.all("svg")), page.all("script")) == (1, [])
 

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope.reports
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.plans.protects import PROMISE_OF
-from leakscope.reports import Report, phrases
-from leakscope.reports.charts.roc import roc
-from leakscope.reports.content import schema
-from leakscope.reports.phrases import game, words
-from leakscope.reports.render.html import notebook
-from leakscope.reports.sections.findings import quantity
-from leakscope.reports.sections.parts import Part
-from leakscope.reports.sections.protected import certificate, costs, designs
-from leakscope.reports.sections.protected import words as protected_words
-from leakscope.reports.sections.protected.designs import WORDS, DesignWords, Limit, question_of
-from leakscope.reports.sections.protected.result import protected_result
+import leakbound.reports
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.plans.protects import PROMISE_OF
+from leakbound.reports import Report, phrases
+from leakbound.reports.charts.roc import roc
+from leakbound.reports.content import schema
+from leakbound.reports.phrases import game, words
+from leakbound.reports.render.html import notebook
+from leakbound.reports.sections.findings import quantity
+from leakbound.reports.sections.parts import Part
+from leakbound.reports.sections.protected import certificate, costs, designs
+from leakbound.reports.sections.protected import words as protected_words
+from leakbound.reports.sections.protected.designs import WORDS, DesignWords, Limit, question_of
+from leakbound.reports.sections.protected.result import protected_result
 from tests.reports import made_designs, made_protected
 from tests.reports.abouts import changed
 from tests.reports.made_designs import ALL, BUDGET, DESIGNS, DIGEST, ETA, N, certificate_of, design_report
@@ -145,7 +145,7 @@ def test_units_have_their_words(design, unit):
 
 
 def test_no_other_module_asks_which_design_it_is():
-    reports = Path(leakscope.reports.__file__).parent
+    reports = Path(leakbound.reports.__file__).parent
     asking = [path.name for path in reports.rglob("*.py") if re.search(r"\.design\b", path.read_text(encoding="utf-8"))]
     assert asking == ["designs.py"]
     assert set(WORDS) == set(PROMISE_OF)

@@ -10,17 +10,17 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.core.claims import Claim
-from leakscope.core.tradeoff import Gaussian
-from leakscope.plans.bounds import BOUND_PLANS
-from leakscope.reports import Verdict
-from leakscope.reports.comparison import compare
-from leakscope.reports.render.claims import claims_page
-from leakscope.reports.sections.audit import claims, notes
-from leakscope.reports.sections.audit.advice import advice
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.bound.words import WHAT as BOUND_WORDS
+import leakbound as ls
+from leakbound.core.claims import Claim
+from leakbound.core.tradeoff import Gaussian
+from leakbound.plans.bounds import BOUND_PLANS
+from leakbound.reports import Verdict
+from leakbound.reports.comparison import compare
+from leakbound.reports.render.claims import claims_page
+from leakbound.reports.sections.audit import claims, notes
+from leakbound.reports.sections.audit.advice import advice
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.bound.words import WHAT as BOUND_WORDS
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread

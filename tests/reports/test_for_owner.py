@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import leakscope as ls
+import leakbound as ls
 
 X, Y = load_wine(return_X_y=True)
 CASES = np.array([f"case-{700_001 + i}" for i in range(len(Y))])
@@ -41,7 +41,7 @@ def test_nothing_that_is_published_names_a_record(report, write):
 
 def test_the_pdf_that_is_published_names_no_record(report, tmp_path, monkeypatch):
     pages = []
-    monkeypatch.setattr("leakscope.reports.render.pdf.print_page", lambda page: pages.append(page) or b"%PDF")
+    monkeypatch.setattr("leakbound.reports.render.pdf.print_page", lambda page: pages.append(page) or b"%PDF")
     report.to_pdf(tmp_path / "owner.pdf")
     report.to_pdf(tmp_path / "researcher.pdf", publish=True)
     owner, researcher = pages

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.core.claims import AccountantEpsilon
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Profile
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.content import content_of
+import leakbound as ls
+from leakbound.core.claims import AccountantEpsilon
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Profile
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.content import content_of
 from tests.marks import nightly_but
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made

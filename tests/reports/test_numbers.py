@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.reports.numbers import (
+from leakbound.reports.numbers import (
     count,
     digits,
     down,

@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.auditing.gates import exit_code, failures
-from leakscope.core import reasons
-from leakscope.core.findings import Scope
-from leakscope.reports import Report, comparison, phrases
-from leakscope.reports.sections.audit import words
-from leakscope.reports.sections.protected import costs
+import leakbound as ls
+from leakbound.auditing.gates import exit_code, failures
+from leakbound.core import reasons
+from leakbound.core.findings import Scope
+from leakbound.reports import Report, comparison, phrases
+from leakbound.reports.sections.audit import words
+from leakbound.reports.sections.protected import costs
 from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
@@ -96,7 +96,7 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def mark() -> None:
         for name, table in TABLES.items():
-            for module in [each for key, each in sys.modules.items() if key.startswith("leakscope.")]:
+            for module in [each for key, each in sys.modules.items() if key.startswith("leakbound.")]:
                 if getattr(module, name, None) is table:
                     monkeypatch.setattr(module, name, markers(name, table))
 

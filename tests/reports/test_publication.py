@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.core.findings import Finding, Term
-from leakscope.reports import Report
-from leakscope.reports.content import schema
+import leakbound as ls
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Report
+from leakbound.reports.content import schema
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.abouts import about as about_with
 from tests.reports.abouts import changed

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from leakscope.reports import Report
+from leakbound.reports import Report
 from tests.marks import nightly
 from tests.reports import made_bounds, samples
 from tests.reports.test_schema import OTHERS, places
@@ -42,6 +42,22 @@ def test_another_layout_of_the_same_content_is_the_same_report(written, tmp_path
     content = json.loads(written.read_text(encoding="utf-8"))
     other.write_text(json.dumps(dict(reversed(content.items()))), encoding="utf-8")
     assert Report.from_json(other).to_json() == Report.from_json(written).to_json()
+
+
+def test_a_report_with_our_former_name_is_read(tmp_path):
+    """Until it was leakbound the package was leakscope: in the key of the version, and in who made the steps."""
+    content = json.loads(samples.few_models().to_json())
+    content["about"]["leakscope"] = content["about"].pop("leakbound")
+    for release in content["about"]["releases"].values():
+        release["steps_by"] = "leakscope"
+    del content["sha256"]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["sha256"] = hashlib.sha256(text.encode("ascii")).hexdigest()
+    older = tmp_path / "older.json"
+    older.write_text(json.dumps(content), encoding="utf-8")
+    about = Report.from_json(older).about
+    assert about.leakbound == samples.few_models().about.leakbound
+    assert {release.steps_by for release in about.releases.values()} == {"leakbound"}
 
 
 def test_a_report_edited_by_hand_is_refused_unless_unverified(written, tmp_path):
@@ -133,7 +149,7 @@ def test_values_of_other_types_are_one_line_also_unverified(make, tmp_path):
         ("[" * 100_000, "nested too deeply"),
         ('{"schema": ' + "9" * 5000 + "}", "is not JSON"),
         ('{"schema": NaN}', "NaN is no number of JSON"),
-        ('{"schema": true}', "is not a leakscope report of schema 1"),
+        ('{"schema": true}', "is not a leakbound report of schema 1"),
         ('{"schema": 1, "schema": 1}', "a key occurs twice"),
         ("\ufeff{}", "is not JSON"),
     ],

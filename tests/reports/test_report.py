@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import QUANTITIES, Finding, Term
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture
-from leakscope.reports import Curve, Report, Verdict, plain
-from leakscope.reports.report import FORMS
+from leakbound.core.claims import Claim
+from leakbound.core.findings import QUANTITIES, Finding, Term
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture
+from leakbound.reports import Curve, Report, Verdict, plain
+from leakbound.reports.report import FORMS
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
 PROTECTED = ("means", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
 BOUNDS = ("dp", "leakage", "odd_cells", "one_record", "gap", "regression", "subsampled", "empty")
-SCHEMA = json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
 
 
@@ -116,12 +116,12 @@ def test_every_form_is_made_by_a_function_that_exists():
     assert set(FORMS) == {"table", "page", "notebook", "plot"}
     for path in FORMS.values():
         module, function = path.split(":")
-        assert callable(getattr(import_module(f"leakscope.reports.{module}"), function))
+        assert callable(getattr(import_module(f"leakbound.reports.{module}"), function))
 
 
 def test_every_kind_of_report_has_a_document():
     for kind in ("audit", "attribute", "bound", "protected"):
-        assert callable(import_module(f"leakscope.reports.sections.{kind}.document").document)
+        assert callable(import_module(f"leakbound.reports.sections.{kind}.document").document)
 
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():

@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
-from leakscope.reports import SCHEMA
-from leakscope.reports.content import KINDS, content_of, schema
+from leakbound.reports import SCHEMA
+from leakbound.reports.content import KINDS, content_of, schema
 from tests.marks import nightly_but
 from tests.reports import made_bounds, made_protected, samples
 
@@ -54,7 +54,7 @@ def changed(value, path, other, way):
 
 def committed() -> dict:
     """The schema as it is published."""
-    return json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    return json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 
 
 def fault(value) -> str:
@@ -72,7 +72,7 @@ Validator = extend(Draft202012Validator, type_checker=whole_numbers)
 
 
 def test_the_schema_has_not_changed():
-    """A change is a decision: `python -m leakscope.reports.content > src/leakscope/reports/schema.json`, and a new
+    """A change is a decision: `python -m leakbound.reports.content > src/leakbound/reports/schema.json`, and a new
     number in ``SCHEMA`` once there are reports of others."""
     assert schema() == committed()
     assert committed()["$defs"]["AuditContent"]["properties"]["schema"]["const"] == SCHEMA

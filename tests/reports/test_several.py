@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.reports import Report
+from leakbound.reports import Report
 from tests.reports.made_designs import DESIGNS, OTHER, ROWS, WHOLE_BUDGET, design_report, noise, rows_of, several
 from tests.reports.page_reading import Page
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import leakscope as ls
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile
-from leakscope.plans.audits import AuditPlan
-from leakscope.protection import CalibratedNoise, Protected
-from leakscope.reports import Curve
+import leakbound as ls
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture, Piecewise, Profile
+from leakbound.plans.audits import AuditPlan
+from leakbound.protection import CalibratedNoise, Protected
+from leakbound.reports import Curve
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 from tests.reports.page_reading import Page
 
@@ -73,7 +73,7 @@ def test_the_number_is_that_of_the_page():
 
 def test_the_colours_follow_the_theme_of_the_notebook():
     html = samples.no_leak()._repr_html_()
-    assert '.leakscope:is([data-jp-theme-light="false"] *, .vscode-dark *' in html
+    assert '.leakbound:is([data-jp-theme-light="false"] *, .vscode-dark *' in html
     assert html.count("--paper: #14181c") == 2  # the system's dark theme, and the notebook's
     assert html.count("--paper: #ffffff") == 2
 

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from leakscope.runtime.execution import Execution
-from leakscope.runtime.observe import observe
+from leakbound.runtime.execution import Execution
+from leakbound.runtime.observe import observe
 from tests.runtime.logged import Logged
 from tests.runtime.test_observe import MEMBER, POINTS
 

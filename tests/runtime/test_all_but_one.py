@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.all_but_one import AllButOne, values_of
+from leakbound.core.types import Points
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit, named
+from leakbound.runtime.all_but_one import AllButOne, values_of
 
 
 def test_one_record_is_refused() -> None:

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from joblib.externals.loky import ProcessPoolExecutor as Loky
 
-from leakscope.core import seeds
-from leakscope.runtime import cluster as cluster_module
-from leakscope.runtime import execution as execution_module
-from leakscope.runtime.cluster import ALLOWED, Engine, WorkerKilled, check_address, connected
-from leakscope.runtime.execution import Execution
-from leakscope.runtime.observe import observe
-from leakscope.runtime.store import Store
+from leakbound.core import seeds
+from leakbound.runtime import cluster as cluster_module
+from leakbound.runtime import execution as execution_module
+from leakbound.runtime.cluster import ALLOWED, Engine, WorkerKilled, check_address, connected
+from leakbound.runtime.execution import Execution
+from leakbound.runtime.observe import observe
+from leakbound.runtime.store import Store
 from tests.marks import nightly
 from tests.runtime.logged import Logged, Silent
 from tests.runtime.test_observe import MEMBER, POINTS
@@ -285,7 +285,7 @@ def test_other_objects_are_refused(tmp_path, monkeypatch) -> None:
 
 def test_nothing_else_than_what_the_task_names_is_unpickled(tmp_path) -> None:
     """Somebody who can write into the store puts other bytes in the place of the data."""
-    from leakscope.runtime.shared import Shared
+    from leakbound.runtime.shared import Shared
 
     shared = Shared.put(Store(tmp_path), {"a": 1})
     Path(tmp_path, shared.name).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
@@ -294,8 +294,8 @@ def test_nothing_else_than_what_the_task_names_is_unpickled(tmp_path) -> None:
 
 
 def test_what_a_dead_run_gave_to_its_workers_is_removed_by_the_next(tmp_path) -> None:
-    from leakscope.runtime.places import SHARED
-    from leakscope.runtime.shared import Shared
+    from leakbound.runtime.places import SHARED
+    from leakbound.runtime.shared import Shared
 
     store = Store(tmp_path / "store")
     alive = Shared.put(store, {"a": 1})
@@ -308,7 +308,7 @@ def test_what_a_dead_run_gave_to_its_workers_is_removed_by_the_next(tmp_path) ->
 
 
 def test_a_damaged_chunk_is_filled_again(tmp_path) -> None:
-    from leakscope.runtime.observe import fill
+    from leakbound.runtime.observe import fill
 
     what = (Logged(str(tmp_path)), POINTS, MEMBER, ("loss",), 0, Execution(tmp_path / "store", n_jobs=1))
     assert fill(*what, range(N_CHUNKS)).n_made == N_CHUNKS

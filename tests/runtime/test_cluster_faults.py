@@ -16,9 +16,9 @@ import distributed
 import numpy as np
 import pytest
 
-from leakscope.runtime import execution as execution_module
-from leakscope.runtime.execution import Execution
-from leakscope.runtime.store import Store
+from leakbound.runtime import execution as execution_module
+from leakbound.runtime.execution import Execution
+from leakbound.runtime.store import Store
 from tests.runtime.logged import Logged
 from tests.runtime.test_cluster import EXPECTED, N_CHUNKS, observed
 

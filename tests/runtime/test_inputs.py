@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.releases.source_code import State, UserCode
-from leakscope.runtime.inputs import watched
+import leakbound as ls
+from leakbound.releases.source_code import State, UserCode
+from leakbound.runtime.inputs import watched
 from tests.marks import slow_but
 
 RNG = np.random.default_rng(0)
@@ -407,8 +407,8 @@ class TestWatched:
         script = tmp_path / "script.py"
         script.write_text(
             "import ctypes, os\n"
-            "from leakscope.releases.source_code import UserCode, State\n"
-            "from leakscope.runtime.inputs import watched\n"
+            "from leakbound.releases.source_code import UserCode, State\n"
+            "from leakbound.runtime.inputs import watched\n"
             "code = UserCode({'script': State('script', '', '')})\n"
             "with watched(code, str) as watch:\n"
             "    os.listdir('.')\n"
@@ -426,10 +426,10 @@ class TestWatched:
         assert not watch.inputs.still_hold()
 
     def test_variables_that_are_set_first_or_belong_to_the_machine(self, monkeypatch):
-        monkeypatch.setenv("LEAKSCOPE_TEST", "0")
+        monkeypatch.setenv("LEAKBOUND_TEST", "0")
         with watched(CODE, str) as watch:
-            os.environ["LEAKSCOPE_TEST"] = "1"
-            assert os.environ["LEAKSCOPE_TEST"] == "1"
+            os.environ["LEAKBOUND_TEST"] = "1"
+            assert os.environ["LEAKBOUND_TEST"] == "1"
             assert os.environ.get("OMP_NUM_THREADS", "1")
         assert watch.inputs.as_json() == {"files": {}, "environment": {}}
 

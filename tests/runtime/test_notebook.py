@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import leakscope as ls
-from leakscope.runtime import notebook
-from leakscope.runtime import progress as progress_room
-from leakscope.runtime.progress import Work, progress
+import leakbound as ls
+from leakbound.runtime import notebook
+from leakbound.runtime import progress as progress_room
+from leakbound.runtime.progress import Work, progress
 
 
 class Cell:

@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope import data
-from leakscope.core import games, seeds
-from leakscope.releases.estimator import Estimator
-from leakscope.runtime import fits as fits_module
-from leakscope.runtime.observe import Execution, observe, read_signals
-from leakscope.runtime.store import Store
+from leakbound import data
+from leakbound.core import games, seeds
+from leakbound.releases.estimator import Estimator
+from leakbound.runtime import fits as fits_module
+from leakbound.runtime.observe import Execution, observe, read_signals
+from leakbound.runtime.store import Store
 
 N = 40
 RNG = np.random.default_rng(0)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 
-from leakscope.runtime import pool
-from leakscope.runtime.cluster import WorkerKilled
+from leakbound.runtime import pool
+from leakbound.runtime.cluster import WorkerKilled
 from tests.marks import slow_but
 
 # tasks are defined inside the tests: they travel to the workers by value, as the test modules cannot be imported
@@ -90,8 +90,8 @@ def test_one_blas_thread_inside(n_jobs):
     code = f"""
 import numpy as np
 from threadpoolctl import threadpool_info
-from leakscope.runtime import pool
-from leakscope.runtime.cluster import WorkerKilled
+from leakbound.runtime import pool
+from leakbound.runtime.cluster import WorkerKilled
 
 def threads(size):
     np.ones((size, size)) @ np.ones((size, size))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.runtime import progress as room
-from leakscope.runtime.progress import Work, progress
+from leakbound.runtime import progress as room
+from leakbound.runtime.progress import Work, progress
 from tests.marks import nightly
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -109,7 +109,7 @@ class Shown:
 
 SLOW_MODELS = """
     import sys, time
-    from leakscope.runtime.progress import progress
+    from leakbound.runtime.progress import progress
     with progress("models of Ridge", 4) as advance:
         time.sleep(2.6)
         advance()
@@ -156,12 +156,12 @@ def test_the_cursor_is_shown_however_the_run_ends(tmp_path):
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, nightly({"CI": "true"})])
 def test_a_plain_line_now_and_then_where_nothing_can_be_redrawn(tmp_path, environment):
     script = SHORTER.replace("with progress", "room.BETWEEN_LINES = 1.0\n    with progress").replace(
-        "import sys, time", "import sys, time\n    from leakscope.runtime import progress as room"
+        "import sys, time", "import sys, time\n    from leakbound.runtime import progress as room"
     )
     shown = Shown(script, tmp_path, **environment)
     within_a_minute = Shown(SHORTER, tmp_path / "other", **environment)
     out, said = shown.end()
-    assert re.fullmatch(r"leakscope: models of Ridge: 1/4, 0:0\d, 0:\d\d left\r\n", said)
+    assert re.fullmatch(r"leakbound: models of Ridge: 1/4, 0:0\d, 0:\d\d left\r\n", said)
     assert out == "a model prints\ndone\n"
     assert within_a_minute.end()[1] == ""
 
@@ -170,7 +170,7 @@ def test_a_plain_line_now_and_then_where_nothing_can_be_redrawn(tmp_path, enviro
 def test_work_within_work_is_shown_below_it_and_short_work_of_unknown_amount_is_not(tmp_path):
     script = """
         import sys, time
-        from leakscope.runtime.progress import progress
+        from leakbound.runtime.progress import progress
         with progress("experiments", 2) as advance:
             print("note", file=sys.stderr)
             with progress("runs", 3) as inner:
@@ -191,14 +191,14 @@ def test_work_within_work_is_shown_below_it_and_short_work_of_unknown_amount_is_
 def test_workers_draw_nothing(tmp_path):
     (tmp_path / "tasks.py").write_text(
         "import time\n"
-        "from leakscope.runtime.progress import progress\n"
+        "from leakbound.runtime.progress import progress\n"
         "def task(number):\n"
         "    with progress('of a worker', 2) as advance:\n"
         "        time.sleep(0.5)\n"
         "    return {'number': number}\n"
     )
     script = """
-        import leakscope as ls
+        import leakbound as ls
         from tasks import task
         ls.repeat(task, [(0,), (1,)], what="runs", n_jobs=JOBS)
     """
@@ -213,7 +213,7 @@ def test_workers_draw_nothing(tmp_path):
 def test_a_run_within_a_store_goes_on_from_there(tmp_path):
     script = """
         import time
-        import leakscope as ls
+        import leakbound as ls
         from tasks import task
         ls.repeat(task, [(n,) for n in range(3)], store="store", n_jobs=1)
         ls.repeat(task, [(n,) for n in range(6)], store="store", n_jobs=1, what="more")

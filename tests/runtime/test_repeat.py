@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-import leakscope as ls
+import leakbound as ls
 from tests.marks import nightly
 
 DONE: list[int] = []
@@ -70,7 +70,7 @@ def test_a_task_whose_code_cannot_be_followed_is_not_stored(tmp_path):
 @pytest.mark.parametrize(("name", "n_stored"), [("script.py", 1), nightly("-", 0)])
 def test_a_task_of_the_script_that_is_run_is_stored_and_one_of_a_session_is_not(tmp_path, name, n_stored):
     code = (
-        "import warnings, leakscope as ls\n"
+        "import warnings, leakbound as ls\n"
         "def task(seed): return {'it': seed}\n"
         "warnings.simplefilter('ignore')\n"
         "print(ls.repeat(task, [(3,)], store='store', n_jobs=1)[0]['it'])\n"

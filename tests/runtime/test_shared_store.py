@@ -14,14 +14,14 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.reports.content import read
-from leakscope.runtime import fits, places
-from leakscope.runtime import store as store_module
-from leakscope.runtime.machine import Machine, this_machine
-from leakscope.runtime.observe import Execution, Tally, observe
-from leakscope.runtime.places import ObjectStore
-from leakscope.runtime.store import Store
+import leakbound as ls
+from leakbound.reports.content import read
+from leakbound.runtime import fits, places
+from leakbound.runtime import store as store_module
+from leakbound.runtime.machine import Machine, this_machine
+from leakbound.runtime.observe import Execution, Tally, observe
+from leakbound.runtime.places import ObjectStore
+from leakbound.runtime.store import Store
 from tests.cli.calling import caller
 from tests.marks import slow_but
 from tests.results import of_the_result
@@ -143,10 +143,10 @@ def test_an_audit_at_a_url_that_fails_for_a_moment_has_the_same_bytes(s3):
 def test_a_command_that_is_refused_is_one_line_and_goes_on_later(s3, monkeypatch, capfd, tmp_path):
     """Access is denied after the first of two chunks, and allowed again."""
     monkeypatch.chdir(tmp_path)
-    leakscope = caller(monkeypatch, capfd)
+    leakbound = caller(monkeypatch, capfd)
     audit = "audit --dataset wine --model sklearn.tree:DecisionTreeClassifier --n-models 8 --attack loss --n-jobs 1"
     url = f"s3://bucket/{uuid4().hex}"
-    assert leakscope(f"{audit} --out alone").code == 0
+    assert leakbound(f"{audit} --out alone").code == 0
     names: list[str] = []
 
     def denied_later(place: ObjectStore, name: str, content: bytes) -> bool:
@@ -159,18 +159,18 @@ def test_a_command_that_is_refused_is_one_line_and_goes_on_later(s3, monkeypatch
     put_new = ObjectStore.put_new
     with monkeypatch.context() as patch:
         patch.setattr(ObjectStore, "put_new", denied_later)
-        left = leakscope(f"{audit} --store {url}")
+        left = leakbound(f"{audit} --store {url}")
     assert (left.code, left.out) == (1, "")
     assert left.err == (
-        f"leakscope: error: the store {url} cannot be written: access is denied; check the credentials in the "
+        f"leakbound: error: the store {url} cannot be written: access is denied; check the credentials in the "
         "environment, and that they allow to list, read and write\n"
     )
     assert Store(url).size()[0] == 1  # what was finished
-    assert leakscope(f"{audit} --store {url}").code == 0
-    report = read("leakscope-report/report.json")
+    assert leakbound(f"{audit} --store {url}").code == 0
+    report = read("leakbound-report/report.json")
     assert (report.about.execution.reused, report.about.execution.made) == (4, 4)
     for name in ("report.json", "report.html"):
-        alone, resumed = (Path(folder, name).read_text() for folder in ("alone", "leakscope-report"))
+        alone, resumed = (Path(folder, name).read_text() for folder in ("alone", "leakbound-report"))
         assert of_the_result(alone) == of_the_result(resumed)
-    assert not Path("leakscope-report", "store").exists()
-    assert url not in Path("leakscope-report", "report.json").read_text()
+    assert not Path("leakbound-report", "store").exists()
+    assert url not in Path("leakbound-report", "report.json").read_text()

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.core import temporary
-from leakscope.runtime.machine import this_machine
-from leakscope.runtime.store import Collected, Store, key
+from leakbound.core import temporary
+from leakbound.runtime.machine import this_machine
+from leakbound.runtime.store import Collected, Store, key
 
 ARRAYS = {"loss": np.arange(6, dtype=np.float32).reshape(2, 3), "correct": np.ones((2, 3), dtype=np.float32)}
 PARTS = {
@@ -29,7 +29,7 @@ PARTS = {
     "member": "0f",
     "seeds": [1, 2],
     "signals": ["loss"],
-    "leakscope": "0.1.0",
+    "leakbound": "0.1.0",
 }
 
 
@@ -53,7 +53,7 @@ class TestKey:
             ("seeds", [2, 1]),
             ("seeds", ["1", 2]),
             ("signals", ["correct", "loss"]),
-            ("leakscope", "0.1.1"),
+            ("leakbound", "0.1.1"),
         ],
     )
     def test_changes_with_each_part(self, part, value):
@@ -293,7 +293,7 @@ class TestFailures:
     def test_a_kill_before_the_link_leaves_the_chunk_missing(self, store):
         """A process that dies between write and link; the sweep of the next run removes what it left."""
         code = (
-            "import os, sys, numpy as np; from leakscope.runtime.store import Store, key\n"
+            "import os, sys, numpy as np; from leakbound.runtime.store import Store, key\n"
             "os.link = lambda *_: os._exit(9)\n"
             "Store(sys.argv[1]).save(key(row=0), {'loss': np.zeros(1000)})"
         )

@@ -22,16 +22,16 @@ import numpy as np
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from leakscope.runtime import checkpoints as checkpoints_module
-from leakscope.runtime import machine, places
-from leakscope.runtime import store as store_module
-from leakscope.runtime.checkpoints import StoredCheckpoints
-from leakscope.runtime.inputs import Inputs
-from leakscope.runtime.machine import Machine, this_machine
-from leakscope.runtime.observe import Execution
-from leakscope.runtime.places import LocalFolder, ObjectStore
-from leakscope.runtime.retries import WAITS
-from leakscope.runtime.store import Collected, Saved, Store, key
+from leakbound.runtime import checkpoints as checkpoints_module
+from leakbound.runtime import machine, places
+from leakbound.runtime import store as store_module
+from leakbound.runtime.checkpoints import StoredCheckpoints
+from leakbound.runtime.inputs import Inputs
+from leakbound.runtime.machine import Machine, this_machine
+from leakbound.runtime.observe import Execution
+from leakbound.runtime.places import LocalFolder, ObjectStore
+from leakbound.runtime.retries import WAITS
+from leakbound.runtime.store import Collected, Saved, Store, key
 from tests.marks import slow_but
 from tests.s3_server import ENVIRONMENT, Server
 
@@ -204,14 +204,14 @@ class TestManyWriters:
     def test_of_two_processes_exactly_one_creates_a_chunk(self, url, monkeypatch):
         """On 30 chunks, in the same order, each with arrays of its own."""
         if str(url).startswith("memory:"):
-            code = "from leakscope.runtime.store import Store; import sys; print(Store(sys.argv[1]).size()[0])"
+            code = "from leakbound.runtime.store import Store; import sys; print(Store(sys.argv[1]).size()[0])"
             Store(url).save(KEY, ARRAYS)
             other = subprocess.run([sys.executable, "-c", code, str(url)], capture_output=True, text=True, check=True)
             assert other.stdout == "0\n"  # it is of one process, as it says
             return
         lines = [
             "import json, os, sys, numpy as np, errno",
-            "from leakscope.runtime.store import Store, key",
+            "from leakbound.runtime.store import Store, key",
             "def refuse(*_): raise OSError(errno.EPERM, 'no links')",
             "if sys.argv[3] == 'True': os.link = refuse",
             "store, number = Store(sys.argv[1]), int(sys.argv[2])",
@@ -353,7 +353,7 @@ class TestRefusals:
     def test_a_library_that_is_not_installed_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "s3fs", None)
         with pytest.raises(
-            ValueError, match=r"^a store on s3:// needs s3fs; install it with: pip install 'leakscope\[s3\]'"
+            ValueError, match=r"^a store on s3:// needs s3fs; install it with: pip install 'leakbound\[s3\]'"
         ):
             Store("s3://bucket-of-nobody/runs").ls()
 
@@ -543,7 +543,7 @@ class TestServers:
 class TestMachine:
     def test_its_kind_does_not_depend_on_what_was_imported_or_on_cores(self):
         """A new process that imports nothing else, with other threads, is of the same kind."""
-        code = "from leakscope.runtime.machine import this_machine; print(this_machine().digest)"
+        code = "from leakbound.runtime.machine import this_machine; print(this_machine().digest)"
         environment = os.environ | {"OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "3"}
         fresh = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
@@ -560,7 +560,7 @@ class TestMachine:
 
     def test_instructions_that_numpy_does_not_use_make_another_kind(self):
         features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
-        code = "from leakscope.runtime.machine import this_machine; print(*this_machine().facts['features'])"
+        code = "from leakbound.runtime.machine import this_machine; print(*this_machine().facts['features'])"
         environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": features[-1]}
         fresh = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=ROOT

@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from leakscope.plans.protects import CalibrationPlan
-from leakscope.protection import calibrate, differential_privacy, leave_one_out
-from leakscope.protection.prepared import Prepared
-from leakscope.protection.request import arrays_request
-from leakscope.runtime.observe import Execution
+from leakbound.plans.protects import CalibrationPlan
+from leakbound.protection import calibrate, differential_privacy, leave_one_out
+from leakbound.protection.prepared import Prepared
+from leakbound.protection.request import arrays_request
+from leakbound.runtime.observe import Execution
 from tests.marks import nightly
 
 ETAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)

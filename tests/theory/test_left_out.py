@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.types import NotApplicable
-from leakscope.noise import GaussianNoise, LaplaceNoise, LeftOut, calibrate_left_out, least_left_out_noise
+from leakbound.core.types import NotApplicable
+from leakbound.noise import GaussianNoise, LaplaceNoise, LeftOut, calibrate_left_out, least_left_out_noise
 from tests.marks import nightly
 
 ETAS = (0.02, 0.05, 0.1, 0.2, 0.4)

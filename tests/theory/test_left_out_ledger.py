@@ -20,9 +20,9 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from leakscope.core.numerics import smallest_where
-from leakscope.noise import calibrate_left_out, joint_advantage, largest_distance, largest_reserve
-from leakscope.noise.release_ledger import Release, ReleaseLedger
+from leakbound.core.numerics import smallest_where
+from leakbound.noise import calibrate_left_out, joint_advantage, largest_distance, largest_reserve
+from leakbound.noise.release_ledger import Release, ReleaseLedger
 from tests.marks import nightly
 
 N_STEPS = 10

@@ -20,11 +20,11 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-import leakscope as ls
-from leakscope.bounds.exact import exact_eta, subsets
-from leakscope.core.types import NotApplicable
-from leakscope.data import from_arrays
-from leakscope.noise import (
+import leakbound as ls
+from leakbound.bounds.exact import exact_eta, subsets
+from leakbound.core.types import NotApplicable
+from leakbound.data import from_arrays
+from leakbound.noise import (
     GaussianNoise,
     LaplaceNoise,
     MixtureSwap,
@@ -37,13 +37,13 @@ from leakscope.noise import (
     swap,
     worst_eta,
 )
-from leakscope.protection.attack_games import AttackConfig
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.noise_search import NoiseSearchResult, search_noise
-from leakscope.protection.target import PrivacyTarget
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.statistic import Fit, named
-from leakscope.runtime.observe import DataSets, Execution
+from leakbound.protection.attack_games import AttackConfig
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import NoiseSearchResult, search_noise
+from leakbound.protection.target import PrivacyTarget
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.statistic import Fit, named
+from leakbound.runtime.observe import DataSets, Execution
 from tests.theory.games import Game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games

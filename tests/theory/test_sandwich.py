@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.bounds.dp import mip_from_dp
-from leakscope.bounds.exact import deterministic, exact_eta, exact_eta_discrete, exact_tradeoff, pmp_discrete, subsets
-from leakscope.bounds.generalisation import generalisation_bound
-from leakscope.bounds.information import kl_upper, mutual_information_discrete
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.noise import (
+from leakbound.bounds.dp import mip_from_dp
+from leakbound.bounds.exact import deterministic, exact_eta, exact_eta_discrete, exact_tradeoff, pmp_discrete, subsets
+from leakbound.bounds.generalisation import generalisation_bound
+from leakbound.bounds.information import kl_upper, mutual_information_discrete
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.noise import (
     GaussianNoise,
     LaplaceNoise,
     central_moment,

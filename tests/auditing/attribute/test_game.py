@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.attacks.attribute import strategies
-from leakscope.auditing.attribute import game as attribute_game
-from leakscope.auditing.attribute.game import AttributeBaselines, best_baseline, column_of, imputation, lay_out, prepare
-from leakscope.data import Data, from_arrays
-from leakscope.plans import AuditPlan
-from leakscope.runtime.observe import Execution
+from leakbound.attacks.attribute import strategies
+from leakbound.auditing.attribute import game as attribute_game
+from leakbound.auditing.attribute.game import AttributeBaselines, best_baseline, column_of, imputation, lay_out, prepare
+from leakbound.data import Data, from_arrays
+from leakbound.plans import AuditPlan
+from leakbound.runtime.observe import Execution
 
 HERE = Execution(n_jobs=1)
 

@@ -11,17 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-import leakscope as ls
-from leakscope.attacks.attribute import candidate_scores, strategies
-from leakscope.auditing.attribute import game as attribute_game
-from leakscope.auditing.attribute.run import infer
-from leakscope.core.types import Signals
-from leakscope.data import Data, from_arrays
-from leakscope.data.candidates import attribute, candidates
-from leakscope.metrics.attribute import attribute_gain, right
-from leakscope.plans import AuditPlan
-from leakscope.releases.estimator import Estimator
-from leakscope.runtime.observe import Execution, observe
+import leakbound as ls
+from leakbound.attacks.attribute import candidate_scores, strategies
+from leakbound.auditing.attribute import game as attribute_game
+from leakbound.auditing.attribute.run import infer
+from leakbound.core.types import Signals
+from leakbound.data import Data, from_arrays
+from leakbound.data.candidates import attribute, candidates
+from leakbound.metrics.attribute import attribute_gain, right
+from leakbound.plans import AuditPlan
+from leakbound.releases.estimator import Estimator
+from leakbound.runtime.observe import Execution, observe
 from tests.auditing.attribute.test_game import independent
 from tests.marks import nightly
 from tests.results import of_the_result

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from scipy.optimize import brentq
 
-from leakscope.core.types import Points
-from leakscope.protection.mechanism import Mechanism
-from leakscope.protection.sensitivity import sensitivity
-from leakscope.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, means_of
-from leakscope.releases.statistics.group_means import CountsAndSums, GroupCountsAndSums
-from leakscope.releases.statistics.statistic import Linear
+from leakbound.core.types import Points
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.sensitivity import sensitivity
+from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, means_of
+from leakbound.releases.statistics.group_means import CountsAndSums, GroupCountsAndSums
+from leakbound.releases.statistics.statistic import Linear
 
 MU = 0.25132269  # 2 Phi^-1(.55)
 Z = 1.959964

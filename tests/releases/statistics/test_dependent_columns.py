@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.protection import calibrate
-from leakscope.releases.statistics.dependent_columns import check_determined
-from leakscope.releases.statistics.statistic import named
+from leakbound.core.types import Points
+from leakbound.protection import calibrate
+from leakbound.releases.statistics.dependent_columns import check_determined
+from leakbound.releases.statistics.statistic import named
 
 N = 300
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.releases.statistics.features import Cells, Columns, Features, Histogram, SecondMoments, products, sums
+from leakbound.releases.statistics.features import Cells, Columns, Features, Histogram, SecondMoments, products, sums
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3)).round(2)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
-from leakscope.core.types import Points
-from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import Fit
+import leakbound as ls
+from leakbound.core.types import Points
+from leakbound.releases.statistics.features import Cells
+from leakbound.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import Fit
 
 LEVELS = {"sector": ["care", "trade"], "sex": ["f", "m"]}
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leakscope.core.types import Points
-from leakscope.protection import calibrate
-from leakscope.releases.statistics.left_out import left_out_values
-from leakscope.releases.statistics.statistic import named
+from leakbound.core.types import Points
+from leakbound.protection import calibrate
+from leakbound.releases.statistics.left_out import left_out_values
+from leakbound.releases.statistics.statistic import named
 
 DAY = 86_400_000.0  # milliseconds
 Rows = list[list[Fraction]]

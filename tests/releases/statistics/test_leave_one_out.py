@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.seeds import stream
-from leakscope.core.types import Points
-from leakscope.releases.statistics import leave_one_out
-from leakscope.releases.statistics.leave_one_out import exact, records_of, swapped
-from leakscope.releases.statistics.statistic import Statistic, named
+from leakbound.core.seeds import stream
+from leakbound.core.types import Points
+from leakbound.releases.statistics import leave_one_out
+from leakbound.releases.statistics.leave_one_out import exact, records_of, swapped
+from leakbound.releases.statistics.statistic import Statistic, named
 
 STATISTICS = {
     "covariance": named("covariance"),

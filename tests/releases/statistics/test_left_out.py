@@ -12,13 +12,13 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
-from leakscope.core.repeated_rows import RepeatedRows
-from leakscope.core.types import Points
-from leakscope.releases.statistics.features import Cells, Histogram
-from leakscope.releases.statistics.left_out import left_out_values, left_out_values_with_error
-from leakscope.releases.statistics.losses import LogisticLoss
-from leakscope.releases.statistics.newton import TOLERANCE, left_out_minimisers
-from leakscope.releases.statistics.statistic import Linear, named
+from leakbound.core.repeated_rows import RepeatedRows
+from leakbound.core.types import Points
+from leakbound.releases.statistics.features import Cells, Histogram
+from leakbound.releases.statistics.left_out import left_out_values, left_out_values_with_error
+from leakbound.releases.statistics.losses import LogisticLoss
+from leakbound.releases.statistics.newton import TOLERANCE, left_out_minimisers
+from leakbound.releases.statistics.statistic import Linear, named
 
 rng = np.random.default_rng(7)
 NORMAL = rng.normal(size=(40, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.releases.statistics.losses import LogisticLoss, Loss, PoissonLoss, PseudoHuberLoss, SquaredLoss
+from leakbound.releases.statistics.losses import LogisticLoss, Loss, PoissonLoss, PseudoHuberLoss, SquaredLoss
 
 LOSSES = [SquaredLoss(), LogisticLoss(), PoissonLoss(), PseudoHuberLoss(0.3), PseudoHuberLoss(5.0)]
 ETA = np.linspace(-6, 6, 2401)

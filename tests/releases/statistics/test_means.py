@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import leakscope as ls
-from leakscope.bounds.leakage import (
+import leakbound as ls
+from leakbound.bounds.leakage import (
     leakage_score,
     leakage_threshold,
     leakage_tradeoff,
@@ -18,13 +18,13 @@ from leakscope.bounds.leakage import (
     plug_in_score,
     wrong_target,
 )
-from leakscope.core.covariance import Diagonal, Full, LowRank, full
-from leakscope.core.games import average_datum, half_split, per_datum
-from leakscope.core.intervals import clopper_pearson, dkw
-from leakscope.core.tradeoff import Gaussian
-from leakscope.core.types import Game, Points, Release, Signals
-from leakscope.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
-from leakscope.runtime.observe import Execution, observe
+from leakbound.core.covariance import Diagonal, Full, LowRank, full
+from leakbound.core.games import average_datum, half_split, per_datum
+from leakbound.core.intervals import clopper_pearson, dkw
+from leakbound.core.tradeoff import Gaussian
+from leakbound.core.types import Game, Points, Release, Signals
+from leakbound.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
+from leakbound.runtime.observe import Execution, observe
 from tests.marks import nightly, nightly_but
 
 STEPS = ("step_dot", "step_norm")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from leakscope.releases.statistics.losses import LogisticLoss, Loss, PoissonLoss, PseudoHuberLoss, SquaredLoss
-from leakscope.releases.statistics.newton import TOLERANCE, Regression, _Around, left_out_minimisers, minimise
-from leakscope.releases.statistics.units import Units
+from leakbound.releases.statistics.losses import LogisticLoss, Loss, PoissonLoss, PseudoHuberLoss, SquaredLoss
+from leakbound.releases.statistics.newton import TOLERANCE, Regression, _Around, left_out_minimisers, minimise
+from leakbound.releases.statistics.units import Units
 from tests.marks import nightly
 
 LOSSES: dict[str, Loss] = {

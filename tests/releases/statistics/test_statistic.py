@@ -10,13 +10,13 @@ import pytest
 from scipy import optimize
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 
-from leakscope.core.seeds import stream, subsets
-from leakscope.core.types import Points, Release
-from leakscope.releases.statistics.algorithms import Function
-from leakscope.releases.statistics.features import Cells
-from leakscope.releases.statistics.logistic import Logistic
-from leakscope.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, named
-from leakscope.runtime import pool
+from leakbound.core.seeds import stream, subsets
+from leakbound.core.types import Points, Release
+from leakbound.releases.statistics.algorithms import Function
+from leakbound.releases.statistics.features import Cells
+from leakbound.releases.statistics.logistic import Logistic
+from leakbound.releases.statistics.statistic import STATISTICS, Covariance, Fit, Linear, named
+from leakbound.runtime import pool
 
 HERE = "tests.releases.user_functions"
 EXACT = {"tol": 1e-13, "solver": "newton-cholesky"}

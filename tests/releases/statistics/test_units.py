@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.releases.statistics.units import Units
+from leakbound.releases.statistics.units import Units
 
 UNIT = np.array([3, 0, 3, 1, 3, 0, 5])
 TABLE = np.arange(14.0).reshape(7, 2)

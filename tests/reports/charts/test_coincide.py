@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from leakscope.reports import Curve, Report
-from leakscope.reports.charts import roc as plots
-from leakscope.reports.charts.curves import coincide
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
+from leakbound.reports import Curve, Report
+from leakbound.reports.charts import roc as plots
+from leakbound.reports.charts.curves import coincide
 from tests.reports.abouts import changed
 from tests.reports.made import made
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from matplotlib.colors import to_hex
 
-from leakscope.reports.charts.canvas import ATTACK, MUTE
-from leakscope.reports.charts.dots import Row, dots, dots_size
-from leakscope.reports.charts.labels import text_width
+from leakbound.reports.charts.canvas import ATTACK, MUTE
+from leakbound.reports.charts.dots import Row, dots, dots_size
+from leakbound.reports.charts.labels import text_width
 
 ROWS = (
     Row("gap", 51.6, "51.6"),

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.colors import to_hex
 from scipy.stats import binom
 
-from leakscope.reports.charts.canvas import ATTACK, MUTE
-from leakscope.reports.charts.histograms import HISTOGRAM, histogram
-from leakscope.reports.charts.labels import Box, text_width
+from leakbound.reports.charts.canvas import ATTACK, MUTE
+from leakbound.reports.charts.histograms import HISTOGRAM, histogram
+from leakbound.reports.charts.labels import Box, text_width
 
 
 def texts(axes: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from leakscope.reports.charts.labels import Box, Field, around, beside, densify, shared, text_width
+from leakbound.reports.charts.labels import Box, Field, around, beside, densify, shared, text_width
 
 PANEL = (200.0, 150.0)
 NOTHING = Field.of(np.empty((0, 2)), PANEL)

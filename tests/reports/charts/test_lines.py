@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from leakscope.core.findings import Finding
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from leakscope.reports import Curve
-from leakscope.reports.charts import roc as plots
-from leakscope.reports.charts.canvas import ATTACK, CLAIM, MUTE
-from leakscope.reports.charts.lines import chart
-from leakscope.reports.numbers import percent_at_most
+from leakbound.core.findings import Finding
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
+from leakbound.reports import Curve
+from leakbound.reports.charts import roc as plots
+from leakbound.reports.charts.canvas import ATTACK, CLAIM, MUTE
+from leakbound.reports.charts.lines import chart
+from leakbound.reports.numbers import percent_at_most
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made_bounds import bound
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from leakscope.reports.charts.previews import data_uri, png
+from leakbound.reports.charts.previews import data_uri, png
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (5, 3), (1, 1), (6, 4, 3)])

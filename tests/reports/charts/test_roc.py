@@ -9,16 +9,16 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-from leakscope.core.claims import Claim
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.charts import roc as plots
-from leakscope.reports.charts.annotations import Annotations
-from leakscope.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
-from leakscope.reports.charts.curves import Curves
-from leakscope.reports.charts.lines import floor_of, lines_of
-from leakscope.reports.numbers import percent
-from leakscope.reports.sections.audit.result import results
+from leakbound.core.claims import Claim
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.charts import roc as plots
+from leakbound.reports.charts.annotations import Annotations
+from leakbound.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
+from leakbound.reports.charts.curves import Curves
+from leakbound.reports.charts.lines import floor_of, lines_of
+from leakbound.reports.numbers import percent
+from leakbound.reports.sections.audit.result import results
 from tests.reports import samples
 
 ALL = (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from leakscope.reports.charts.histograms import SPREAD, spread
-from leakscope.reports.charts.labels import Box, text_width
-from leakscope.reports.sections.bound.ranking import is_logarithmic
+from leakbound.reports.charts.histograms import SPREAD, spread
+from leakbound.reports.charts.labels import Box, text_width
+from leakbound.reports.sections.bound.ranking import is_logarithmic
 
 
 def drawn(accuracy: Any, median: float | None = None, **words: Any) -> Any:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from leakscope.reports.charts.strips import strip, strip_axis
+from leakbound.reports.charts.strips import strip, strip_axis
 
 
 def ticks(path: ET.Element) -> list[float]:

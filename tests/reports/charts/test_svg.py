@@ -8,9 +8,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from leakscope.reports.charts import roc as plots
-from leakscope.reports.charts import svg
-from leakscope.reports.charts.canvas import ATTACK, CLAIM, PALETTE, Size, clear, write
+from leakbound.reports.charts import roc as plots
+from leakbound.reports.charts import svg
+from leakbound.reports.charts.canvas import ATTACK, CLAIM, PALETTE, Size, clear, write
 from tests.reports import samples
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,16 +6,16 @@ from importlib import resources
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.core.findings import Finding
-from leakscope.reports import Report
-from leakscope.reports.charts.guesses import guesses, guesses_size
-from leakscope.reports.sections.attribute.result import attribute_results
+from leakbound.core.findings import Finding
+from leakbound.reports import Report
+from leakbound.reports.charts.guesses import guesses, guesses_size
+from leakbound.reports.sections.attribute.result import attribute_results
 from tests.reports import made_guesses
 from tests.reports.page_reading import Page
 
 ALL = ("leak", "no_leak", "two", "nothing")
 VALID = Draft202012Validator(
-    json.loads(resources.files("leakscope.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 )
 
 
@@ -87,7 +87,7 @@ def test_pages_are_whole_and_say_what_counts(name) -> None:
     assert "<second>" not in report(name).to_html()
     assert report(name).to_html(records=False) == report(name).without_records().to_html()
     assert "abababababababab" not in report(name).to_html(records=False)  # the digest of the data
-    assert 'class="leakscope"' in report(name)._repr_html_()
+    assert 'class="leakbound"' in report(name)._repr_html_()
 
 
 def test_the_findings_stand_with_what_needs_no_release_first() -> None:

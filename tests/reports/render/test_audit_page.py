@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import Gaussian
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.render.html import notebook, page
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import Gaussian
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.render.html import notebook, page
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import ATTACKS, made, spread
@@ -251,8 +251,8 @@ def test_a_handful_of_games_gets_a_count_and_no_percentages(pages):
 def test_method_and_plan_are_on_the_page(pages):
     text = pages["two_models"]
     for part in (
-        "Made with leakscope 0.1.0 (installation: from its repository).",
-        "leakscope audit --dataset digits --seed 0",
+        "Made with leakbound 0.1.0 (installation: from its repository).",
+        "leakbound audit --dataset digits --seed 0",
         "numpy 2.4.6",
         "seed 0",
     ):
@@ -265,11 +265,11 @@ def test_method_and_plan_are_on_the_page(pages):
 def test_notebook_is_a_fragment_with_styles_of_its_own():
     text = notebook(samples.few_models())
     read = Page(text)
-    assert read.elements[0] == ("div", {"class": "leakscope"})
+    assert read.elements[0] == ("div", {"class": "leakbound"})
     assert read.all("html") == read.all("script") == []
     rules = re.findall(r"^(?:@media [^{}\n]+ \{ )?([^{}\n]+) \{", text, flags=re.M)
     assert rules
-    assert all(rule.startswith(".leakscope") for rule in rules)
+    assert all(rule.startswith(".leakbound") for rule in rules)
     assert samples.few_models()._repr_html_() == text
 
 

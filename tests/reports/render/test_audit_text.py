@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.reports import Verdict
-from leakscope.reports.render.text import WIDTH, table
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Verdict
+from leakbound.reports.render.text import WIDTH, table
 from tests.reports import samples
 from tests.reports.made import ATTACKS, made
 

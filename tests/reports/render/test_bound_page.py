@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
-from leakscope.reports import Curve, Report
-from leakscope.reports.render.html import notebook, page
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise
+from leakbound.reports import Curve, Report
+from leakbound.reports.render.html import notebook, page
 from tests.reports import made_bounds
 from tests.reports.abouts import changed
 from tests.reports.made_bounds import ODD_CELLS, bound, numbers
@@ -65,7 +65,7 @@ def test_the_numbers_of_a_certified_bound_are_rounded_up(pages):
     assert "2.7 %" not in text
     assert "Kairouz 2015, Theorem 2.1" in text
     assert "What does (epsilon, delta)-DP allow any attacker?" in text
-    assert "Bound · ε = 1, δ = 10 \u22125 , replace one · leakscope 0.1.0" in text
+    assert "Bound · ε = 1, δ = 10 \u22125 , replace one · leakbound 0.1.0" in text
 
 
 def test_a_title_stands_in_place_of_the_question():
@@ -171,7 +171,7 @@ def test_text_of_the_user_is_text():
         [found, refused],
         [Curve(EVIL, EVIL, "certified", Gaussian(1.0)), Curve(EVIL, EVIL, "measured", Gaussian(0.5), n_nonmember=900)],
         {"cell": [EVIL], "accuracy": [0.7], EVIL: [EVIL]},
-        **dict.fromkeys(("title", "unit", "date", "command", "subject", "question", "leakscope"), EVIL),
+        **dict.fromkeys(("title", "unit", "date", "command", "subject", "question", "leakbound"), EVIL),
         notes=[EVIL],
         versions={EVIL: EVIL},
         plan={EVIL: EVIL},
@@ -229,7 +229,7 @@ def test_method_names_theorem_data_and_assumptions(pages):
     text = Page(pages["leakage"]).whole
     assert "Data. adult.parquet, 5,000 records, digest 0123456789abcdef." in text
     assert "Noted. Two columns are constant and were left out." in text
-    assert "leakscope bound leakage --data adult.parquet" in text
+    assert "leakbound bound leakage --data adult.parquet" in text
     assert 'covariance = "diagonal"' in text
     assert "Assumed. Neighbouring data sets differ by the replacement of one record." in Page(pages["dp"]).whole
 
@@ -241,7 +241,7 @@ def test_nothing_to_say(pages):
 
 def test_notebook_is_a_fragment_with_the_ceiling():
     read = Page(notebook(made_bounds.dp()))
-    assert read.elements[0] == ("div", {"class": "leakscope"})
+    assert read.elements[0] == ("div", {"class": "leakbound"})
     assert len(read.all("svg")) == 1
     assert Page(notebook(made_bounds.gap())).all("svg") == []
 

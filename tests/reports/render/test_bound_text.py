@@ -1,7 +1,7 @@
 import pytest
 
-from leakscope.core.findings import Finding
-from leakscope.reports.render.text import WIDTH
+from leakbound.core.findings import Finding
+from leakbound.reports.render.text import WIDTH
 from tests.reports import made_bounds
 from tests.reports.made_bounds import bound
 
@@ -20,7 +20,7 @@ def test_question_answer_and_findings():
     lines = made_bounds.dp().table().splitlines()
     assert lines[:5] == [
         "What does (epsilon, delta)-DP allow any attacker?",
-        "Bound, epsilon = 1, delta = 1e-05, replace one, leakscope 0.1.0",
+        "Bound, epsilon = 1, delta = 1e-05, replace one, leakbound 0.1.0",
         "",
         "An attacker who guesses whether a given record is in the data is right in at most 73.2 of 100 cases,",
         "whoever the record is and whatever the attacker computes; guessing from the prior alone gives 50.",

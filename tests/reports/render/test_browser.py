@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from docs.picture import screen
 
-from leakscope.reports.comparison import compare
+from leakbound.reports.comparison import compare
 from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_protected, samples
 from tests.reports.abouts import changed
@@ -52,9 +52,9 @@ WIDTHS = (1280, 400)
 @pytest.fixture(scope="module")
 def chromium():
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None and os.environ.get("LEAKSCOPE_NO_BROWSER") == "1":
-        pytest.skip("LEAKSCOPE_NO_BROWSER=1")
-    assert found is not None, "no Chromium found; LEAKSCOPE_NO_BROWSER=1 leaves these tests out"
+    if found is None and os.environ.get("LEAKBOUND_NO_BROWSER") == "1":
+        pytest.skip("LEAKBOUND_NO_BROWSER=1")
+    assert found is not None, "no Chromium found; LEAKBOUND_NO_BROWSER=1 leaves these tests out"
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.reports.render.claims import claims_page, claims_table, counted, measured, number, stated, verdict
+from leakbound.reports.render.claims import claims_page, claims_table, counted, measured, number, stated, verdict
 
 CLAIM = {
     "says": "It is so", "where": "Figure 1", "kind": "about", "printed": 7.75, "tolerance": 0.01, "because": "rounded",

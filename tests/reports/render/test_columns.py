@@ -1,4 +1,4 @@
-from leakscope.reports.render.text import WIDTH, columns
+from leakbound.reports.render.text import WIDTH, columns
 
 
 def test_cells_stand_below_their_heading():

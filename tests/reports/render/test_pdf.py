@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leakscope.reports.render import pdf
+from leakbound.reports.render import pdf
 from tests.reports import samples
 
 BROWSER = """#!/bin/sh
@@ -87,8 +87,8 @@ def test_with_neither_there_is_one_line(only):
 @pytest.mark.browser
 @pytest.mark.slow
 def test_chromium_prints_a_whole_report(tmp_path: Path):
-    if shutil.which("chromium") is None and os.environ.get("LEAKSCOPE_NO_BROWSER") == "1":
-        pytest.skip("LEAKSCOPE_NO_BROWSER=1")
+    if shutil.which("chromium") is None and os.environ.get("LEAKBOUND_NO_BROWSER") == "1":
+        pytest.skip("LEAKBOUND_NO_BROWSER=1")
     samples.judged().to_pdf(tmp_path / "report.pdf")
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF")
@@ -99,8 +99,8 @@ def test_chromium_prints_a_whole_report(tmp_path: Path):
 @pytest.mark.slow
 def test_what_is_folded_stays_folded_on_paper(tmp_path: Path):
     """A page of an audit had 9 sheets and more, and its verdict was on the second."""
-    if shutil.which("chromium") is None and os.environ.get("LEAKSCOPE_NO_BROWSER") == "1":
-        pytest.skip("LEAKSCOPE_NO_BROWSER=1")
+    if shutil.which("chromium") is None and os.environ.get("LEAKBOUND_NO_BROWSER") == "1":
+        pytest.skip("LEAKBOUND_NO_BROWSER=1")
     text = samples.no_leak().to_html()
     assert text.count("<details>") >= 3
     sheets = [len(re.findall(rb"/Type\s*/Page\b", pdf.print_page(page))) for page in (text, opened(text))]

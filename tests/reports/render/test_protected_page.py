@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import Gaussian, Piecewise
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.render.html import notebook, page
-from leakscope.reports.sections.protected.result import protected_result
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import Gaussian, Piecewise
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.render.html import notebook, page
+from leakbound.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
 from tests.reports.made_protected import ceiling, protected
 from tests.reports.page_reading import Page
@@ -60,7 +60,7 @@ def test_the_promise_the_attack_and_the_release_without_noise_are_said(pages):
         "that we know is right in 54.0 of 100 for the most exposed person (95 %: 53.4 to 54.5). Without noise it "
         "would be right in about 57.3." in text
     )
-    facts = "1,000 people, 500 of them in the data · promise η = 0.05 · leakscope 0.1.0"
+    facts = "1,000 people, 500 of them in the data · promise η = 0.05 · leakbound 0.1.0"
     assert f"Protected release, for the owner of the data · {facts}" in text
     assert "is right with probability at most 0.5500." in text
     # Phi(Phi^-1(.01) + .25132) = .018895, Phi(Phi^-1(.001) + .25132) = .002256: upper bounds are rounded up
@@ -229,7 +229,7 @@ def test_text_of_the_user_is_text():
         curves,
         {"coupling": EVIL, "assumptions": [{"id": EVIL, "values": {}}]},
         {"family": EVIL, "rms": [0.5]},
-        **dict.fromkeys(("title", "unit", "date", "command", "question", "leakscope"), EVIL),
+        **dict.fromkeys(("title", "unit", "date", "command", "question", "leakbound"), EVIL),
         values=rows,
         notes=[EVIL],
         versions={EVIL: EVIL},
@@ -258,7 +258,7 @@ def test_the_same_json_gives_the_same_bytes(tmp_path):
 
 def test_notebook_is_a_fragment_with_the_curves():
     read = Page(notebook(made_protected.means()))
-    assert read.elements[0] == ("div", {"class": "leakscope"})
+    assert read.elements[0] == ("div", {"class": "leakbound"})
     assert len(read.all("svg")) == 1
     assert "at most 55.0 of 100 cases" in read.whole
     assert Page(notebook(made_protected.nothing())).all("svg") == []

@@ -1,6 +1,6 @@
 import pytest
 
-from leakscope.reports.render.text import WIDTH
+from leakbound.reports.render.text import WIDTH
 from tests.reports import made_protected
 from tests.reports.made_protected import protected
 

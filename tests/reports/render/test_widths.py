@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-import leakscope as ls
-from leakscope.reports import Report, claims_table
-from leakscope.reports.comparison import rows_of
-from leakscope.reports.render.text import CUT, clean, columns, shortened
+import leakbound as ls
+from leakbound.reports import Report, claims_table
+from leakbound.reports.comparison import rows_of
+from leakbound.reports.render.text import CUT, clean, columns, shortened
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 WIDTHS = (60, 80, 100, 120)

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import Gaussian
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.sections.audit import claims as verdicts
-from leakscope.reports.sections.audit.result import results
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import Gaussian
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.sections.audit import claims as verdicts
+from leakbound.reports.sections.audit.result import results
 from tests.reports.made import made
 
 CLAIM = Claim("epsilon", 4.0, 1e-5, "replace_one")

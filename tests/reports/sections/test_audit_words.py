@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.findings import Finding, Term
-from leakscope.reports.sections.audit import words
-from leakscope.reports.sections.audit.advice import advice
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.words import least_of_100, lettered, listed, say, several
+from leakbound.core.findings import Finding, Term
+from leakbound.reports.sections.audit import words
+from leakbound.reports.sections.audit.advice import advice
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.words import least_of_100, lettered, listed, say, several
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
@@ -126,7 +126,7 @@ def test_titles_and_facts():
         "1 model trained 64 times on a random half",
         "1 attack",
         "20 November 2026",
-        "leakscope 0.1.0",
+        "leakbound 0.1.0",
     ]
 
 
@@ -251,17 +251,17 @@ def test_only_attacks_that_ran_are_counted():
 
 def test_advice_for_a_model_that_leaks_is_for_networks_too():
     said = advice(results(made((0.91, 0.90, 0.92))))[0].striptags()
-    for part in ("fewer epochs, augmentation, weight decay", "leakscope calibrate dpsgd", "shallower trees"):
+    for part in ("fewer epochs, augmentation, weight decay", "leakbound calibrate dpsgd", "shallower trees"):
         assert part in said
 
 
 @pytest.mark.parametrize(
     ("family", "said", "not_said"),
     [
-        ("trees", ["shallower trees", "which leakscope does not have for such models"], ["epochs", "dpsgd"]),
+        ("trees", ["shallower trees", "which leakbound does not have for such models"], ["epochs", "dpsgd"]),
         ("neighbours", ["more neighbours", "does not have for such models"], ["trees", "epochs", "dpsgd"]),
-        ("regularised", ["stronger regularisation", "leakscope protect computes"], ["trees", "epochs", "dpsgd"]),
-        ("network", ["fewer epochs", "leakscope calibrate dpsgd"], ["trees", "protect"]),
+        ("regularised", ["stronger regularisation", "leakbound protect computes"], ["trees", "epochs", "dpsgd"]),
+        ("network", ["fewer epochs", "leakbound calibrate dpsgd"], ["trees", "protect"]),
         ("dpsgd", ["more noise", "follows from its accountant"], ["trees", "weight decay"]),
     ],
 )

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.findings import Finding, Scope, Term
-from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.reports.sections.bound import words as bound_words
-from leakscope.reports.sections.bound.result import bound_result
-from leakscope.reports.sections.document import interval_head
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.reports.sections.bound import words as bound_words
+from leakbound.reports.sections.bound.result import bound_result
+from leakbound.reports.sections.document import interval_head
 from tests.reports import made_bounds
 from tests.reports.made_bounds import bound
 

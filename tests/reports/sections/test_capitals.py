@@ -11,8 +11,8 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.reports.sections import words
+import leakbound as ls
+from leakbound.reports.sections import words
 from tests.marks import nightly_but
 from tests.reports.page_reading import Page
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.reports.sections.audit import words
-from leakscope.reports.sections.audit.result import results
+import leakbound as ls
+from leakbound.reports.sections.audit import words
+from leakbound.reports.sections.audit.result import results
 
 
 def audited(kind: str, claim: str = "", signal: float = 3.0) -> ls.Report:

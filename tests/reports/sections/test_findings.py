@@ -1,9 +1,9 @@
 import pytest
 
-from leakscope.core.findings import QUANTITIES, Finding, Term
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.bound.result import bound_result
-from leakscope.reports.sections.findings import as_given, groups, ordered, quantity, row
+from leakbound.core.findings import QUANTITIES, Finding, Term
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.bound.result import bound_result
+from leakbound.reports.sections.findings import as_given, groups, ordered, quantity, row
 from tests.reports.made import made
 from tests.reports.made_bounds import bound
 
@@ -275,7 +275,7 @@ def test_every_quantity_has_a_name():
 
 def test_an_unknown_quantity_is_printed_by_its_meaning(monkeypatch):
     words = dict(QUANTITIES) | {"regret": "how sorry one will be"}
-    for module in ("leakscope.core.findings", "leakscope.reports.sections.findings"):
+    for module in ("leakbound.core.findings", "leakbound.reports.sections.findings"):
         monkeypatch.setattr(f"{module}.QUANTITIES", words)
     assert printed(Finding("regret", 0.25, operating_point={"years": 3.0}))[:2] == (
         "How sorry one will be, years 3",

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.findings import Finding
-from leakscope.reports import Report
-from leakscope.reports.charts.quality import quality_point, tradeoff
-from leakscope.reports.render.html import page
-from leakscope.reports.sections.audit import decisions, models
-from leakscope.reports.sections.audit.document import document
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.quantities import shown
+from leakbound.core.findings import Finding
+from leakbound.reports import Report
+from leakbound.reports.charts.quality import quality_point, tradeoff
+from leakbound.reports.render.html import page
+from leakbound.reports.sections.audit import decisions, models
+from leakbound.reports.sections.audit.document import document
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakscope.core.claims import Claim
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import EpsilonDelta, Gaussian
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.about import GamesFacts
-from leakscope.reports.publication import without_records
-from leakscope.reports.render.html import page
-from leakscope.reports.sections.audit import method, notes
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.method import assumptions, intervals
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.about import GamesFacts
+from leakbound.reports.publication import without_records
+from leakbound.reports.render.html import page
+from leakbound.reports.sections.audit import method, notes
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.method import assumptions, intervals
 from tests.reports import samples
 from tests.reports.made import games, made, spread
 from tests.reports.test_report import SCHEMA

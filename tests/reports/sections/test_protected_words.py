@@ -2,13 +2,13 @@ import math
 
 import pytest
 
-from leakscope.core.findings import Finding, Scope
-from leakscope.reports.numbers import HALF_OF_95_PERCENT
-from leakscope.reports.sections.protected import certificate as protected_certificate
-from leakscope.reports.sections.protected import costs as protected_costs
-from leakscope.reports.sections.protected import words as protected_words
-from leakscope.reports.sections.protected.costs import worth
-from leakscope.reports.sections.protected.result import protected_result
+from leakbound.core.findings import Finding, Scope
+from leakbound.reports.numbers import HALF_OF_95_PERCENT
+from leakbound.reports.sections.protected import certificate as protected_certificate
+from leakbound.reports.sections.protected import costs as protected_costs
+from leakbound.reports.sections.protected import words as protected_words
+from leakbound.reports.sections.protected.costs import worth
+from leakbound.reports.sections.protected.result import protected_result
 from tests.reports import made_protected
 from tests.reports.made_protected import attack, ceiling, protected, values, without
 

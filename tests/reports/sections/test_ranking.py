@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.reports.sections.bound.ranking import Ranking
+from leakbound.reports.sections.bound.ranking import Ranking
 
 
 def ranking(bound_type="upper", baseline=0.5, unit="record", **columns):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from leakscope.reports import Report
-from leakscope.reports.charts.previews import data_uri
-from leakscope.reports.charts.strips import strip
-from leakscope.reports.sections.audit.records import exposed
-from leakscope.reports.sections.audit.result import MOST, most_exposed, results
+from leakbound.reports import Report
+from leakbound.reports.charts.previews import data_uri
+from leakbound.reports.charts.strips import strip
+from leakbound.reports.sections.audit.records import exposed
+from leakbound.reports.sections.audit.result import MOST, most_exposed, results
 from tests.reports.made import made
 
 

@@ -1,9 +1,9 @@
-from leakscope.core.findings import Finding, Term
-from leakscope.core.tradeoff import Piecewise
-from leakscope.reports import Curve, Report
-from leakscope.reports.about import GamesFacts
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.quantities import shown
+from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff import Piecewise
+from leakbound.reports import Curve, Report
+from leakbound.reports.about import GamesFacts
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.made import games, lower_limit, made, spread
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-import leakscope as ls
-from leakscope.core.findings import Finding, Term
-from leakscope.reports import Report
-from leakscope.reports.comparison import rows_of
-from leakscope.reports.content import schema
-from leakscope.reports.sections.audit.document import document
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.audit.slices import columns_of
+import leakbound as ls
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Report
+from leakbound.reports.comparison import rows_of
+from leakbound.reports.content import schema
+from leakbound.reports.sections.audit.document import document
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.audit.slices import columns_of
 
 TOWN = np.r_[np.repeat(["Bern", "Chur"], 120), ["Arosa"] * 4]
 AGE = np.random.default_rng(5).permutation(np.linspace(18.125, 79.875, 244))

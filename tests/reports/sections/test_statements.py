@@ -7,12 +7,12 @@ from itertools import product
 
 import pytest
 
-from leakscope.core.claims import Claim
-from leakscope.core.tradeoff import EpsilonDelta
-from leakscope.reports import Curve, Report, Verdict
-from leakscope.reports.sections.audit import words
-from leakscope.reports.sections.audit.result import results
-from leakscope.reports.sections.audit.statements import BANDS, Numbers, band, statements
+from leakbound.core.claims import Claim
+from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.reports import Curve, Report, Verdict
+from leakbound.reports.sections.audit import words
+from leakbound.reports.sections.audit.result import results
+from leakbound.reports.sections.audit.statements import BANDS, Numbers, band, statements
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 

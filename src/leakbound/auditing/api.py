@@ -1,0 +1,1213 @@
+"""Audits: from a plan, a model, signals or scores to a report."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakbound import data as data_room
+from leakbound.attacks import UNKNOWN_INFLATION, Attack, Score, find
+from leakbound.attacks.attribute import strategies
+from leakbound.attacks.balance import design_of
+from leakbound.attacks.by_block import require_by_block
+from leakbound.attacks.given import Given
+from leakbound.auditing.adaptive import played_until
+from leakbound.auditing.attribute.run import infer, named
+from leakbound.auditing.baseline import SourceTest, same_source
+from leakbound.auditing.canaries import Setting, all_planned, attacks_on, private_network
+from leakbound.auditing.evaluate import GIVEN_SPLITS
+from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
+from leakbound.auditing.large import refuse_table
+from leakbound.auditing.observed import ObservedFiles, ObservedRelease
+from leakbound.auditing.policy import refuse_unknown_attacks
+from leakbound.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
+from leakbound.auditing.report import assemble, assemble_blocks
+from leakbound.auditing.run import claims_of, play, setting
+from leakbound.auditing.setup import note_of_queries, population_share, queried, wanted
+from leakbound.core import games
+from leakbound.core.block_signals import BlockSignals
+from leakbound.core.checks import known_keywords, one_line, one_of
+from leakbound.core.findings import Term
+from leakbound.core.types import Game, NotApplicable, Points, Signals
+from leakbound.data import Data
+from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
+from leakbound.data.points import with_names
+from leakbound.data.slices import Slices, by_columns, refuse_without_groups, sliced
+from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.planted import PlantedCanaries, read_game
+from leakbound.plans.audits import AuditPlan, ClaimPlan
+from leakbound.plans.plan import asked_of, read
+from leakbound.plans.variants import variants
+from leakbound.releases.factory import (
+    Described,
+    adapted,
+    collate_in,
+    family,
+    owner_notes,
+    prepared,
+    release_of,
+    trained_release,
+)
+from leakbound.releases.model_files import SUFFIXES as MODEL_FILES
+from leakbound.releases.networks.recipe import Recipe
+from leakbound.releases.specs import is_dataset, is_network, only_from, own
+from leakbound.releases.structure import class_and_parameters, structure_of
+from leakbound.reports import Report
+from leakbound.runtime.fits import Filled, n_chunks_of
+from leakbound.runtime.observe import Execution, Tally, fill, observe, store_notes, write_signals
+
+Array = np.ndarray
+Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
+NO_RECIPE = frozenset({"random_state", "n_jobs", "verbose", "warm_start", "copy_X", "device", "nthread"})
+MOST_PARAMETERS = 4  # that are named where a recipe differs
+
+
+_GATES = {
+    "fail_above": "leakbound.auditing.gates.exit_code(report, ['tpr@0.01=0.05']), which is 3 if a limit is exceeded"
+}
+
+
+@known_keywords(_GATES)
+def audit(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_models: int | None = None,
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    claim: Claims = (),
+    train: Recipe | Mapping[str, Any] | None = None,
+    layers: str | tuple[str, ...] = (),
+    dpsgd: DpSgd | Mapping[str, Any] | None = None,
+    group: Any = None,
+    id: Any = None,
+    slice: Slices = (),
+    game: Literal["half_split", "per_datum", "average_datum", "canaries"] = "half_split",
+    sampling: Literal["fixed", "poisson"] = "fixed",
+    sample: int | None = None,
+    target: Sequence[int] = (),
+    references: int = 0,
+    canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
+    n_canaries: int = 1000,
+    knowledge: Literal["distribution", "others"] | None = None,
+    n_queries: int = 1,
+    versions: Any = None,
+    attribute: Any = None,
+    bins: int | Sequence[float] = (),
+    seed: int = 0,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    author: str = "",
+    policy: Any = None,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    until: str | None = None,
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+) -> Report:
+    """Fit an estimator or a network on random halves of the data and measure what the models reveal about who is in.
+
+    Every model is a target, attacked with all the others as references.
+
+    Parameters
+    ----------
+    estimator : estimator, function that trains, or class or function that makes a network
+        An estimator with the scikit-learn interface, not fitted; or a function ``fit(X, y, seed)`` that trains
+        anything and returns an object with ``predict_proba``, a regressor, a network or a function that predicts; or
+        a class or function that makes a network of PyTorch. A mapping from names makes one report with a column each.
+    X : array of shape (N, ...), frame of N rows, N texts, sparse matrix, or data set of PyTorch
+        An estimator and a function that trains get its rows as they are. If an estimator refuses a frame's columns,
+        they are encoded in each model, and the report says so. A Dataset or DataLoader of PyTorch holds the labels,
+        too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
+    y : array of shape (N,) or (N, L), optional
+        Labels (numbers or text) or responses; L of them for each point.
+    n_models : int, optional
+        Models for each release: 64 unless given, and 1 if canaries are planted.
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
+        Names of rows of ``leakbound.attacks.ATTACKS``, rows with parameters of their own, or functions from `Signals`
+        to scores: see ``leakbound.attacks.from_function``.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised, as ``"epsilon=3,delta=1e-5,adjacency=replace_one"``; each is put to the test.
+    train : Recipe or mapping, optional
+        How networks are trained: a ``leakbound.releases.networks.recipe.Recipe`` or its fields.
+    layers : "all", "last", a name, or tuple of names
+        Of networks: whose gradients are seen; all unless given.
+    dpsgd : DpSgd or mapping, optional
+        Networks are trained by DP-SGD and compared with its accountant: a ``leakbound.dpsgd.config.DpSgd``, or a
+        mapping as of ``leakbound.auditing.canaries.private_network``. Takes the place of ``train`` and ``layers``.
+    group : array of shape (N,), optional
+        The unit of privacy of each point, where a person has several.
+    id : column of X, or array of shape (N,), optional
+        What you call the records: shown to you in the report, no feature, and without influence on any number. The
+        index of a frame unless given. As the word is that of the plan and of the flag, it hides Python's ``id`` here.
+    slice : column of X, sequence of them, mapping of str to array of shape (N,), or such an array
+        Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
+        name. See ``leakbound.auditing.slices.by_slice``.
+    game : {"half_split", "per_datum", "average_datum", "canaries"}
+        Who is in and who is out.
+    sampling : {"fixed", "poisson"}
+        Halves of fixed size, or a fair coin for each point.
+    sample : int, optional
+        Attack a random sample of so many records, or units, where all are too many; the models are trained on halves
+        of all of them. Numbers and intervals are about the sample, and a note says how far all may be from it.
+    target : sequence of int
+        Indices of the attacked points: one for ``per_datum``, or the canaries.
+    references : int
+        Further models that are not attacked; ``half_split`` needs none.
+    canaries : {"dirac", "mahalanobis", "mislabelled", "random"}, optional
+        Which canaries are planted in the game ``canaries`` without ``target``: one model is enough. Dirac unless
+        given. See ``leakbound.auditing.canaries.plant``.
+    n_canaries : int
+        How many are planted.
+    knowledge : {"distribution", "others"}, optional
+        What an attacker who sees the steps of DP-SGD knows of the other points: the distribution of their gradients,
+        or which are in a batch (of Dirac canaries unless given).
+    n_queries : int
+        Ask each model about so many versions of each record, the record itself among them: LiRA, RMIA, the quantile
+        attack and those of labels alone use them all. They take as much memory as so many times the records.
+    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
+        How these are made: shifts of images unless given, noise in tables; or ``function(X, number)``, which returns
+        the records in their version of that number, from 1 to ``n_queries - 1``, also as ``"module:function"``. See
+        ``leakbound.releases.queries.Versions``.
+    attribute : column of X, list of one-hot columns, or array of shape (N,), optional
+        A sensitive attribute: the attacks infer it of the members instead of who is in. See
+        ``leakbound.auditing.attribute.run.infer``.
+    bins : int or sequence of float
+        Of an attribute that holds numbers: how many bins, or the edges between them.
+    seed : int
+        Of the game and of the fits: the same seed gives the same report, byte by byte.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title : str
+        The question on top of the page.
+    unit : str
+        The unit of privacy in words: record, person, household.
+    date, author : str
+        Printed on the page as they are given.
+    policy : path, str, mapping or PolicyPlan, optional
+        Limits that give each model a verdict (release, do not release, ask): a TOML file, ``"research"``, which comes
+        with leakbound, or the content of such a file.
+    vary : mapping of str to sequence, optional
+        Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
+        ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
+    until : str, optional
+        ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
+        so narrow, or at ``n_models``. ``"refuted"``: stop when every claim is refuted. The level is divided over all
+        looks, so that the intervals hold, and that a true claim is not refuted more often. Needs a store.
+    depends_on : path or sequence of path
+        Files that the training reads and that leakbound cannot see, as those of a program that it starts. A model of
+        the store is used again only while they have the same content.
+    store : path or URL, optional
+        Folder in which finished models' signals stay, so that a run that was killed goes on.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie, among them the data, in a folder that is readable by its owner alone;
+        in the store unless given, and without a store in the system's folder for temporary files.
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        Workers on other machines, in place of n_jobs: ``"tcp://HOST:8786"``, a scheduler of Dask; ``"local:4"``, four
+        processes of this machine under one of their own; a client; or any executor of Python, which needs a store
+        that its workers see. The active client of Dask is used where neither n_jobs nor a cluster is given.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Raises
+    ------
+    ValueError
+        For data or parameters that make no sense, in one line.
+    OSError
+        In one line: if a cluster does not answer, or a model killed two workers.
+    TypeError
+        For an unknown keyword, with the nearest known one.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> report = ls.audit(DecisionTreeClassifier(), *load_wine(return_X_y=True), n_models=8, n_jobs=1)
+    >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
+    ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
+    """
+    by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
+    collate = _collate_of(X)
+    if vary:
+        releases = _variants(by_name, vary, train, dpsgd, layers, collate)
+    else:
+        releases = [_release(model, name, train, dpsgd, layers, collate=collate) for name, model in by_name.items()]
+    plan = _plan(
+        n_models=n_models,
+        claim=_claims(claim),
+        game=game,
+        sampling=sampling,
+        sample=sample,
+        target=tuple(target),
+        references=references,
+        canaries=canaries,
+        n_canaries=n_canaries,
+        knowledge=knowledge,
+        n_queries=n_queries,
+        versions=_path_of(versions),
+        attribute=None if attribute is None else named(attribute),
+        bins=_many(bins),
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+        author=author,
+        policy=policy,
+        vary=dict(vary or {}),
+        until=until,
+        depends_on=depends_on,
+    )
+    if attribute is not None:
+        attack_rows = strategies(attacks)
+    else:
+        attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+        refuse_unknown_attacks(plan.policy, attack_rows)
+    # the report names the attacks that were run, not "default" or "all"
+    plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
+    X, y = _features_and_labels(X, y)
+    X, names = without_names(X, id)
+    points = data_room.from_arrays(X, y, group, names)
+    slices = sliced(points, slice)
+    refuse_without_groups(slices)
+    loaded = Data(points, "arrays", slices=slices)
+    execution = Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on)
+    if attribute is not None:
+        return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
+    function = versions if callable(versions) else None
+    return _at_looks(
+        plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where, versions=function)
+    )
+
+
+@known_keywords()
+def run(
+    plan: AuditPlan,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+    from_store: Literal["", "all", "finished"] = "",
+    command: str = "",
+    allow_modules: str | Sequence[str] | None = None,
+) -> Report:
+    """Carry out an audit plan: what ``leakbound audit`` does.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    store : path or URL, optional
+    n_jobs : int, optional
+    tmp : path, optional
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        As in ``audit``.
+    from_store : {"", "all", "finished"}
+        Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are
+        finished, and says so.
+    command : str
+        Printed on the page.
+    allow_modules : str or sequence of str, optional
+        Modules, as ``"lightgbm,my_package"``, which the plan may import and call; by itself it runs classifiers and
+        regressors of scikit-learn and no other code.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Raises
+    ------
+    ValueError
+        In one line: for what makes no sense, and for a module that is not allowed.
+    """
+    with only_from(allow_modules):
+        return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on), command)
+
+
+@known_keywords()
+def fill_store(
+    plan: AuditPlan,
+    *,
+    store: str | os.PathLike[str],
+    chunks: range | None = None,
+    signals: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    cluster: Any = None,
+    allow_modules: str | Sequence[str] | None = None,
+) -> Filled:
+    """Fit models of an audit plan and leave their signals in a store: what ``leakbound fit`` does.
+
+    The chunks of all models of a plan are numbered one after another, so that the tasks of an array job can share
+    them. Chunks that are in the store are not made again.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+        Of an audit of membership.
+    store : path or URL
+    chunks : range, optional
+        Numbers of the chunks; all unless given.
+    signals : path, optional
+        A new folder for the signals of all models, which `audit_signals` reads some points at a time: for more points
+        and models than fit into memory. All chunks must be there then. With several models in the plan, the folder
+        has one for each, named like it.
+    n_jobs : int, optional
+    tmp : path, optional
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+    allow_modules : str or sequence of str, optional
+        As in ``run``.
+
+    Returns
+    -------
+    Filled
+        How many chunks were asked for and made, how many there are, and how many are still missing.
+
+    Raises
+    ------
+    ValueError
+        In one line: for a plan of another kind, chunks that there are not, a model that cannot be stored, and signals
+        that cannot be written to a folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from leakbound.auditing.api import fill_store
+    >>> from leakbound.plans import AuditPlan
+    >>> plan = AuditPlan(dataset="wine", n_models=8, model=[{"spec": "sklearn.tree:DecisionTreeClassifier"}])
+    >>> fill_store(plan, store=tempfile.mkdtemp(), chunks=range(1), n_jobs=1)
+    Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)
+    """
+    with only_from(allow_modules):
+        return _filled(plan, Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on), chunks, signals)
+
+
+def _filled(
+    plan: AuditPlan, execution: Execution, chunks: range | None, folder: str | os.PathLike[str] | None
+) -> Filled:
+    """Make the chunks of each model that are among those asked for; write the signals of all."""
+    if plan.attribute is not None:
+        raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
+    releases, loaded = _planned(plan)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+    settings = [setting(plan, attacks, release, loaded) for release in releases]
+    if folder is not None:
+        _refuse_folder(folder, settings)
+        if plan.n_queries > 1:
+            raise ValueError("a folder of signals has no axis of queries: leave n_queries out, or audit in memory")
+    sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
+    wanted = range(sum(sizes)) if chunks is None else chunks
+    if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
+        raise ValueError(f"chunks must be from 0 to {sum(sizes) - 1}, got {wanted.start} to {wanted.stop - 1}")
+    found, start = [], 0
+    for audited, size in zip(settings, sizes, strict=True):
+        own = [number - start for number in wanted if start <= number < start + size]
+        release = queried(audited.release, audited.data.points, plan)
+        what = (release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
+        found.append(fill(*what, plan.seed, execution, own))
+        start += size
+    n_missing = sum(filled.n_missing for filled in found)
+    if folder is not None and n_missing:
+        raise ValueError(
+            f"the signals of all models are written, and {n_missing:,} chunks are missing: make them first"
+        )
+    if folder is not None:
+        stored = replace(execution, from_store="all", tally=Tally())
+        for audited in settings:
+            place = Path(folder) / audited.release.name if len(settings) > 1 else Path(folder)
+            points, wanted_signals = audited.data.points.unnamed, audited.wanted(attacks)
+            write_signals(place, audited.release, points, audited.game, wanted_signals, plan.seed, stored)
+    return Filled(*(sum(counts) for counts in zip(*map(astuple, found), strict=True)))
+
+
+def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> None:
+    """Refuse what a folder of signals cannot hold, before the first fit."""
+    for audited in settings:
+        if audited.planted or audited.game.is_target_point.ndim > 1:
+            raise ValueError(
+                "a folder of signals has the same target points for all models and no canaries; play half_split"
+            )
+        if audited.data.points.group is not None:
+            raise ValueError("a folder of signals has no groups: leave out the group, or audit in memory")
+        name = audited.release.name
+        if len(settings) > 1 and (name in ("", ".", "..") or re.search(r"[/\\:]", name)):
+            raise ValueError(f"the model {name!r} gets a folder of its name: give it one without / \\ :")
+    if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise ValueError(f"{folder} is not empty; name a new folder for the signals")
+
+
+def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
+    """Make the releases of a plan, and read its data."""
+    releases = all_planned(plan)
+    if not releases:
+        raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
+    source = plan.data or plan.dataset or "digits"
+    return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+
+
+def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
+    """Run a plan and return its report."""
+    releases, loaded = _planned(plan)
+    refuse_without_groups(loaded.slices)
+    if plan.attribute is not None:
+        if execution.from_store == "finished":
+            raise ValueError("an audit of finished models alone (--partial) is one of membership, not of an attribute")
+        return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+    refuse_unknown_attacks(plan.policy, attacks)
+    return _at_looks(plan, execution, lambda part, where: play(part, attacks, releases, loaded, where, command))
+
+
+def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPlan, Execution], Report]) -> Report:
+    """Audit all models of a plan, or more and more of them until an interval is narrow enough."""
+    if plan.until is None:
+        return audit_of(plan, execution)
+    if execution.store is None:
+        raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
+    # each look counts for itself what comes from the store
+    return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally())))
+
+
+@known_keywords(_GATES)
+def audit_model(
+    model: Any,
+    members: Any,
+    others: Any,
+    *,
+    references: Any = None,
+    train: Recipe | Mapping[str, Any] | None = None,
+    n_models: int = 16,
+    classes: Any = None,
+    layers: str | tuple[str, ...] = (),
+    n_queries: int = 1,
+    versions: Any = None,
+    id: Any = None,
+    slice: Slices = (),
+    name: str = "model",
+    weights: str | os.PathLike[str] | None = None,
+    sources: str = "members and others",
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    seed: int = 0,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    author: str = "",
+    policy: Any = None,
+    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Audit ONE trained model by its answers on points that were in its training data and points that were not.
+
+    Intervals average over the points: nothing is learned about other trainings of the same recipe. The
+    result means something only if members and others come from the same source; records that are in both
+    are counted, and a note says how many.
+
+    Parameters
+    ----------
+    model : fitted estimator, trained network, or callable
+        A fitted estimator with the scikit-learn interface; or a trained network of PyTorch, which is read in
+        evaluation mode: its softmax, and its gradients where an attack asks for them; or a function from the features
+        of n points to probabilities of shape (n, K), or to predictions where the labels are numbers of a regression.
+    members, others : (X, y), or data set of PyTorch
+        Points in and not in the model's training data.
+    references : estimator, class or function that makes a network, or function that trains, optional
+        The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, and
+        the reference attacks (LiRA, RMIA, MAST) attack THIS model.
+    train : Recipe or mapping, optional
+        How a network of the recipe is trained, as in ``audit``. Its ``collate`` function makes the batches of the
+        trained network, too: ``{"collate": pad}`` for rows of different lengths.
+    n_models : int
+        Number of reference models.
+    classes : array of shape (K,), optional
+        The label of each column of the answer.
+    layers : "all", "last", a name, or tuple of names
+        Of a network: whose gradients are seen; all unless given.
+    n_queries : int
+    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
+        As in ``audit``: ask the model, and the references, about several versions of each point.
+    id : column of both X, or array of shape (members + others,), optional
+        What you call the records, as in ``audit``; members first. The indices of two frames unless given.
+    slice : column of both X, sequence of them, mapping of str to array of shape (members + others,), or such an array
+        Groups of records to compare, as in ``audit``; members first.
+    name : str
+        What the report calls the model.
+    weights : path, optional
+        The file that the model, or its weights, were read from: the report holds its name and SHA-256.
+    sources : str
+        What the report calls the data.
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
+        As in ``audit``.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where a classifier that does not see the model tells members from others.
+    seed : int
+        Of the half-splits and of the fits.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date, author : str
+        On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
+    depends_on : path or sequence of path
+        Files that the training of the references reads unseen, as in ``audit``.
+    store : path or URL, optional
+    n_jobs : int, optional
+    tmp : path, optional
+        Where the references are fitted, as in ``audit``.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> report = ls.audit_model(model.predict_proba, (X[::2], y[::2]), (X[1::2], y[1::2]))
+    >>> report.about.releases[0].targets
+    1
+    """
+    collate = collate_in(train) or _collate_of(members, others)
+    if references is None:
+        _refuse_idle_recipe(model, train)
+        if depends_on:
+            raise ValueError("depends_on is of reference models that are stored, and there are none: leave it out")
+    audited = trained_release(model, classes, name, layers, collate)
+    recipe = None if references is None else release_of(references, train=train, collate=collate)
+    attack_rows = find(attacks)
+    plan = _plan(
+        attack_rows,
+        n_models=max(n_models, 2),
+        n_queries=n_queries,
+        versions=_path_of(versions),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+        author=author,
+        policy=policy,
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
+        depends_on=depends_on,
+    )
+    inside, outside = (_side(role, part, id) for role, part in (("members", members), ("others", others)))
+    refuse_unknown_attacks(plan.policy, attack_rows)
+    shared = data_room.shared(inside, outside)
+    points = data_room.join(inside, outside)
+    if id is not None and not isinstance(id, str):
+        points = with_names(points, id)
+    slices = sliced(points, slice)
+    refuse_without_groups(slices)
+    function = versions if callable(versions) else None
+    asked = queried(audited, points, plan, function)
+    recipe = None if recipe is None else queried(adapted(recipe, points), points, plan, function)
+    n_references = n_models if recipe is not None else 0
+    game = games.one_model(
+        len(inside),
+        len(outside),
+        references=n_references,
+        seed=seed,
+        population=population_share(attack_rows) if n_references else 0.0,
+    )
+    want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp, depends_on=plan.depends_on)
+    # row 0 of the memberships is the audited model; the rows after it are the references
+    arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
+    if shared == len(outside):
+        raise ValueError("all of the others are among the members; others must be records that the model has not seen")
+    shapes = {name: array.shape[2:] for name, array in arrays.items()}
+    if recipe is not None and any(attack.by_name for attack in attack_rows):
+        # an attack that compares with references can use only the signals that both give
+        reference_game = replace(game, member=game.member[1:], n_targets=1)
+        reference_shapes = rehearse(recipe, points, reference_game, want, seed).shapes
+        if reference_shapes is not None:
+            shapes = {name: shape for name, shape in shapes.items() if name in reference_shapes}
+    refuse_idle(attack_rows, [Rehearsal(game, shapes)])
+    if recipe is not None:
+        reference_arrays = observe(recipe, points.unnamed, game.member[1:], want, seed, execution)
+        arrays = {
+            name: np.concatenate([array, reference_arrays[name]])
+            for name, array in arrays.items()
+            if name in reference_arrays
+        }
+    notes = [f"{shared:,} of the others are among the members too"] if shared else []
+    notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
+    notes += [] if recipe is None else [*store_notes([recipe], execution)]
+    notes += note_of_queries([asked])
+    n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
+    if abs(n_fitted - len(inside)) > 0.1 * len(inside):
+        notes.append(
+            f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
+            "compare with them are weaker than with references of its size"
+        )
+    other_recipe, note_of_recipe = _compared_recipe(model, references)
+    notes += note_of_recipe
+    structure = None
+    if plan.policy is not None and plan.policy.structure is not None:
+        names = None if points.names is None else points.names[: len(inside)]
+        structure = structure_of(model, replace(inside, names=names))
+    observed = ObservedRelease(
+        audited.name,
+        Signals.observed(game, points, arrays),
+        Data(points, sources),
+        claims_of(plan, audited.name, game),
+        _origin(audited, recipe, weights, points),
+        sources=_sources(plan, points, game, n_jobs),
+        n_shared=shared,
+        structure=structure,
+        other_recipe=other_recipe,
+        slices=slices,
+    )
+    report = assemble(plan, attack_rows, [observed], notes)
+    facts = {"execution": execution.facts, "owner_notes": () if recipe is None else tuple(owner_notes([recipe]))}
+    return replace(report, about=report.about.model_copy(update=facts))
+
+
+@known_keywords(_GATES)
+def audit_signals(
+    signals: Signals | BlockSignals | str | os.PathLike[str],
+    *,
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    id: Any = None,
+    slice: Slices = (),
+    name: str = "signals",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    author: str = "",
+    policy: Any = None,
+    n_jobs: int | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    all_records: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
+
+    Source: azize2024, algorithm 2.
+
+    Parameters
+    ----------
+    signals : Signals, BlockSignals or path
+        With their game: who was in which model's data. With their ``points`` it is tested whether members and others
+        come from one source. A folder of signals (`leakbound.write_blocks`) is read some points at a time, so that it
+        may hold more points than fit into memory: the numbers are the same; attacks that learn from all points at once,
+        claims and epsilon, policies and slices are left to signals in memory.
+    attacks : "default", "all", a function, or sequence of str, Attack or functions
+        As in ``audit``.
+    id : array of shape (N,), optional
+        What you call the records; the names of the ``points`` unless given.
+    slice : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
+        Groups of records to compare, as in ``audit``.
+    name : str
+        What the report calls the release.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where members and others do not come from one source.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date, author : str
+        On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
+    n_jobs : int, optional
+        Worker processes of the test for one source; all cores unless given.
+    tmp : path, optional
+        Of a folder of signals: where the scores and their sorted copies lie meanwhile, about 30 bytes a point and
+        model, in a folder that is readable by its owner alone; in the system's folder for temporary files unless given.
+    all_records : path, optional
+        Of a folder of signals: a file, ``.parquet`` or ``.csv``, for the games against all records. The report has the
+        most exposed 1,000.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakbound as ls
+    >>> game = ls.games.half_split(200, 16)
+    >>> loss = np.random.default_rng(0).exponential(np.where(game.member, 0.5, 1.0))
+    >>> report = ls.audit_signals(ls.Signals(game, None, {"loss": loss}))
+    >>> report.about.releases[0].best != ""
+    True
+    """
+    attack_rows = find(attacks)
+    if isinstance(signals, (str, os.PathLike)):
+        signals = BlockSignals(signals)
+    given = {"id": id is not None, "slice": len(slice) > 0, "claim": bool(claim), "policy": policy is not None}
+    if not isinstance(signals, BlockSignals) and (tmp is not None or all_records is not None):
+        raise ValueError("tmp and all_records are for a folder of signals; these are in memory, see Report.records")
+    plan = _plan(
+        attack_rows,
+        n_models=max(signals.game.n_models, 2),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+        author=author,
+        policy=policy,
+        slice=_names(slice),
+    )
+    if isinstance(signals, BlockSignals):
+        return _of_blocks(signals, plan, attack_rows, name, given, tmp, all_records)
+    records = _records_of(signals) if id is None else with_names(_records_of(signals), id)
+    slices = sliced(records, slice)
+    refuse_without_groups(slices)
+    # where the game drew the members at random, they come from the source of the others by construction
+    split_is_given = signals.game.kind in GIVEN_SPLITS
+    sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
+    notes = []
+    if signals.game.kind == "signals":  # a game that the user describes, rather than one that leakbound drew
+        refuse_no_coins(signals.game)
+        notes = notes_of_game(signals.game, signals.points is not None and signals.points.group is not None)
+    claims = claims_of(plan, name, signals.game)
+    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
+    design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
+    notes += [*([] if design is None else [design.note]), *repeated_names(records)]
+    report = assemble(plan, attack_rows, [observed], notes)
+    _refuse_idle_attacks(report, attack_rows)
+    return report
+
+
+def _of_blocks(
+    signals: BlockSignals,
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    name: str,
+    given: Mapping[str, bool],
+    tmp: str | os.PathLike[str] | None,
+    all_records: str | os.PathLike[str] | None,
+) -> Report:
+    """Audit signals in files."""
+    for keyword, is_given in given.items():
+        if is_given:
+            raise ValueError(
+                f"{keyword} is for signals in memory, and {signals.folder} is read some points at a time; leave it out,"
+                " or audit a sample of the points in memory"
+            )
+    table = refuse_table(all_records)
+    for attack in attacks:
+        try:
+            require_by_block(attack)
+        except NotApplicable as reason:
+            if attack.by_name:
+                raise cannot_run(attack.name, reason.reason) from None
+    sources = SourceTest(NotApplicable("no_records"), plan.accept_shift)
+    observed = ObservedFiles(name, signals, sources)
+    report = assemble_blocks(plan, attacks, observed, tmp=tmp, table=table)
+    _refuse_idle_attacks(report, attacks)
+    return report
+
+
+def _refuse_idle_attacks(report: Report, attacks: Sequence[Attack]) -> None:
+    """Refuse an audit in which an attack that was asked for by its name could not run."""
+    for attack in attacks:
+        # an attack that does not apply has a single finding, which holds the reason
+        attack_findings = [finding for finding in report.findings if finding.attack == attack.name]
+        reason = attack_findings[0].reason if len(attack_findings) == 1 else None
+        if attack.by_name and reason is not None:
+            raise cannot_run(attack.name, reason)
+
+
+@known_keywords(_GATES)
+def audit_scores(
+    value: Float[Array, "*T J"],
+    member: Bool[Array, "*T J"] | PlantedCanaries | str | os.PathLike[str],
+    *,
+    references_are: Literal["targets", "separate", "none"] = "targets",
+    points: Any = None,
+    id: Any = None,
+    slice: Slices = (),
+    name: str = "scores",
+    claim: Claims = (),
+    accept_shift: bool = False,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    prior: float = 0.5,
+    title: str = "",
+    unit: str = "record",
+    date: str = "",
+    author: str = "",
+    policy: Any = None,
+    n_jobs: int | None = None,
+) -> Report:
+    """Audit the scores of an attack of your own; higher = member.
+
+    Parameters
+    ----------
+    value : array of shape (J,) or (T, J)
+        Scores of J points by T attacked models.
+    member : bool array of the same shape, or canaries
+        The truth. For canaries that `leakbound.canaries` has planted: what it returned, or its file; the scores are
+        then of one model, in the order of the canaries, and each of them was in by a fair coin.
+    references_are : {"targets", "separate", "none"}
+        Of several models: what the attack compared each of them with. Where these were the other attacked models, as in
+        the usual LiRA and RMIA, chance counts twice, and intervals are wider: the variance is multiplied by 4.5, the
+        largest that was measured of any attack; epsilon and claims are tested on the scores of the first model. It
+        makes no difference for one model, for models of their own (separate), and without references (none).
+    points : array or frame of J rows, or pair (X, y), optional
+        The records that the scores are of. With them it is tested whether members and others come from one source.
+    id : column of the points, or array of shape (J,), optional
+        What you call the records, as in ``audit``.
+    slice : column of the points, sequence of them, mapping of str to array of shape (J,), or such an array
+        Groups of records to compare, as in ``audit``.
+    name : str
+        What the report calls the model that was attacked.
+    claim : str, ClaimPlan, mapping, or sequence of them
+        What was promised; each is put to the test.
+    accept_shift : bool
+        Judge limits and claims also where members and others do not come from one source.
+    fpr : float or sequence of float
+        False positive rates of interest, as fractions.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    title, unit, date, author : str
+        On the page, as in ``audit``.
+    policy : path, str, mapping or PolicyPlan, optional
+        As in ``audit``.
+    n_jobs : int, optional
+        Worker processes of the test for one source; all cores unless given.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakbound as ls
+    >>> member = np.arange(400) < 200
+    >>> report = ls.audit_scores(np.random.default_rng(0).normal(member * 1.0), member)
+    >>> 0.6 < next(finding.value for finding in report.findings if finding.quantity == "auc") < 0.9
+    True
+    """
+    planted = None
+    if isinstance(member, PlantedCanaries):
+        planted = member.game
+    elif isinstance(member, str | os.PathLike):
+        planted = read_game(member)
+    truth = member if planted is None else planted.member
+    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(truth))
+    if value.shape != member.shape:
+        raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
+    if member.dtype != bool and not np.isin(member, (0, 1)).all():
+        raise ValueError("member must hold truth values, or 0 and 1")
+    one_of("references_are", references_are, ("targets", "separate", "none"))
+    compares_targets = references_are == "targets" and len(value) > 1
+    if compares_targets and value.shape[1] == 1:
+        raise ValueError(
+            f"scores of one record by {len(value):,} models that are each other's references would tell who was in by "
+            "themselves: if the attack compared none of these models with another, say references_are='separate' or "
+            "references_are='none'"
+        )
+    plan = _plan(
+        n_models=max(len(value), 2),
+        claim=_claims(claim),
+        accept_shift=accept_shift,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        title=title,
+        unit=unit,
+        date=date,
+        author=author,
+        policy=policy,
+        id=id if isinstance(id, str) else None,
+        slice=_names(slice),
+    )
+    member = member.astype(bool)
+    game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
+    game = game if planted is None else planted
+    records_behind = None if points is None else _records(points, member.shape[1], id)
+    sources = _sources(plan, records_behind, game, n_jobs)
+    signals = Signals(game, None, {})
+    records = _records_of(signals) if records_behind is None else records_behind
+    if id is not None and (records_behind is None or not isinstance(id, str)):
+        records = with_names(records, id)
+    slices = sliced(records, slice)
+    refuse_without_groups(slices)
+    claims = claims_of(plan, name, game)
+    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
+    notes = [*repeated_names(records)]
+    if compares_targets:
+        notes.append(
+            f"The intervals allow for an attack that compared the {len(value):,} attacked models with each other: the "
+            f"variance between models is multiplied by {UNKNOWN_INFLATION:g}. If the scores compare with models of "
+            "their own, or with none, say so (references_are), and the intervals are narrower"
+        )
+    given = Given(name, value, variance_inflation=UNKNOWN_INFLATION if compares_targets else 1.0)
+    return assemble(plan, (given,), [observed], notes)
+
+
+def _records(points: Any, n_points: int, id: Any) -> Points:
+    """Check the records that belong to scores: there must be as many as there are scores."""
+    x, y = points if isinstance(points, tuple) else (points, None)
+    x, names = without_names(x, id if isinstance(id, str) else None)
+    records = data_room.from_arrays(x, y, names=names)
+    if len(records) != n_points:
+        raise ValueError(f"points has {len(records):,} records for {n_points:,} scores a model; give one a score")
+    return records
+
+
+def _sources(plan: AuditPlan, points: Points | None, game: Game, n_jobs: int | None) -> SourceTest:
+    """Whether members and others come from one source."""
+    return same_source(
+        points, game, seed=plan.seed, confidence=plan.confidence, n_jobs=n_jobs, accepted=plan.accept_shift
+    )
+
+
+def _plan(attacks: Sequence[Attack] = (), **fields: Any) -> AuditPlan:
+    """Make the plan of a call: its keywords are checked like the keys of a plan file."""
+    names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
+    return read(AuditPlan, asked_of(AuditPlan, {**fields, **names}), "audit")
+
+
+def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
+    """Claims of a call, which may be a single one."""
+    claims = (claim,) if isinstance(claim, str | ClaimPlan | Mapping) else tuple(claim)
+    return tuple(ClaimPlan.parse(item) if isinstance(item, str) else item for item in claims)
+
+
+def _release(
+    model: Any,
+    name: str,
+    train: Any,
+    dpsgd: Any,
+    layers: Any,
+    settings: Mapping[str, Any] | None = None,
+    collate: Any = None,
+) -> Described:
+    """Make the release of an estimator or network of a call, with some of its parameters changed."""
+    if dpsgd is None:
+        return release_of(model, name, train, layers, settings, collate)
+    if train is not None:
+        raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
+    if layers:
+        raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
+    return private_network(model, dpsgd, name, settings)
+
+
+def _variants(
+    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], train: Any, dpsgd: Any, layers: Any, collate: Any
+) -> list[Described]:
+    """Make a release of each variant of one model."""
+    if len(by_name) != 1:
+        raise ValueError(f"vary is of one model, and there are {len(by_name)}")
+    ((name, model),) = by_name.items()
+    releases = []
+    for variant in variants(vary, private=dpsgd is not None):
+        title = f"{name} {variant.name}".strip()
+        private = _with(dpsgd, variant.dpsgd) if variant.dpsgd else dpsgd
+        recipe = _with(train, variant.train) if variant.train else train
+        releases.append(_release(model, title, recipe, private, layers, variant.set, collate))
+    return releases
+
+
+def _with(settings: Recipe | DpSgd | Mapping[str, Any] | None, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Change some of the fields of a recipe or of DP-SGD."""
+    if isinstance(settings, Recipe):  # its fields hold defaults that depend on each other
+        raise ValueError(f"vary changes {', '.join(changed)} of train; give train as a mapping, not as a Recipe")
+    if isinstance(settings, DpSgd):
+        settings = settings.describe()
+    return {**(settings or {}), **changed}
+
+
+def _origin(
+    model: Described, recipe: Described | None, weights: str | os.PathLike[str] | None, points: Points
+) -> dict[str, Any]:
+    """Where a trained model comes from, how its references were made, and what is done to the points before."""
+    sentences = [] if model.description == model.name else [model.description]
+    files: dict[str, str] = {}
+    if weights is not None:
+        name = Path(weights).name  # the report holds no path of this machine
+        with open(weights, "rb") as file:
+            files[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        what = "read" if Path(name).suffix in MODEL_FILES else "weights"
+        sentences.append(f"{what} from {name}, SHA-256 {files[name]}")
+    if recipe is not None:
+        sentences.append(f"references: {recipe.description}")
+    facts: dict[str, Any] = {"description": "; ".join(sentences)} if sentences else {}
+    facts["family"] = family(model)
+    facts["prepared"] = ". ".join(filter(None, [prepared(model, points), prepared(recipe, points)]))
+    return facts | ({"files": files} if files else {})
+
+
+def _compared_recipe(model: Any, references: Any) -> tuple[Term | None, list[str]]:
+    """Compare a trained model with the recipe of its references: why they differ in class, and a note of what differs.
+
+    Nothing is said unless both are estimators.
+    """
+    if isinstance(references, Described):
+        references = getattr(references, "estimator", None)
+    audited, recipe = class_and_parameters(model), class_and_parameters(references)
+    if audited is None or recipe is None:
+        return None, []
+    if recipe.classes[0] not in audited.classes and audited.classes[0] not in recipe.classes:
+        note = (
+            f"The references are of another class than the audited model: {recipe.name}, not {audited.name}. Attacks "
+            "that compare with them are weaker than with references of its recipe"
+        )
+        return Term("references_of_another_class", model=audited.name, references=recipe.name), [note]
+    given, wanted = recipe.parameters, audited.parameters
+    differing = [
+        f"{name}={one_line(given[name], 40)}, not {one_line(wanted[name], 40)}"
+        for name in wanted
+        if name in given and name not in NO_RECIPE and given[name] != wanted[name]
+    ]
+    if audited.is_searched or recipe.is_searched or not differing:
+        return None, []
+    named = "; ".join(differing[:MOST_PARAMETERS])
+    return None, [
+        f"The references have other parameters than the audited model: {named}. Attacks that compare with them are "
+        "weaker than with references of its recipe"
+    ]
+
+
+def _features_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Take features and labels apart where a data set of PyTorch holds both."""
+    if not is_dataset(X):
+        return X, y
+    if y is not None:
+        raise ValueError("a data set of PyTorch holds its labels; leave y out")
+    return own("leakbound.releases.networks.tensors:from_dataset")(X)
+
+
+def _collate_of(*datasets: Any) -> Any:
+    """Return the collate function of the DataLoaders among these; None if they have none of their own."""
+    collate = None
+    for dataset in datasets:
+        if not is_dataset(dataset):
+            continue
+        other = own("leakbound.releases.networks.tensors:collate_of")(dataset)
+        if None not in (collate, other) and other != collate:
+            raise ValueError(
+                "the DataLoaders of members and others have different collate functions; give both the same, or "
+                "train={'collate': FUNCTION}"
+            )
+        collate = collate or other
+    return collate
+
+
+def _refuse_idle_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) -> None:
+    """Refuse a recipe where nothing is trained, apart from the collate function of a trained network."""
+    if not train:
+        return
+    idle = sorted(set(train) - {"collate"}) if isinstance(train, Mapping) else []
+    if idle or collate_in(train) is None:
+        raise ValueError(
+            f"train says how reference models are trained, and there are none: leave {', '.join(idle) or 'it'} out, or "
+            "give the recipe as references="
+        )
+    if not is_network(model):
+        raise ValueError(
+            f"collate makes batches for a network of PyTorch; a {type(model).__name__} gets the points as they are: "
+            "leave train out"
+        )
+
+
+def _pair(role: str, part: Any) -> tuple[Any, Any]:
+    """Features and labels of one side."""
+    if is_dataset(part):
+        return _features_and_labels(part, None)
+    if not isinstance(part, tuple) or len(part) != 2:
+        raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
+    return part
+
+
+def _side(role: str, part: Any, id: Any) -> Points:
+    """Return members or others as points, with the names that a column or their index gives them."""
+    X, y = _pair(role, part)
+    X, names = without_names(X, id if isinstance(id, str) else None)
+    return data_room.from_arrays(X, y, names=names)
+
+
+def _records_of(signals: Signals) -> Points:
+    """Return the records behind signals; records without any column where they were not given."""
+    return signals.points or Points(np.empty((signals.game.member.shape[1], 0)))
+
+
+def _path_of(versions: Any) -> str | None:
+    """Name what makes versions of records, as a plan does."""
+    if versions is None or isinstance(versions, str):
+        return versions
+    if not callable(versions):
+        raise ValueError(f"versions must be a name or a function, got a {type(versions).__name__}")
+    return f"{versions.__module__}:{getattr(versions, '__qualname__', type(versions).__name__)}"
+
+
+def _names(slice: Slices) -> tuple[str, ...]:
+    """Names of the columns that records are sliced by, as the plan has them."""
+    names = by_columns(slice)
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _many(value: float | Sequence[float]) -> tuple[float, ...]:
+    """One number or several, as a tuple."""
+    return tuple(np.atleast_1d(np.asarray(value)).tolist())

@@ -1,0 +1,349 @@
+"""From signals to findings, curves and records: attacks, metrics and claims meet here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from leakbound import metrics
+from leakbound.auditing.claim_tests import ClaimTest, verdict
+from leakbound.auditing.groups import AttackedGroups, Grouped, OnGroups
+from leakbound.auditing.observed import FindingSpec, Observed, ObservedRelease
+from leakbound.auditing.policy import Ends, Levels, ends_of, structure_findings
+from leakbound.auditing.quality import quality
+from leakbound.auditing.records import record_risk
+from leakbound.auditing.slices import by_slice
+from leakbound.bounds import BOUNDS
+from leakbound.bounds.generalisation import gap_bound
+from leakbound.core.block_signals import BlockGame
+from leakbound.core.claims import Claim
+from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.intervals import Interval
+from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.types import Attack, NotApplicable, Scores
+from leakbound.metrics import epsilon, stored
+from leakbound.metrics.best_guess import advantage_of
+from leakbound.metrics.stored import StoredScores
+from leakbound.plans.limits import OF_GROUPS, Limit
+from leakbound.reports import Curve, Verdict
+from leakbound.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
+from leakbound.reports.below_chance import below_chance
+
+Array = np.ndarray
+BAND_RATES = 40  # where a band is drawn
+DEFAULT_DELTA = 1e-5
+GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user says who was in
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the report holds of one release."""
+
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    records: Mapping[str, Sequence[Any]]
+    facts: ReleaseFacts
+    ends: Sequence[Ends] = ()
+    groups: AttackedGroups | None = None
+
+
+def judge(
+    observed: ObservedRelease,
+    attacks: Sequence[Attack],
+    fpr: Sequence[float],
+    confidence: float,
+    prior: float = 0.5,
+    limits: Sequence[Limit] = (),
+    levels: Levels | None = None,
+) -> Judgement:
+    """Attack one release and measure how far the attacks get.
+
+    An attack that does not apply becomes a finding with its reason; any other exception stops the audit.
+
+    Parameters
+    ----------
+    observed : ObservedRelease
+    attacks : sequence of Attack
+    fpr : sequence of float
+        False positive rates of interest.
+    confidence : float
+        Of the intervals.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, whatever it is in the game: a model that
+        reveals nothing is then guessed right as often as its baseline says, also where members are many.
+    limits : sequence of Limit
+        Of a policy, for which each attack is measured once more at the levels of its verdicts.
+    levels : Levels, optional
+        Needed with ``limits``.
+
+    Returns
+    -------
+    Judgement
+    """
+    findings: list[Finding] = []
+    curves: list[Curve] = []
+    ends: list[Ends] = []
+    grouped = Grouped.of(observed)
+    at_once = 1 - (1 - confidence) / max(len(attacks) * len(grouped.measured), 1)
+    group_levels = None
+    if levels is not None and any(limit.quantity in OF_GROUPS for limit in limits):
+        group_levels = grouped.levels(levels.release, levels.refusal)
+    on_groups: list[OnGroups] = []
+    for attack in attacks:
+        try:
+            scores = observed.by_unit(attack(observed.signals))
+        except NotApplicable as reason:
+            findings.append(observed.finding(FindingSpec("accuracy", "lower", attack.name, attack.source), reason))
+            continue
+        measured = list(measure(observed, attack, scores, fpr, confidence, prior))
+        findings += measured
+        if any(finding.value is not None for finding in measured):
+            curves.append(measured_curve(observed, attack.name, scores, confidence))
+        on_groups.append(grouped.attacked(attack.name, attack.source, scores, at_once, group_levels))
+        if levels is not None:
+            ends.append(ends_of(attack.name, scores, limits, levels))
+    best = strongest(findings)
+    best_attack = next((attack for attack in attacks if attack.name == best), None)
+    exposure = record_risk(observed, best_attack, confidence)
+    sliced = by_slice(observed, best_attack, fpr, confidence, prior)
+    claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
+    findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
+    findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
+    findings += [*quality(observed, confidence), *structure_findings(observed)]
+    curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
+    # slices are judged by no claim: the tests of claims are over all records
+    findings += sliced.findings
+    findings += grouped.findings(observed, on_groups, confidence)
+    exposed = None  # unless single records could be tested
+    if exposure.games is not None and exposure.games.first_exposed is not None:
+        exposed = np.array(exposure.records["exposed"], dtype=bool)
+    facts = facts_of(observed, best, exposure.games, sliced.facts, grouped.facts(exposed, len(on_groups)))
+    of_groups = None if group_levels is None else AttackedGroups(grouped, on_groups, group_levels)
+    return Judgement(findings, curves, exposure.records, facts, ends, of_groups)
+
+
+def measure(
+    observed: Observed,
+    attack: Attack,
+    scores: Scores | StoredScores,
+    fpr: Sequence[float],
+    confidence: float,
+    prior: float = 0.5,
+) -> Iterator[Finding]:
+    """Yield the findings of one attack.
+
+    Parameters
+    ----------
+    observed : Observed
+    attack : Attack
+    scores : Scores or StoredScores
+        Of units.
+    fpr : sequence of float
+        False positive rates of interest.
+    confidence : float
+    prior : float
+        Of accuracy and precision.
+
+    Yields
+    ------
+    Finding
+    """
+
+    def finding(
+        quantity: str, bound_type: Any, at: Mapping[str, float], metric: Callable[..., Interval], *parameters: Any
+    ) -> Finding:
+        spec = FindingSpec(quantity, bound_type, attack.name, attack.source, at)
+        try:
+            return observed.finding(spec, metric(scores, *parameters))
+        except NotApplicable as reason:
+            return observed.finding(spec, reason)
+
+    room: Any = metrics if isinstance(scores, Scores) else stored
+    n_targets, n_points = scores.value.shape if isinstance(scores, Scores) else (scores.n_targets, scores.n_records)
+    accuracy = cache(lambda at_prior: room.accuracy(scores, at_prior, confidence))
+    yield finding("accuracy", "lower", {"prior": prior}, lambda _: accuracy(prior))
+    yield finding("advantage", "lower", {}, lambda _: advantage_of(accuracy(0.5)))
+    yield finding("auc", "point", {}, room.auc, confidence)
+    for rate in fpr:
+        yield finding("tpr", "lower", {"fpr": rate}, room.tpr_at_fpr, rate, confidence)
+    # the rate of these models alone differs from the one above where there are several models and several points
+    if n_targets > 1 and n_points > 1:
+        for rate in fpr:
+            at = {"fpr": rate}
+            yield finding("tpr_these_models", "lower", at, room.tpr_at_fpr, rate, confidence, "these_models")
+    for rate in fpr:
+        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, room.ppv, rate, prior, confidence)
+    for inside in (True, False):
+        at = {"inside": float(inside)}
+        yield finding("average_precision", "point", at, room.average_precision, confidence, inside)
+
+
+def measured_curve(observed: Observed, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
+    """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists.
+
+    Parameters
+    ----------
+    observed : Observed
+    name : str
+        Of the attack.
+    scores : Scores or StoredScores
+    confidence : float
+        Of the band, at each rate by itself.
+
+    Returns
+    -------
+    Curve
+    """
+    room: Any = metrics if isinstance(scores, Scores) else stored
+    if isinstance(scores, Scores):
+        n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
+    else:
+        n_nonmember = scores.n_targets * scores.n_records - int(scores.n_members.sum())
+    roc = room.roc(scores)
+    inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
+    if len(inner) < 2:  # a single threshold is a point, not a curve
+        return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
+    # from ten false positives on: with fewer the band is too wide to show anything
+    at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
+    _, low, high = room.roc_band(scores, at, confidence)
+    has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
+    if not has_band.any():
+        return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
+    band = (at[has_band].tolist(), low[has_band].tolist(), high[has_band].tolist())
+    return Curve(name, observed.name, "measured", roc, *band, confidence, n_nonmember)
+
+
+def strongest(findings: Sequence[Finding]) -> str:
+    """Name the attack whose accuracy has the largest lower limit; "" if none applies."""
+    accuracies = [
+        finding for finding in findings if finding.quantity == "accuracy" and finding.attack and finding.low is not None
+    ]
+    if not accuracies:
+        return ""
+    return max(accuracies, key=lambda accuracy: accuracy.low or 0.0).attack
+
+
+def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float) -> Finding:
+    """Return the largest lower bound of epsilon over the attacks, corrected for their number."""
+    # at the delta of the claims, so that the bound can be compared with them
+    delta = max([claim.delta for claim in observed.claims], default=0.0) or DEFAULT_DELTA
+    attack, number = claim_test.epsilon(delta, confidence)
+    # where the user says who was in, the bound needs that members were drawn at random: an assumption, unless the test
+    # for one source found a difference, which is then assumed not to be the cause, or makes the bound void
+    split_is_given = observed.signals.game.kind in GIVEN_SPLITS
+    assumptions = [Term("random_members")] if split_is_given else []
+    if observed.sources is not None and observed.sources.found:
+        assumptions = [Term("not_by_the_shift")]
+    if observed.sources is not None and observed.sources.stops:
+        number = NotApplicable("shift")
+    game = observed.signals.game
+    if game.kind == "scores" and game.n_targets > 1 and not claim_test.compares_targets:
+        assumptions.append(Term("scores_of_one_model"))
+    source = epsilon.METHODS[claim_test.method].source
+    spec = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
+    return observed.finding(spec, number)
+
+
+def finding_without_model(observed: Observed) -> list[Finding]:
+    """Report the classifier that does not see the model, where the user says who was in."""
+    if observed.sources is None:
+        return []
+    spec = FindingSpec("membership_without_model", "point", source="das2024", scope=Scope("every"))
+    return [observed.finding(spec, observed.sources.number)]
+
+
+def baseline_finding(observed: Observed, prior: float) -> Finding:
+    """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
+    value = max(prior, 1 - prior)
+    number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
+    spec = FindingSpec("baseline_accuracy", "point", operating_point={"prior": prior}, scope=Scope("every"))
+    # known exactly, not estimated: no interval
+    return replace(observed.finding(spec, number), low=None, high=None, confidence=None, status="certified")
+
+
+def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
+    """Report the accuracy that the gap of the 0-1 loss proves to be possible, whatever attacks were tried."""
+    game = observed.signals.game
+    spec = FindingSpec("accuracy", "lower", source=BOUNDS["gap"].source, operating_point={"prior": prior})
+    member = game.target_member
+    try:
+        loss = 1.0 - observed.signals.targets("correct")
+    except NotApplicable as reason:
+        return observed.finding(spec, reason)
+    if (member.all(axis=1) | ~member.any(axis=1)).any():
+        return observed.finding(spec, NotApplicable("no_members_and_others"))
+    return observed.finding(spec, gap_bound(loss, member, 0.0, 1.0, prior, confidence))
+
+
+def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, findings: Sequence[Finding]) -> Curve:
+    """Draw a claim as the ceiling of the game that was played, with the verdict of the test."""
+    tested = verdict(claim, observed.signals.game, claim_test, findings)
+    if observed.sources is not None and observed.sources.stops:
+        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=Term("shift"))
+    elif observed.sources is not None and observed.sources.found:
+        tested = replace(tested, reason=Term("if_shift_is_not_the_cause"))
+    below = below_chance(findings)
+    if below is not None and tested.word != "refuted":
+        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=below)
+    try:
+        ceiling = claim.ceiling(observed.signals.game)
+    except NotApplicable:  # the claim says nothing of this game: everything is allowed
+        ceiling = EpsilonDelta(math.inf)
+    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
+
+
+def _n_units(observed: Observed) -> int | None:
+    """Count the units of all records, where some of them have several."""
+    points = observed.signals.points if isinstance(observed, ObservedRelease) else None
+    if points is None or points.group is None:
+        return None
+    n_units = len(np.unique(points.group))
+    return n_units if n_units < len(points) else None
+
+
+def facts_of(
+    observed: Observed,
+    best: str,
+    games: GamesFacts | None,
+    slices: SliceFacts | None = None,
+    groups: GroupsFacts | None = None,
+) -> ReleaseFacts:
+    """Collect the facts about a release that the report states."""
+    game, data = observed.game, observed.data
+    if isinstance(game, BlockGame):
+        n_points, n_population, sampled_from = game.n_points, game.n_population, None
+    else:
+        n_points, n_population, sampled_from = game.member.shape[1], len(game.population), game.sampled_from
+    facts = {
+        "name": observed.name,
+        "title": observed.name,
+        "description": "",
+        "data": DataFacts(
+            name="" if data is None else data.name,
+            digest="" if data is None else data.points.digest[:16],
+            records=n_points,
+        ),
+        "game": game.kind,
+        "sampling": game.sampling,
+        "models": game.n_models,
+        "targets": game.n_targets,
+        "references": game.n_references,
+        "target_points": observed.n_units,
+        "population": n_population,
+        "prior": float(game.prior),
+        "best": best,
+        "games": games,
+        "knowledge": None,
+        "files": {},
+        "slices": slices,
+        "groups": groups,
+        "sampled_from": sampled_from,
+        "shared": observed.n_shared if isinstance(observed, ObservedRelease) else 0,
+        "units": _n_units(observed),
+    }
+    return ReleaseFacts(**{**facts, **observed.facts})

@@ -1,0 +1,148 @@
+"""Assemble the audit report from observed releases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leakbound.attacks import Attack as TableAttack
+from leakbound.auditing.evaluate import Judgement, judge
+from leakbound.auditing.large import judge_blocks
+from leakbound.auditing.observed import ObservedFiles, ObservedRelease
+from leakbound.auditing.policy import Levels, decision, left_out_of_default, with_claims
+from leakbound.core.types import Attack
+from leakbound.plans.audits import AuditPlan, refuse_unknown
+from leakbound.reports import Observation, Report
+from leakbound.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
+from leakbound.reports.below_chance import below_chance
+from leakbound.reports.report import joined_tables, most_exposed_rows
+from leakbound.runtime.progress import progress
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
+
+
+def assemble(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    releases: Sequence[ObservedRelease],
+    notes: Sequence[str] = (),
+    command: str = "",
+    failed: Mapping[str, str] | None = None,
+) -> Report:
+    """Judge each release and combine the results in one report.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    releases : sequence of ObservedRelease
+        Releases that have been observed.
+    notes : sequence of str
+        What a reader should know of the data and the run.
+    command : str
+        That makes this report again.
+    failed : mapping of str to str, optional
+        Releases of the plan that could not be observed, with the error of each.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValueError
+        If a claim is about a release that is not there.
+    """
+    refuse_unknown(plan, [*(observed.name for observed in releases), *(failed or {})])
+    policy = plan.policy
+    limits = () if policy is None else policy.parsed_limits
+    levels = None if policy is None else Levels.shared(policy.confidence, len(releases), len(attacks), len(limits))
+    with progress("attacks", len(releases) if len(releases) > 1 else None) as advance:
+        judgements = []
+        for observed in releases:
+            judgements.append(judge(observed, attacks, plan.fpr, plan.confidence, plan.prior, limits, levels))
+            advance()
+    decisions: list[DecisionFacts] = []
+    if policy is not None:
+        left_out = left_out_of_default(attacks)
+        decisions = [
+            decision(policy, observed, judgement.ends, below_chance(judgement.findings), judgement.groups, left_out)
+            for observed, judgement in zip(releases, judgements, strict=True)
+        ]
+    report = Report(
+        _about(plan, attacks, judgements, decisions, notes, command, failed or {}),
+        tuple(finding for judgement in judgements for finding in judgement.findings),
+        tuple(curve for judgement in judgements for curve in judgement.curves),
+        joined_tables([most_exposed_rows(judgement.records) for judgement in judgements if judgement.records]),
+        {
+            observed.name: Observation(observed.signals, attacks, judgement.records)
+            for observed, judgement in zip(releases, judgements, strict=True)
+        },
+    )
+    return with_claims(report)
+
+
+def assemble_blocks(
+    plan: AuditPlan,
+    attacks: Sequence[TableAttack],
+    observed: ObservedFiles,
+    *,
+    tmp: str | os.PathLike[str] | None = None,
+    table: Path | None = None,
+    notes: Sequence[str] = (),
+) -> Report:
+    """Judge a release whose signals lie in files; as `assemble`.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    attacks : sequence of Attack
+    observed : ObservedFiles
+    tmp : path, optional
+        Place of the temporary folder.
+    table : Path, optional
+        Where the table of all records is written.
+    notes : sequence of str
+
+    Returns
+    -------
+    Report
+    """
+    with progress("attacks", None):
+        judgement = judge_blocks(observed, attacks, plan.fpr, plan.confidence, plan.prior, tmp=tmp, table=table)
+    return Report(
+        _about(plan, attacks, [judgement], [], notes, "", {}),
+        tuple(judgement.findings),
+        tuple(judgement.curves),
+        joined_tables([judgement.records] if judgement.records else []),
+    )
+
+
+def _about(
+    plan: AuditPlan,
+    attacks: Sequence[Attack],
+    judgements: Sequence[Judgement],
+    decisions: Sequence[DecisionFacts],
+    notes: Sequence[str],
+    command: str,
+    failed: Mapping[str, str],
+) -> AuditAbout:
+    common = envelope(
+        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
+    )
+    return AuditAbout(
+        kind="audit",
+        **common,
+        fpr=plan.fpr,
+        attacks={attack.name: described(attack) for attack in attacks},
+        execution=None,  # of signals from elsewhere; an audit that trained models sets it afterwards
+        releases=tuple(judgement.facts for judgement in judgements),
+        decisions=tuple(decisions),
+        failed=dict(failed),
+    )
+
+
+def described(attack: Attack) -> TheoremFacts:
+    """Describe an attack as the report does."""
+    return TheoremFacts(title=attack.title, source=attack.source, summary=attack.summary)

@@ -1,0 +1,113 @@
+"""Information about membership in a release: upper bounds on every attacker. All in nats."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Num
+from scipy.special import rel_entr
+
+from leakbound.core.checks import count, non_negative, probability
+from leakbound.core.information import gain_of_information, gaussian_information
+
+__all__ = ["gaussian_information", "kl_upper", "mutual_information_discrete"]
+
+Array = np.ndarray
+
+
+def kl_upper(information: float, prior: float | None = None, classes: int = 2) -> float:
+    """Accuracy that no attacker exceeds, from the mutual information of a secret and what is seen.
+
+    The secret is membership, or an attribute with finitely many classes. The bound is the p >= q with
+    ``kl(p || q) = p ln(p/q) + (1 - p) ln((1 - p)/(1 - q)) = information``, where q is ``prior``; 1 where the
+    information is at least ln(1/q). By Fano's argument an attacker with accuracy p >= q has
+    kl(p || q) <= I(T; release | point); an attacker below q is worse than always saying the likeliest class, and the
+    inequality need not hold for it (the paper's "any attacker").
+
+    Parameters
+    ----------
+    information : float
+        I(T; release | point) in nats, or anything larger; >= 0, infinity allowed.
+    prior : float, optional
+        Probability of the likeliest class, q, in [1/classes, 1); 1/classes unless given. Of membership with a
+        fraction pi of members it is the larger of pi and 1 - pi.
+    classes : int
+        Number of classes: 2 for membership.
+
+    Returns
+    -------
+    float
+        In [prior, 1], rounded up: above the prior guess wherever there is information.
+
+    Raises
+    ------
+    ValueError
+        If the prior is less than 1/classes: then another class is likelier.
+
+    References
+    ----------
+    delgrosso2021, theorem 5 (eq. 25), with one unit on both sides.
+
+    Examples
+    --------
+    >>> from leakbound.bounds.information import kl_upper
+    >>> round(kl_upper(0.1), 10), kl_upper(0.7)
+    (0.7197946262, 1.0)
+    >>> round(kl_upper(0.463, 1 / 44, classes=44), 4)  # one of 44 locations
+    0.2728
+    """
+    information, classes = non_negative("information", information, infinite=True), count("classes", classes, least=2)
+    prior = 1 / classes if prior is None else probability("prior", prior, open_ends=True)
+    if prior < (1 - 1e-12) / classes:  # 1/classes may have been rounded down
+        raise ValueError(
+            f"prior is that of the likeliest of {classes} classes, so at least 1/{classes}; got {prior:g}: give the "
+            "probability of the likeliest class, and how many classes there are"
+        )
+    accuracy = prior + gain_of_information(information, 1 - prior)
+    return min(1.0, float(np.nextafter(accuracy, 2.0)) if information > 0 else accuracy)
+
+
+def mutual_information_discrete(chances: Num[Array, "D W"], member: Bool[Array, "D n"]) -> Float[Array, " n"]:
+    """Exact information of each record's membership and the output, for a finite game.
+
+    One of D data sets is drawn, each with probability 1/D, and output w comes with probability
+    ``chances[D, w]``; ``I(T; W) = sum_t P(T = t) sum_w P(w | t) ln(P(w | t)/P(w))`` with T the membership of
+    a record.
+    Source: delgrosso2021, theorem 5 and lemmas 1 and 2.
+
+    Parameters
+    ----------
+    chances : array of shape (D, W)
+        Probability of each output given each data set; the rows sum to 1.
+    member : bool array of shape (D, n)
+        Who is in each data set.
+
+    Returns
+    -------
+    array of shape (n,)
+        In nats; 0 for a record that is in all data sets or in none.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a row is no distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakbound.bounds.information import mutual_information_discrete
+    >>> member = np.array([[True, False], [False, True]])
+    >>> mutual_information_discrete(np.array([[0.75, 0.25], [0.25, 0.75]]), member).round(6).tolist()
+    [0.130812, 0.130812]
+    """
+    if chances.ndim != 2 or member.ndim != 2 or len(chances) != len(member) or chances.size == 0:
+        raise ValueError(
+            f"chances have shape {chances.shape}, member has {member.shape}; they must be (D, W) and (D, n), D >= 1"
+        )
+    if not (chances >= 0).all() or not np.allclose(chances.sum(axis=1), 1, rtol=0, atol=1e-9):
+        raise ValueError("each row of chances must be >= 0 and sum to 1")
+    prior = member.mean(axis=0)[:, None]
+    joint_in = member.T.astype(float) @ chances / len(chances)
+    overall = chances.mean(axis=0)
+    joint_out = (~member).T.astype(float) @ chances / len(chances)
+    terms = rel_entr(joint_in, prior * overall) + rel_entr(joint_out, (1 - prior) * overall)
+    return np.maximum(terms.sum(axis=1), 0)

@@ -1,0 +1,92 @@
+"""What a metric of scores averages over: target models, or the points of one model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakbound.core.findings import IntervalOver
+from leakbound.core.types import NotApplicable, Scores
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Scores in rows that each hold members and non-members.
+
+    Parameters
+    ----------
+    value : array of shape (R, J)
+    member : bool array of shape (R, J)
+    interval_over : {"models", "points"}
+        What an interval made from these rows averages over.
+    variance_inflation : float
+        Of the scores: factor of the variance between models that are each other's references.
+    """
+
+    value: Float[Array, "R J"]
+    member: Bool[Array, "R J"]
+    interval_over: IntervalOver
+    variance_inflation: float = 1.0
+
+    @property
+    def single(self) -> bool:
+        """One row, whose scores are independent points; otherwise the rows are independent models."""
+        return len(self.value) == 1
+
+    @property
+    def n_members(self) -> int:
+        """Member scores in all rows."""
+        return int(np.count_nonzero(self.member))
+
+    @property
+    def n_others(self) -> int:
+        """Non-member scores in all rows."""
+        return self.member.size - self.n_members
+
+
+def rows(scores: Scores) -> Rows:
+    """Select the rows from which a metric is computed.
+
+    Several targets with several points each: a row a target, without the rows of one class. One target: its
+    points. Several targets with one point each (J = 1, as in the per-datum and average-datum games): the T
+    scores come from T independent models and form one row, and an interval over them is one over models.
+
+    Parameters
+    ----------
+    scores : Scores
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    NotApplicable
+        If no row has both members and non-members; or if there is one point a target and the targets are
+        each other's references: then leaving one out reveals its membership.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakbound.core.types import Scores
+    >>> scores = Scores("loss", np.array([[0.1], [0.9], [0.4]]), np.array([[False], [True], [False]]))
+    >>> rows(scores).value.shape, rows(scores).interval_over
+    ((1, 3), 'models')
+    """
+    value, member = scores.value, scores.member
+    if value.shape[1] == 1 and len(value) > 1:
+        if scores.variance_inflation > 1:
+            raise NotApplicable("references_are_targets")
+        value, member = value.T, member.T
+    n_members = member.sum(axis=1)
+    both = (n_members > 0) & (n_members < member.shape[1])
+    if not both.any():
+        raise NotApplicable("no_mixed_model")
+    several = len(scores.value) > 1 and (value.shape[0] == 1 or both.sum() > 1)
+    if not both.all():
+        value, member = value[both], member[both]
+    return Rows(value, member, "models" if several else "points", scores.variance_inflation)

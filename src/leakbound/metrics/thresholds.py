@@ -1,0 +1,225 @@
+"""The threshold of a score that separates best, on the same scores or on those of the other models.
+
+A point is called a member where its score is at least the threshold; +inf calls nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakbound.core.checks import one_of, probability
+from leakbound.core.types import Scores
+
+Array = np.ndarray
+
+
+def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> float:
+    """Find the threshold with the largest sum of weights over the points that it calls members.
+
+    Parameters
+    ----------
+    value : array of shape (n,)
+    weight : array of shape (n,)
+        Gain from calling a point a member: positive for members, negative for the others.
+
+    Returns
+    -------
+    float
+        Of several best thresholds the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, -1.0]))
+    2.0
+    """
+    descending, gain, _ = _sweep(value, weight)
+    n_called = _first_best(gain, weight)
+    return float(descending[n_called - 1]) if n_called else np.inf
+
+
+def hindsight_thresholds(
+    scores: Scores, of: Literal["all", "model", "record"] = "all", prior: float = 0.5
+) -> Float[Array, "t j"]:
+    """Find the thresholds with the largest accuracy on these very scores: one, one a model, or one a record.
+
+    The rates are those of all scores that have a threshold together, of a model's or of a record's; where each model
+    has as many members as the others, and each record is as often in, the accuracy is that of `accuracy_at`. Papers
+    report it. On new models it is smaller, the more so the more thresholds there are; `leakbound.metrics.accuracy`
+    never sets a threshold on the scores that it evaluates.
+
+    Parameters
+    ----------
+    scores : Scores
+        Value and truth of shape (T, J).
+    of : {"all", "model", "record"}
+        Which scores have a threshold together.
+    prior : float
+        Fraction of members, in (0, 1).
+
+    Returns
+    -------
+    array of shape (1, 1), (T, 1) or (1, J)
+        +inf calls nobody. With members or others alone, the best guess is to call everybody or nobody.
+
+    Raises
+    ------
+    ValueError
+        For an unknown ``of``, a prior out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakbound.core.types import Scores
+    >>> scores = Scores("any", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]]))
+    >>> hindsight_thresholds(scores, "model").tolist()
+    [[2.0], [4.0]]
+    """
+    one_of("of", of, ("all", "model", "record"))
+    value, member = scores.value, scores.member
+    if of == "all":
+        value, member = value.reshape(1, -1), member.reshape(1, -1)
+    elif of == "record":
+        value, member = value.T, member.T
+    weight = accuracy_weights(member, probability("prior", prior, open_ends=True))
+    best = np.array([best_threshold(*row) for row in zip(value, weight, strict=True)])
+    return best[None, :] if of == "record" else best[:, None]
+
+
+def accuracy_at(scores: Scores, threshold: Float[Array, "..."] | float, prior: float = 0.5) -> Float[Array, " T"]:
+    """Compute the accuracy on each model of the guess "member where the score is at least a threshold".
+
+    Parameters
+    ----------
+    scores : Scores
+        Value and truth of shape (T, J).
+    threshold : float or array that broadcasts to (T, J)
+        As `hindsight_thresholds` gives them, or fixed beforehand.
+    prior : float
+        Fraction of members, in (0, 1): ``prior tpr + (1 - prior)(1 - fpr)``.
+
+    Returns
+    -------
+    array of shape (T,)
+        NaN for a model with members or others alone.
+
+    Raises
+    ------
+    ValueError
+        For a prior out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakbound.core.types import Scores
+    >>> scores = Scores("any", np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]]))
+    >>> accuracy_at(scores, 2.0).tolist(), accuracy_at(scores, hindsight_thresholds(scores, "record")).tolist()
+    ([1.0, 0.5], [1.0, 1.0])
+    """
+    prior = probability("prior", prior, open_ends=True)
+    called = scores.value >= threshold
+    with np.errstate(invalid="ignore"):
+        tpr = (called & scores.member).sum(axis=1) / scores.member.sum(axis=1)
+        fpr = (called & ~scores.member).sum(axis=1) / (~scores.member).sum(axis=1)
+    return prior * tpr + (1 - prior) * (1 - fpr)
+
+
+def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
+    """For each model the threshold that is best on the scores of all other models together.
+
+    All scores are sorted once. What the others gain is what all gain minus what the model's own points gain;
+    the latter is constant between two of its own points, so the best threshold of each such stretch is where
+    all gain most. Time O(T J (T + log T J)), memory O(T J).
+
+    Parameters
+    ----------
+    value : array of shape (T, J)
+    weight : array of shape (T, J)
+        As in `best_threshold`.
+
+    Returns
+    -------
+    array of shape (T,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
+    >>> held_out_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
+    [4.0, 2.0]
+    """
+    descending, gain, order = _sweep(value.ravel(), weight.ravel())
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    threshold = np.empty(len(value))
+    for row, ranks in enumerate(rank.reshape(value.shape)):
+        # Stretch i begins at the model's i-th highest score, where i of its own points are called.
+        own_order = np.argsort(ranks)
+        start = np.concatenate([[0], ranks[own_order]])
+        own_gain = np.concatenate([[0.0], np.cumsum(weight[row, own_order], dtype=float)])
+        # The largest gain of all models in each stretch, less the model's own, which is constant there.
+        stretch = _first_best(np.maximum.reduceat(gain, start) - own_gain, weight)
+        stop = start[stretch + 1] if stretch + 1 < len(start) else len(gain)
+        n_called = start[stretch] + _first_best(gain[start[stretch] : stop], weight)
+        threshold[row] = descending[n_called - 1] if n_called else np.inf
+    return threshold
+
+
+def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
+    """For each model the threshold that is best on models before it, learned anew after 1, 2, 4, 8, ... of them.
+
+    A model's game is then played with a threshold that was fixed before it, so that the games against one
+    record are won no more often than independent ones, whatever was learned.
+
+    Parameters
+    ----------
+    value : array of shape (T, J)
+    weight : array of shape (T, J)
+        As in `best_threshold`.
+
+    Returns
+    -------
+    array of shape (T,)
+        The first model is called out everywhere: +inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
+    >>> earlier_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
+    [inf, 2.0]
+    """
+    threshold, n_earlier = np.full(len(value), np.inf), 1
+    while n_earlier < len(value):
+        threshold[n_earlier:] = best_threshold(value[:n_earlier].ravel(), weight[:n_earlier].ravel())
+        n_earlier *= 2
+    return threshold
+
+
+def accuracy_weights(member: Bool[Array, "R J"], prior: float) -> Float[Array, "R J"]:
+    """Weights whose sum over the called points, plus 1 - prior, is ``prior tpr + (1 - prior)(1 - fpr)``.
+
+    Rates are those of each row, so that every row counts the same.
+    """
+    n_in = member.sum(axis=1, keepdims=True)
+    n_out = member.shape[1] - n_in
+    return np.where(member, prior / np.maximum(n_in, 1), -(1 - prior) / np.maximum(n_out, 1))
+
+
+def _first_best(gain: Float[Array, " n"], weight: Float[Array, "..."]) -> int:
+    """Return the first place of the largest gain; sums of the same weights in another order are equal to rounding."""
+    rounding = 1e-12 * float(np.abs(weight).sum())
+    return int(np.argmax(gain >= gain.max() - rounding))
+
+
+def _sweep(value: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+    """Scores in descending order, the gain of calling the first k of them (-inf inside a tie), the order."""
+    order = np.argsort(value)[::-1]
+    descending = value[order]
+    gain = np.concatenate([[0.0], np.cumsum(weight[order], dtype=float)])
+    # A threshold calls all equal scores or none: a k that divides a tie is never the best one.
+    gain[1:-1][descending[1:] == descending[:-1]] = -np.inf
+    return descending, gain, order

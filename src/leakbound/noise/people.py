@@ -1,0 +1,229 @@
+"""By what a ledger knows its people again: keyed hashes of their identifiers, and of the contents of their records.
+
+The same records under another name of their file, in another format or folder, have the same contents. A column more or
+less gives other contents: such people are known by their identifiers alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import UInt8, UInt64
+
+from leakbound.core import plain_json
+from leakbound.core.seeds import entropy
+from leakbound.data.content import keyed_numbers
+
+Array = np.ndarray
+IDENTIFIERS, RECORDS = "identifiers", "records"
+_EXPECTED = 64  # records of the smaller file that are drawn of the larger one, if all of them are there
+_TELLS = 1 / 3  # a fraction of known records above which all are looked up, and not a sample
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PeopleNames:
+    """Who is in a file, by names of 16 bytes.
+
+    Parameters
+    ----------
+    contents : uint8 array of shape (N, 16)
+        Of all records, each once.
+    identifiers : uint8 array of shape (n, 16) or None
+        Of the people, each once; None where no column names them.
+    """
+
+    contents: UInt8[Array, "N 16"] = field(repr=False)
+    identifiers: UInt8[Array, "n 16"] | None = field(default=None, repr=False)
+
+
+@final
+@dataclass(frozen=True)
+class Overlap:
+    """How many of a file are in a ledger.
+
+    Parameters
+    ----------
+    what : {"identifiers", "records"}
+    n_known : int
+        An estimate where ``is_drawn``, and 0 only if none was found.
+    n_file, n_ledger : int
+        How many the file has, and the file that the ledger has seen.
+    is_drawn : bool
+        Whether a sample was looked up.
+    """
+
+    what: str
+    n_known: int
+    n_file: int
+    n_ledger: int
+    is_drawn: bool = False
+
+    @property
+    def n_smaller(self) -> int:
+        """The number of the smaller of the two files."""
+        return min(self.n_file, self.n_ledger)
+
+    @property
+    def fraction(self) -> float:
+        """The fraction of the smaller file that is in both."""
+        return self.n_known / self.n_smaller
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class People:
+    """Who is in the files that a ledger has seen.
+
+    Parameters
+    ----------
+    identifiers, contents : tuples of uint64 array
+        Of each file, sorted.
+    """
+
+    identifiers: tuple[UInt64[Array, " _"], ...] = field(default=(), repr=False)
+    contents: tuple[UInt64[Array, " _"], ...] = field(default=(), repr=False)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers these are."""
+        return sum(len(numbers) for numbers in (*self.identifiers, *self.contents))
+
+    def joined(self, key: bytes, names: PeopleNames) -> People:
+        """Add those of a file.
+
+        Parameters
+        ----------
+        key : bytes
+            Of the ledger.
+        names : PeopleNames
+        """
+        return People(
+            _with(self.identifiers, key, IDENTIFIERS, names.identifiers),
+            _with(self.contents, key, RECORDS, names.contents),
+        )
+
+    def overlaps(self, key: bytes, names: PeopleNames, n_drawn: int | None = None) -> list[Overlap]:
+        """Compare the people of a file with those of the ledger, by identifiers and by contents.
+
+        Parameters
+        ----------
+        key : bytes
+            Of the ledger.
+        names : PeopleNames
+        n_drawn : int, optional
+            How many are drawn at random and looked up first, more of them if the ledger has seen a small file. Only if
+            a third of the smaller file seems to be known, all are looked up. All of them unless given.
+
+        Returns
+        -------
+        list of Overlap
+            For each of the two, where ledger and file have it, the largest overlap with a file that it has seen.
+        """
+        pairs = ((IDENTIFIERS, self.identifiers, names.identifiers), (RECORDS, self.contents, names.contents))
+        found = []
+        for what, files, units in pairs:
+            if files and units is not None:
+                of_files = [_overlap_with(key, what, seen, units, n_drawn) for seen in files]
+                found.append(max(of_files, key=lambda overlap: overlap.fraction))
+        return found
+
+    def encoded(self) -> dict[str, Any]:
+        """Convert to plain JSON with arrays."""
+        return {
+            "identifiers": [_encoded(numbers) for numbers in self.identifiers],
+            "contents": [_encoded(numbers) for numbers in self.contents],
+        }
+
+    @classmethod
+    def decoded(cls, content: Mapping[str, Any]) -> People:
+        """Read the people of a ledger; nobody from one of an older version, which has none.
+
+        Raises
+        ------
+        ValueError
+            Naming the first value that is wrong.
+        """
+        if "people" not in content:
+            return cls()
+        people = plain_json.mapping("people", content["people"], "identifiers contents")
+        return cls(_decoded("identifiers", people), _decoded("contents", people))
+
+
+def _numbers_of(key: bytes, what: str) -> Callable[[UInt8[Array, "n 16"]], UInt64[Array, " n"]]:
+    """Return the hash of one purpose."""
+    of_purpose = hashlib.blake2b(key=key, person=what.encode(), digest_size=16).digest()
+    return lambda names: keyed_numbers(of_purpose, names)
+
+
+def _with(
+    files: Sequence[UInt64[Array, " _"]], key: bytes, what: str, names: UInt8[Array, "n 16"] | None
+) -> tuple[UInt64[Array, " _"], ...]:
+    """Add a file, if it was not seen before."""
+    if names is None:
+        return tuple(files)
+    numbers = np.sort(_numbers_of(key, what)(names))
+    if any(np.array_equal(numbers, seen) for seen in files):
+        return tuple(files)
+    return (*files, numbers)
+
+
+def _overlap_with(
+    key: bytes, what: str, seen: UInt64[Array, " m"], names: UInt8[Array, "n 16"], n_drawn: int | None
+) -> Overlap:
+    numbers_of = _numbers_of(key, what)
+    return overlap_of(what, names, len(seen), lambda units: int(np.isin(numbers_of(units), seen).sum()), n_drawn)
+
+
+def overlap_of(
+    what: str,
+    names: UInt8[Array, "n 16"],
+    n_ledger: int,
+    n_known: Callable[[UInt8[Array, "_ 16"]], int],
+    n_drawn: int | None = None,
+) -> Overlap:
+    """Count how many of a file are known, of those that are drawn first where not all are looked up.
+
+    Parameters
+    ----------
+    what : {"identifiers", "records"}
+    names : uint8 array of shape (n, 16)
+        Of the file.
+    n_ledger : int
+        How many the ledger has.
+    n_known : callable
+        Counts how many of some names the ledger has.
+    n_drawn : int, optional
+        As of `People.overlaps`.
+    """
+    n_file = len(names)
+    if n_drawn is not None:
+        n_drawn = max(n_drawn, _EXPECTED * n_file // n_ledger)
+    if n_drawn is not None and n_drawn < n_file:
+        drawn = entropy().choice(n_file, n_drawn, replace=False)
+        estimate = math.ceil(n_known(names[drawn]) / n_drawn * n_file)
+        overlap = Overlap(what, estimate, n_file, n_ledger, is_drawn=True)
+        if overlap.fraction < _TELLS:
+            return overlap
+    return Overlap(what, n_known(names), n_file, n_ledger)
+
+
+def _encoded(numbers: UInt64[Array, " n"]) -> dict[str, Any]:
+    return {"n": len(numbers), "hashes": numbers.astype("<u8", copy=False)}
+
+
+def _decoded(name: str, people: Mapping[str, Any]) -> tuple[UInt64[Array, " _"], ...]:
+    files = []
+    for place, each in enumerate(plain_json.sequence(f"people.{name}", people[name])):
+        of_file = plain_json.mapping(f"people.{name}[{place}]", each, "n hashes")
+        n = plain_json.whole_number(f"people.{name}[{place}].n", of_file["n"], 1)
+        numbers = plain_json.decoded(f"people.{name}[{place}].hashes", of_file["hashes"], (n,), "<u8")
+        if not (numbers[1:] >= numbers[:-1]).all():
+            raise ValueError(f"people.{name}[{place}].hashes must be in order")
+        files.append(numbers)
+    return tuple(files)

@@ -1,0 +1,1287 @@
+"""A private record of all releases from a source of data under one design, and what they promise together.
+
+One person is left out for the life of the data: the unit whose identifier has the smallest keyed hash. It is the same
+for another order, format or choice of columns, and for every version of the file that holds it and nobody with a
+smaller hash. The file holds the key of these hashes and of the noise, and the leave-one-out values of every release: it
+is for its owner alone, and never part of a certificate.
+
+The joint promise is a budget that is fixed before the first output. What a release takes of it is counted *before* its
+value is published, whatever it was chosen from. As in ``ledger``, the noise of a release is a function of the key and
+of everything that its bytes depend on. Two copies of a ledger can still spend the budget twice, with different queries;
+`ReleaseLedger.entry_digest` then differs between their certificates.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Int, Num, UInt8, UInt32, UInt64
+from scipy.special import ndtr, ndtri
+
+from leakbound.core import plain_json, private_file
+from leakbound.core.checks import gain_over_prior, one_of
+from leakbound.core.numerics import bisect
+from leakbound.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
+from leakbound.noise.gaussian import GaussianNoise
+from leakbound.noise.keyed import (
+    KEY_BYTES,
+    NAME_BYTES,
+    KeyedGenerator,
+    canonical_digest,
+    keyed_hashes,
+    new_key,
+    text_names,
+)
+from leakbound.noise.ledger import FORMATS as OF_HALF_DRAWS
+from leakbound.noise.ledger import Query, digest_of_entry, write_ledger
+from leakbound.noise.left_out import LeftOut
+from leakbound.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
+from leakbound.noise.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
+
+Array = np.ndarray
+DESIGNS = ("leave-one-out", "dp")
+RETIRED = ("per-instance",)  # their ledgers are read, to know whose data they hold, and never go on
+HASH_BYTES = NAME_BYTES  # of a unit
+MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
+_FORMAT = "leakscope ledger 4"  # our former name, so that older ledgers are read
+_DIGEST_BYTES = 32
+# A table is multiplied and divided on its way here: noise that was calibrated for the whole budget must not be refused
+# because of the last bits.
+_ROUNDING = 1e-9
+_NO_ROOM = 1000.0  # times as much noise is no way to fit in
+_FACTOR_PRECISION = 1e-3
+_OTHER_DESIGN = "a release of another design has no effect in its game and would count as nothing; start another ledger"
+
+
+@final
+@dataclass(frozen=True)
+class DeclaredQuery:
+    """A query that was declared before the first output.
+
+    Parameters
+    ----------
+    digest : str
+        Of the query, with everything that decides its value and noise.
+    eta : float
+        Limit that its release alone keeps.
+    date : str
+        When it was declared.
+    table : str or None
+        Digest of the table that was counted for it; None before the first output, and in designs without tables.
+    hashes : uint8 array of shape (n, 16), optional
+        Of the units of that table, in order, until it is released.
+    values : array of shape (n, d), or RepeatedRows, optional
+        The table, until it is released.
+    """
+
+    digest: str
+    eta: float
+    date: str
+    table: str | None = None
+    hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False, compare=False)
+    values: Table | None = field(default=None, repr=False, compare=False)
+
+
+@final
+@dataclass(frozen=True)
+class OtherRelease:
+    """A release of the same people, or under another design of the same data, which is in another ledger.
+
+    Parameters
+    ----------
+    design : str
+        With "half" as well.
+    date : str
+        Empty under "half", whose ledger keeps none.
+    number : int
+        1 for the first release of its ledger.
+    digest : str
+        Of its entry, as `ReleaseLedger.entry_digest`.
+    """
+
+    design: str
+    date: str
+    number: int
+    digest: str
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One release, with what is counted of it.
+
+    Parameters
+    ----------
+    query : str
+        Digest of the query.
+    eta : float
+        Limit that the release alone keeps.
+    date : str
+    subject : str
+        Digest of what the noise is drawn for: data, statistic, noise, grid.
+    release : str
+        Digest of that and of the exact value: with the key, it determines the noise.
+    noise_digest : str
+        Of family, scale and shape.
+    scale : float
+        Of the noise.
+    hashes : uint8 array of shape (n, 16), optional
+        Of the units, from `ReleaseLedger.unit_hashes`; needed except under the design "dp".
+    table : array of shape (n, d), or RepeatedRows, optional
+        Whitened leave-one-out values: row i without unit i, times ``S^(-1/2)/s`` of the noise. "leave-one-out" alone.
+    mu : float, optional
+        Largest change of the release by one record, in units of the noise, under "dp".
+    declared : bool
+        Whether it was counted before the first output; the ledger sets it.
+    published : bool
+        Whether the value was published. If not, the same query gives the same release once more.
+    others : tuple of OtherRelease
+        What other ledgers of the same people held when it was counted, so that its certificate stays the same.
+    knows_people : bool
+        Whether it was made although another ledger was known to hold its people, because its owner said so.
+    content : str
+        `content_digest` of units and values in the order of the hashes, where it was computed; it is not written.
+    advantage : float, optional
+        Total variation by which the table alone tells a unit, where it was computed; it is not written.
+    leaves_reserve : bool
+        Whether others may follow it that were not declared, if it is the first output; it is not written.
+    """
+
+    query: str
+    eta: float
+    date: str
+    subject: str
+    release: str
+    noise_digest: str
+    scale: float
+    hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False)
+    table: Num[Array, "n d"] | RepeatedRows | None = field(default=None, repr=False)
+    mu: float | None = field(default=None, repr=False)
+    declared: bool = False
+    published: bool = False
+    others: tuple[OtherRelease, ...] = ()
+    knows_people: bool = False
+    content: str = field(default="", repr=False)
+    advantage: float | None = field(default=None, repr=False)
+    leaves_reserve: bool = field(default=True, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("query", "subject", "release", "noise_digest"):
+            plain_json.hexadecimal(name, getattr(self, name), _DIGEST_BYTES)
+        plain_json.short_text("date", self.date)
+        object.__setattr__(self, "eta", plain_json.positive("eta", self.eta))
+        object.__setattr__(self, "scale", plain_json.positive("scale", self.scale))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ReleaseLedger:
+    """A design, a budget, and the releases so far.
+
+    An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
+    leaves an entry without a release, never a release without an entry; the same query then gives the same bytes.
+
+    **Leave one out.** At the first output the tables of all declared queries are counted, and what they leave of the
+    budget becomes the reserve R: ``mean over j != x of F(sqrt(S_xj + R^2)) <= 2 budget`` for every unit x. A query that
+    was not declared is accepted as long as the tables of all of these, side by side, have no two rows farther apart
+    than R. So no pair of units can use more than its own budget ``B_xj^2 = S_xj + R^2``, however queries were chosen
+    from outputs, and nobody tells the left-out unit of the first version, at even odds, more often than in ``1/2 +
+    budget``.
+
+    **Versions** of the file may have other units, and other units left out. Their largest distances add up in squares.
+    To see that this is enough, exchange the hashes of two units x and j of the first version. Given that x is left out
+    of it, that gives the distribution of the hashes given that j is left out of it. In any other version the unit that
+    is left out stays the same or becomes another one of the same version, and two of its rows are no farther apart than
+    the farthest. Declared tables are all of the first version. So given x and given j the releases together are at most
+    B_xj apart, and the promise holds for the first version whatever versions came later, even if they were chosen from
+    outputs. By the same exchange a unit of a later version of m units, chosen from no output, is told with at most
+    ``1/2 + budget max(1, (1 - 1/n)/(1 - 1/m))``, n the units of the first version.
+
+    **Differential privacy.** The squares of mu add up to at most ``(2 Phi^-1(1/2 + budget))^2``.
+
+    **Retired designs.** A ledger of "per-instance" (all records, with declared noise) is read: its releases are
+    named and its units are known, but what they tell is not added up, and no release is added.
+
+    Parameters
+    ----------
+    path : Path
+    design : {"leave-one-out", "dp", "per-instance"}
+    budget : float
+        Accuracy above 1/2 that all releases together may allow, > 0 and < 1/2.
+    queries : tuple of DeclaredQuery
+    reserve : float or None
+        R; None before the first output and under other designs.
+    releases : tuple of Release
+        Rows in the order of the hashes, so that the same units are in the same places.
+    digest : str
+        Of the file's content.
+    key : bytes
+        32 bytes from the operating system's entropy.
+    is_insecure : bool
+        The key follows from a seed that was given: for tests.
+    people : People
+        Who is in the files of the releases; nobody in a ledger of an older version. Identifiers are there under "dp"
+        alone: other designs have them in their versions.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pathlib import Path
+    >>> from leakbound.noise.release_ledger import Release, ReleaseLedger
+    >>> ledger = ReleaseLedger.create(Path(tempfile.mkdtemp()) / "ledger.json", "leave-one-out", budget=0.1)
+    >>> wages = np.array([18.0, 20.0, 22.0, 25.0, 60.0])
+    >>> means, names = (wages.sum() - wages[:, None]) / 4, ["Ada", "Ben", "Cy", "Di", "Eve"]
+    >>> hashes, of = ledger.unit_hashes(names), {"eta": 0.05, "date": "2027-01-04", "noise_digest": "c" * 64}
+    >>> first = Release("0" * 64, subject="0" * 64, release="0" * 64, scale=40.0, hashes=hashes, table=means / 40, **of)
+    >>> ledger = ledger.append(first).published(0)
+    >>> ledger.promised, round(ledger.spent(), 3), round(ledger.reserve, 3)
+    (0.1, 0.048, 0.445)
+    >>> more = Release("1" * 64, subject="1" * 64, release="1" * 64, scale=90.0, hashes=hashes, table=means / 90, **of)
+    >>> len(ledger.append(more).releases), names[ledger.left_out(names)] in names
+    (2, True)
+    """
+
+    path: Path
+    design: str
+    budget: float
+    queries: tuple[DeclaredQuery, ...]
+    reserve: float | None
+    releases: tuple[Release, ...]
+    digest: str
+    key: bytes = field(repr=False)
+    is_insecure: bool = False
+    people: People = field(default_factory=People, repr=False)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        design: str,
+        budget: float,
+        key: bytes | None = None,
+        *,
+        is_insecure: bool = False,
+    ) -> ReleaseLedger:
+        """Make a new file, with a new key: see `begun`.
+
+        Raises
+        ------
+        ValueError
+            If the file exists, or a value is out of its range.
+        """
+        return cls.begun(path, design, budget, key, is_insecure=is_insecure)._written()
+
+    @classmethod
+    def begun(
+        cls,
+        path: str | os.PathLike[str],
+        design: str,
+        budget: float,
+        key: bytes | None = None,
+        *,
+        is_insecure: bool = False,
+    ) -> ReleaseLedger:
+        """Begin a ledger with a new key, without a file: its first declaration or release makes the file.
+
+        Parameters
+        ----------
+        path : path
+        design : {"leave-one-out", "dp"}
+        budget : float
+            As of the ledger.
+        key : bytes, optional
+            32 bytes, for tests: a key that is not secret hides nothing.
+        is_insecure : bool
+            Remember that it is such a key.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of its range.
+        """
+        one_of("design", design, DESIGNS)
+        budget = gain_over_prior(budget, 0.5)
+        key = new_key() if key is None else key
+        plain_json.hexadecimal("key", key.hex(), KEY_BYTES)
+        return cls(Path(path), design, budget, (), None, (), "", key, is_insecure)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], design: str) -> ReleaseLedger:
+        """Read the ledger of a file, for releases of a design.
+
+        Raises
+        ------
+        ValueError
+            If the file is missing, open to others, damaged, or a ledger of another design: a release on all n records
+            has no effect in the game of the left-out one, and the other way round, so no sum would mean anything.
+        """
+        content, digest = private_file.read(Path(path))
+        if content.get("format") in OF_HALF_DRAWS:
+            raise ValueError(f"{path} is a ledger of design half: {_OTHER_DESIGN}")
+        ledger = cls.of_content(Path(path), content, digest)
+        if ledger.design != design:
+            raise ValueError(f"{path} is a ledger of design {ledger.design}: {_OTHER_DESIGN}")
+        return ledger
+
+    @classmethod
+    def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
+        """Make the ledger of the content of its file, whatever its design.
+
+        Raises
+        ------
+        ValueError
+            In one line, if it is none of this version.
+        """
+        try:
+            return _decoded(path, content, digest)
+        except ValueError as reason:
+            raise ValueError(f"{path} is no ledger of this version: {reason}") from None
+
+    @property
+    def promised(self) -> float:
+        """Accuracy above 1/2 of all releases together, fixed before the first output: the budget."""
+        return self.budget
+
+    @property
+    def versions(self) -> tuple[UInt8[Array, "_ 16"], ...]:
+        """The sets of units of the releases, each once, in the order in which they were first released."""
+        found: list[UInt8[Array, "n 16"]] = []
+        for release in self.releases:
+            if release.hashes is not None and _place_in(found, release.hashes) is None:
+                found.append(release.hashes)
+        return tuple(found)
+
+    @property
+    def declared_table(self) -> Table | None:
+        """The tables of all declared queries side by side; None where one is not kept, as in older ledgers."""
+        tables: list[Table] = []
+        for query in self.queries:
+            released = [
+                release.table for release in self.releases if release.declared and release.query == query.digest
+            ]
+            table = released[0] if released else query.values
+            if table is None:
+                return None
+            tables.append(table)
+        return side_by_side(tables)
+
+    def left_out(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> int:
+        """Return the place of the unit that is left out: the one whose identifier has the smallest keyed hash.
+
+        The key is random, so every unit of a file is equally likely. Which one it is depends on nothing but the set of
+        the identifiers.
+
+        Parameters
+        ----------
+        units : sequence of str, or uint8 array of shape (n, 16)
+            Identifiers, or their `text_names`; of equal ones, the first counts.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        if len(units) == 0:
+            raise ValueError("there are no units, so none can be left out")
+        words = _words(keyed_hashes(self.key, "left out", _names(units)))
+        (smallest,) = np.nonzero(words[:, 0] == words[:, 0].min())
+        return int(smallest[words[smallest, 1].argmin()])
+
+    def unit_hashes(self, units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
+        """Compute the hashes that take the place of identifiers in the ledger.
+
+        They are not those by which `left_out` chooses: whose hash is the smallest of these tells nothing.
+
+        Parameters
+        ----------
+        units : sequence of str, or uint8 array of shape (n, 16)
+            As in `left_out`.
+
+        Returns
+        -------
+        uint8 array of shape (n, 16)
+
+        Raises
+        ------
+        ValueError
+            If an identifier occurs twice.
+        """
+        hashes = keyed_hashes(self.key, "unit", _names(units))
+        n_different = _n_different(hashes)
+        if n_different < len(units):
+            raise ValueError(f"{len(units):,} units have {n_different:,} identifiers: every unit needs its own")
+        return hashes
+
+    def with_people(self, names: PeopleNames) -> ReleaseLedger:
+        """Add who is in the file of a release; nothing is written.
+
+        Parameters
+        ----------
+        names : PeopleNames
+        """
+        if self.design != "dp":  # whose units are in its versions
+            names = PeopleNames(names.contents)
+        return replace(self, people=self.people.joined(self.key, names))
+
+    def overlaps(
+        self, names: PeopleNames, units: UInt8[Array, "n 16"] | None = None, n_drawn: int | None = None
+    ) -> list[Overlap]:
+        """Compare the people of a file with those of this ledger: see `People.overlaps`.
+
+        Parameters
+        ----------
+        names : PeopleNames
+        units : uint8 array of shape (n, 16), optional
+            The names of the units of the file, by which the versions of the ledger know them.
+        n_drawn : int, optional
+            As of `People.overlaps`.
+        """
+        found = self.people.overlaps(self.key, names, n_drawn)
+        by_content = names.identifiers is None  # needed for ledgers of older versions alone
+        known = [*self.versions, *(query.hashes for query in self.queries if query.hashes is not None)]
+        if units is None or not known or (by_content and self.people.contents):
+            return found
+        in_versions = _units(known)[0]
+
+        def n_known(names: UInt8[Array, "n 16"]) -> int:
+            return len(_common(self.unit_hashes(names), in_versions)[0])
+
+        what = RECORDS if by_content else IDENTIFIERS
+        return [*found, overlap_of(what, units, len(in_versions), n_known, n_drawn)]
+
+    def generator(self, subject: str) -> KeyedGenerator:
+        """Return the random numbers of a subject: the same for the same one, independent for others."""
+        return KeyedGenerator(self.key, subject)
+
+    def declare(
+        self,
+        query: Query,
+        date: str,
+        table: Num[Array, "n d"] | RepeatedRows | None = None,
+        hashes: UInt8[Array, "n 16"] | None = None,
+    ) -> ReleaseLedger:
+        """Add a query before the first output; the file is written before this returns.
+
+        Parameters
+        ----------
+        query : Query
+        date : str
+            When it is declared.
+        table, hashes : arrays, optional
+            As of its release. Kept until the first output, where all declared tables are counted; without it, `append`
+            needs them.
+
+        Raises
+        ------
+        ValueError
+            After the first output, or if the query was declared already: it is released once.
+        """
+        if self.releases:
+            raise ValueError(
+                f"{len(self.releases)} releases of {self.path} came before: a query is declared before the first output"
+            )
+        if any(known.digest == query.digest for known in self.queries):
+            raise ValueError(f"the query was declared in {self.path} already")
+        declared = DeclaredQuery(query.digest, float(query.eta), plain_json.short_text("date", date))
+        if table is not None and hashes is not None:
+            if self.design != "leave-one-out":
+                raise ValueError("a query is declared with a table under the design leave-one-out, and under no other")
+            _check_table("the table", _as_table(table), _check_hashes(hashes))
+            order = order_of(hashes)
+            values = taken(_as_table(table), order)
+            declared = replace(declared, hashes=np.ascontiguousarray(hashes)[order], values=values)
+        ledger = replace(self, queries=(*self.queries, declared))
+        _check_size(ledger)
+        return ledger._written()
+
+    def place_of(self, query: str, subject: str) -> int:
+        """Find the place of a release: that of an earlier one of the same query and subject, else the next.
+
+        Parameters
+        ----------
+        query, subject : str
+            Digests, as of the release.
+
+        Returns
+        -------
+        int
+            The number of releases so far for a new one.
+        """
+        for place, release in enumerate(self.releases):
+            if (release.query, release.subject) == (query, subject):
+                return place
+        return len(self.releases)
+
+    def check(
+        self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+    ) -> ReleaseLedger:
+        """Check that a release can be appended; nothing is written.
+
+        Parameters
+        ----------
+        release : Release
+        declared_tables : sequence of arrays
+            As of `append`.
+
+        Returns
+        -------
+        ReleaseLedger
+            With the release, for `completed`.
+
+        Raises
+        ------
+        ValueError
+            As `append`.
+        """
+        return self._with(release, declared_tables)
+
+    def completed(self, release: str) -> ReleaseLedger:
+        """Append the release that was checked; the file is written before this returns.
+
+        Parameters
+        ----------
+        release : str
+            Its digest, now that its value is known.
+
+        Raises
+        ------
+        ValueError
+            If the ledger holds it already.
+        """
+        checked = replace(self.releases[-1], release=release)
+        earlier = self.releases[:-1]
+        replace(self, releases=earlier)._check_new(checked)
+        return replace(self, releases=(*earlier, checked))._written()
+
+    def append(
+        self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+    ) -> ReleaseLedger:
+        """Add a release; the file is written before this returns.
+
+        Parameters
+        ----------
+        release : Release
+        declared_tables : sequence of arrays of shape (n, d)
+            At the first output under "leave-one-out": the whitened tables of all declared queries in their order, their
+            rows those of the release. Without declared queries the first release is the only one that is declared.
+
+        Returns
+        -------
+        ReleaseLedger
+
+        Raises
+        ------
+        ValueError
+            If the release does not fit in the budget, or in the file; if it is there already, has other units than
+            declared, or values that its design does not have.
+        """
+        return self._with(release, declared_tables)._written()
+
+    def published(self, place: int) -> ReleaseLedger:
+        """Mark a release as published; the file is written before this returns."""
+        if self.releases[place].published:
+            return self
+        releases = list(self.releases)
+        releases[place] = replace(releases[place], published=True)
+        return replace(self, releases=tuple(releases))._written()
+
+    def noise_factor(self, release: Release) -> float:
+        """Compute how many times its noise must be as large for a release that was not declared to fit in.
+
+        Parameters
+        ----------
+        release : Release
+            Under "leave-one-out".
+
+        Returns
+        -------
+        float
+            1 if it fits as it is, infinity if nothing is left; else at most 0.1 % more than the least factor.
+
+        Raises
+        ------
+        ValueError
+            Before the first output: there is no reserve yet.
+        """
+        _check_values(release, "leave-one-out")
+        return self._factor(self._sharing(_in_order(release)[0]))
+
+    def spent(self) -> float:
+        """Compute what the releases so far tell, for the owner: it is no promise, since it depends on outputs.
+
+        Returns
+        -------
+        float
+            Accuracy above 1/2 against the unit that is told best, at most the budget. Under
+            "leave-one-out" the releases of the first version count pair by pair, and those of each other version
+            by their largest distance.
+        """
+        if not self.releases:
+            return 0.0
+        if self.design == "dp":
+            return _gain(self._used_mu)
+        first = self.releases[0].hashes
+        if len(self.releases) == 1 and self.releases[0].advantage is not None:
+            return self.releases[0].advantage / 2
+        table = side_by_side([_table_of(each) for each in self.releases if each.hashes is first])
+        if all(release.declared for release in self.releases):
+            return _told_without_reserve(LeftOut(table)) / 2
+        later = [release for release in self.releases if release.hashes is not first]
+        return joint_advantage(table, _joint_distance(later)).advantage / 2
+
+    def difference(self) -> float:
+        """Compute how likely it is that not the same unit is left out of all versions.
+
+        It is the same one exactly if the unit with the smallest hash of all that ever were in the file is in every
+        version: then it is the smallest everywhere; and if it is missing in one, another one is left out there. That
+        unit is uniform on the union, so the probability is ``1 - |units of all versions|/|units of any version|``, and
+        at most the sum of those of successive versions. It takes nothing from the promise, which holds for every
+        version; it tells how likely it is that two units were left out where one was meant.
+
+        Returns
+        -------
+        float
+            0 for one version. It supposes that nobody chose the versions from outputs.
+        """
+        versions = self.versions
+        if len(versions) < 2:
+            return 0.0
+        units, count = _units(versions)
+        return 1.0 - int((count == len(versions)).sum()) / len(units)
+
+    def entry_digest(self, place: int) -> str:
+        """Compute what a certificate names of its entry: a keyed hash of its number and release.
+
+        Two copies of a ledger that went on with different releases differ in it.
+
+        Parameters
+        ----------
+        place : int
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
+        return digest_of_entry(self.key, place, self.releases[place].release)
+
+    def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows]) -> ReleaseLedger:
+        """Return the ledger with one more release, not yet written."""
+        self._check_new(release)
+        _check_values(release, self.design)
+        release, tables = _in_order(replace(release, declared=False, published=False), declared_tables)
+        release, ledger = self._sharing(release), self
+        if self.design == "leave-one-out":
+            if self.releases:
+                release = replace(release, declared=self._counted(release))
+            elif self.queries:
+                ledger, _ = self._started(release, tables)
+                release = replace(release, declared=ledger._counted(release))
+            else:  # the only one that is declared
+                ledger, advantage = self._started(release, tables)
+                release = replace(release, declared=True, advantage=advantage)
+            ledger._check_room(release)
+        elif self.design == "dp":
+            self._check_mu(release)
+        queries = ledger.queries
+        if release.declared:  # its table is that of the release from now on
+            queries = tuple(
+                replace(query, hashes=None, values=None) if query.digest == release.query else query
+                for query in queries
+            )
+        ledger = replace(ledger, queries=queries, releases=(*self.releases, release))
+        _check_size(ledger)
+        return ledger
+
+    def _check_new(self, release: Release) -> None:
+        for place, known in enumerate(self.releases):
+            if known.release == release.release:
+                raise ValueError(f"{self.path} holds this release already, as release {place + 1}")
+            if (known.query, known.subject) == (release.query, release.subject):
+                raise ValueError(
+                    f"{self.path} holds this query as release {place + 1} with another value, which was computed on "
+                    "another machine or by other versions: a second release of it would show both"
+                )
+
+    def _started(self, release: Release, declared_tables: Sequence[Table]) -> tuple[ReleaseLedger, float | None]:
+        """Count the declared queries, and fix the reserve; return also by how much they are told, where it decides."""
+        queries, tables = self.queries, list(declared_tables)
+        if not queries:
+            queries = (DeclaredQuery(release.query, release.eta, release.date),)
+            tables = tables or [_table_of(release)]
+        if not tables:
+            tables = self._declared_tables(release)
+        if len(tables) != len(queries):
+            raise ValueError(
+                f"at the first output the tables of all {len(queries)} declared queries are counted, got {len(tables)}"
+            )
+        together = LeftOut(side_by_side(tables))
+        reserve, advantage = 0.0, None
+        if release.leaves_reserve:
+            reserve = largest_reserve(together, self.budget)
+        if reserve == 0:
+            # Nothing else will be released, so the lesser of two bounds counts; noise was calibrated for that one.
+            advantage = _told_without_reserve(together)
+            told = advantage / 2
+            if told > self.budget * (1 + _ROUNDING):
+                raise ValueError(
+                    f"the declared queries together take {_rounded_up(told):g} of a budget of {self.budget:g}: start "
+                    f"with --budget {_rounded_up(told):g}, or give them more noise"
+                )
+        counted = zip(queries, tables, strict=True)
+        queries = tuple(
+            replace(
+                query,
+                table=_content_of(release) if table is release.table else content_digest(release.hashes, table),
+                hashes=release.hashes,
+                values=table,
+            )
+            for query, table in counted
+        )
+        return replace(self, queries=queries, reserve=reserve), advantage
+
+    def _declared_tables(self, release: Release) -> list[Table]:
+        """Return the tables that were kept when the queries were declared, if they are of the units of a release."""
+        tables = []
+        for query in self.queries:
+            if query.values is None or query.hashes is None:
+                return []
+            if release.hashes is None or not np.array_equal(query.hashes, release.hashes):
+                raise ValueError(
+                    f"the data have other units than when the queries of {self.path} were declared: start another "
+                    "ledger"
+                )
+            tables.append(query.values)
+        return tables
+
+    def _counted(self, release: Release) -> bool:
+        """Tell whether a release was counted before the first output; it is so once."""
+        declared = [query for query in self.queries if query.digest == release.query]
+        if not declared or any(known.query == release.query for known in self.releases):
+            return False
+        if declared[0].table != _content_of(release):
+            raise ValueError(
+                f"the values of this declared query are not those that {self.path} counted before the first output: "
+                "data or noise have changed; ask it with another eta, as a query that was not declared"
+            )
+        return True
+
+    def _check_room(self, release: Release) -> None:
+        if release.declared:
+            return
+        factor = self._factor(release)
+        if factor <= 1:
+            return
+        only = self.queries[0]
+        if len(self.queries) == 1 and only.eta >= self.budget:
+            budget = 2 * self.budget if self.budget < 0.25 else self.budget
+            raise ValueError(
+                "the whole budget was given to the first query: this one is refused; a next time, "
+                f"--budget {budget:g} with --eta {budget / 2:g} leaves room for more"
+            )
+        if factor > _NO_ROOM:
+            raise ValueError(f"nothing is left of the budget of {self.budget:g} for queries that were not declared")
+        raise ValueError(
+            f"the query was not declared before the first output, and needs {_rounded_up(factor):g} times its noise to "
+            f"fit in what is left of the budget of {self.budget:g}"
+        )
+
+    def _factor(self, release: Release) -> float:
+        """Compute `noise_factor` of a release whose rows are in order."""
+        reserve = self.reserve
+        if reserve is None:
+            raise ValueError(f"{self.path} has no reserve before the first output")
+        undeclared = [known for known in self.releases if not known.declared]
+
+        def fits(factor: float) -> bool:
+            table = _table_of(release)
+            weaker = replace(release, table=with_rows(table, rows_of(table) / factor))
+            return _joint_distance([*undeclared, weaker]) <= reserve
+
+        if fits(1.0):
+            return 1.0
+        left = math.sqrt(max(reserve**2 - _joint_distance(undeclared) ** 2, 0.0))
+        alone = _joint_distance([release])
+        if left * LARGEST_VALUE <= alone:
+            return math.inf
+        # the square of the largest distance of all together is at most the sum of those of its parts
+        enough = alone / left * (1 + _ROUNDING)
+        while not fits(enough):  # for rounding, or because a search of the largest distance was cut short
+            enough *= 2
+        return bisect(fits, enough, 1.0, rtol=_FACTOR_PRECISION, geometric=True)
+
+    def _check_mu(self, release: Release) -> None:
+        mu, most = release.mu or 0.0, _mu_of(self.budget)
+        if math.hypot(self._used_mu, mu) <= most * (1 + _ROUNDING):
+            return
+        left = math.sqrt(max(most**2 - self._used_mu**2, 0.0))
+        if left < mu / _NO_ROOM:
+            raise ValueError(f"nothing is left of the budget of {self.budget:g}")
+        raise ValueError(
+            f"mu {left:.3g} is left of the {most:.3g} of a budget of {self.budget:g}, and this release takes {mu:.3g}: "
+            f"it needs {_rounded_up(mu / left):g} times its noise"
+        )
+
+    @property
+    def _used_mu(self) -> float:
+        """Root of the sum of squares, under "dp"."""
+        return math.hypot(*(release.mu or 0.0 for release in self.releases))
+
+    def _sharing(self, release: Release) -> Release:
+        """Let a release use the array of hashes of an earlier one with the same units."""
+        if release.hashes is None:
+            return release
+        versions = self.versions
+        place = _place_in(versions, release.hashes)
+        return release if place is None else replace(release, hashes=versions[place])
+
+    def _written(self) -> ReleaseLedger:
+        """Write the file in the place of the one that was read; a ledger without a file makes one."""
+        return replace(self, digest=write_ledger(self.path, _encoded(self), self.digest))
+
+
+def _check_values(release: Release, design: str) -> None:
+    """Check that a release has the values of its design and no others."""
+    if (release.table is None) == (design == "leave-one-out"):
+        raise ValueError("a release has a table under the design leave-one-out, and under no other")
+    if (release.mu is None) == (design == "dp"):
+        raise ValueError("a release has mu under the design dp, and under no other")
+    if design == "dp":
+        plain_json.positive("mu", release.mu)
+        if release.hashes is not None:
+            raise ValueError("a release has no hashes of units under the design dp")
+        return
+    if release.hashes is None:
+        raise ValueError(f"a release needs the hashes of its units under the design {design}")
+    n = _check_hashes(release.hashes)
+    if release.table is not None:
+        _check_table("the table", release.table, n)
+
+
+def _check_hashes(hashes: UInt8[Array, "n 16"]) -> int:
+    """Check that there are at least two units, and every one once; return their number."""
+    n = len(hashes)
+    if hashes.shape != (n, HASH_BYTES) or n < 2:
+        raise ValueError(f"hashes must have shape (n, {HASH_BYTES}), n >= 2; got {hashes.shape}")
+    if _n_different(hashes) < n:
+        raise ValueError("a unit occurs twice")
+    return n
+
+
+def _check_table(name: str, table: Table, n: int) -> None:
+    if table.ndim != 2 or len(table) != n or not table.shape[1]:
+        raise ValueError(f"{name} must have shape ({n:,}, d), d >= 1; got {table.shape}")
+    if not (np.abs(rows_of(table)) <= LARGEST_VALUE).all():
+        raise ValueError(f"{name} must be finite, and no value above {LARGEST_VALUE:g}: a failure has no noise")
+
+
+def _check_size(ledger: ReleaseLedger) -> None:
+    numbers = ledger.people.n_numbers + sum(_n_numbers(_values_of(release)) for release in ledger.releases)
+    numbers += sum(version.size // 8 for version in ledger.versions)  # 8 bytes are a number
+    numbers += sum(_n_numbers(query.values) for query in ledger.queries if query.values is not None)
+    numbers += sum(query.hashes.size // 8 for query in ledger.queries if query.hashes is not None)
+    if numbers > MOST_NUMBERS:
+        raise ValueError(
+            f"{ledger.path} would hold {numbers:,} numbers, allowed are {MOST_NUMBERS:,}: release fewer columns, or "
+            "start another ledger"
+        )
+
+
+def _n_numbers(table: Table) -> int:
+    """Return how many float64 a table takes in the file."""
+    if isinstance(table, RepeatedRows):
+        return table.rows.size + -(-len(table) // 2)  # a place has 4 bytes
+    return table.size
+
+
+def _in_order(
+    release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
+) -> tuple[Release, list[Table]]:
+    """Sort the rows of a release, and of tables that have the same rows, by the hashes of their units."""
+    if release.hashes is None:
+        return release, []
+    hashes = np.ascontiguousarray(release.hashes)
+    order = order_of(hashes)
+    if not declared_tables and (order[1:] > order[:-1]).all():
+        return release, []
+    for place, table in enumerate(declared_tables):
+        _check_table(f"declared table {place + 1}", _as_table(table), len(hashes))
+    tables = [taken(_as_table(table), order) for table in declared_tables]
+    return replace(release, hashes=hashes[order], table=taken(_table_of(release), order)), tables
+
+
+def _names(units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
+    """Return the names of units that are known by a text, or have a name already."""
+    return units if isinstance(units, np.ndarray) else text_names(units)
+
+
+def _words(hashes: UInt8[Array, "n 16"]) -> UInt64[Array, "n 2"]:
+    """Read hashes as two numbers each, which have the order of their bytes."""
+    return np.ascontiguousarray(hashes).view(">u8").astype(np.uint64)
+
+
+def order_of(hashes: UInt8[Array, "n 16"]) -> Int[Array, " n"]:
+    """Return the places of units in the order of their hashes, or of their names."""
+    first = np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64)
+    order = np.argsort(first)
+    first = first[order]
+    if (first[1:] != first[:-1]).all():  # nearly always, of random numbers of 64 bits
+        return order
+    words = _words(hashes)
+    return np.lexsort((words[:, 1], words[:, 0]))
+
+
+def _n_different(hashes: UInt8[Array, "n 16"]) -> int:
+    """Count different hashes."""
+    first = np.sort(np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64))
+    if (first[1:] != first[:-1]).all():
+        return len(hashes)
+    return len(_units([hashes])[1])
+
+
+def _as_table(table: Num[Array, "n d"] | RepeatedRows) -> Table:
+    return table if isinstance(table, RepeatedRows) else np.asarray(table, dtype=float)
+
+
+def _table_of(release: Release) -> Table:
+    if release.table is None:
+        raise ValueError("a release needs a table under the design leave-one-out")
+    return _as_table(release.table)
+
+
+def _values_of(release: Release) -> Table:
+    """Return what the file keeps of a release, in rows."""
+    if release.table is not None:
+        return _as_table(release.table)
+    return np.array([[release.mu or 0.0]])
+
+
+def _place_in(versions: Sequence[UInt8[Array, "_ 16"]], hashes: UInt8[Array, "n 16"]) -> int | None:
+    for place, version in enumerate(versions):
+        if version is hashes or np.array_equal(version, hashes):
+            return place
+    return None
+
+
+def _units(versions: Sequence[UInt8[Array, "_ 16"]]) -> tuple[UInt8[Array, "m 16"], Num[Array, " m"]]:
+    """Find the units of all versions, in order, and in how many of them each one is."""
+    hashes = np.concatenate(versions)
+    words, order = _words(hashes), order_of(hashes)
+    is_new = np.append(True, (words[order[1:]] != words[order[:-1]]).any(axis=1))
+    count = np.diff(np.append(np.flatnonzero(is_new), len(order)))
+    return hashes[order[is_new]], count
+
+
+def _common(first: UInt8[Array, "n 16"], second: UInt8[Array, "m 16"]) -> tuple[Num[Array, " k"], Num[Array, " k"]]:
+    """Find the places of the units that are in both, none of them twice in one."""
+    words = _words(np.concatenate([first, second]))
+    order = np.lexsort((words[:, 1], words[:, 0]))  # stable: of equal ones, that of the first comes first
+    same = (words[order[1:]] == words[order[:-1]]).all(axis=1)
+    return order[:-1][same], order[1:][same] - len(first)
+
+
+def _joint_distance(releases: Sequence[Release]) -> float:
+    """Compute how far apart releases can be for two units: side by side for the same units, else in sum of squares."""
+    versions: list[UInt8[Array, "n 16"]] = []
+    tables: list[list[Table]] = []
+    for release in releases:
+        place = None if release.hashes is None else _place_in(versions, release.hashes)
+        if place is not None:
+            tables[place].append(_table_of(release))
+        elif release.hashes is not None:
+            versions.append(release.hashes)
+            tables.append([_table_of(release)])
+    return math.hypot(*(largest_distance(side_by_side(of_version)) for of_version in tables))
+
+
+def _told_without_reserve(together: LeftOut) -> float:
+    """Bound the total variation of releases that were all declared: they are one release with Gaussian noise."""
+    return together.worst(GaussianNoise(1.0)).advantage
+
+
+def content_digest(hashes: UInt8[Array, "n 16"] | None, values: Table) -> str:
+    """Compute the digest of units and of what is known of each, both in the order of the hashes."""
+    units = b"" if hashes is None else hashes.tobytes()
+    content: Any = values
+    if isinstance(values, RepeatedRows):
+        content = {"rows": values.rows, "which": values.which.astype("<u4").tobytes()}
+    return canonical_digest({"units": units, "table": content})
+
+
+def _content_of(release: Release) -> str:
+    return release.content or content_digest(release.hashes, _table_of(release))
+
+
+def _mu_of(eta: float) -> float:
+    return float(2 * ndtri(0.5 + eta))
+
+
+def _gain(mu: float) -> float:
+    """Compute the accuracy above 1/2 with which a shift of mu is told."""
+    return float(ndtr(mu / 2)) - 0.5
+
+
+def _rounded_up(number: float) -> float:
+    """Round up to three significant digits."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return float(f"{math.ceil(number / step) * step:.3g}")
+
+
+def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
+    """Convert to plain JSON with arrays, which are written as their bytes in base 64."""
+    versions = ledger.versions
+    return {
+        "format": _FORMAT,
+        "key": ledger.key.hex(),
+        "insecure": ledger.is_insecure,
+        "design": ledger.design,
+        "budget": ledger.budget,
+        "reserve": ledger.reserve,
+        "people": ledger.people.encoded(),
+        "queries": [
+            {
+                "digest": query.digest,
+                "eta": query.eta,
+                "date": query.date,
+                "table": query.table,
+                "kept": [] if query.values is None else [*query.values.shape, len(rows_of(query.values))],
+                "units": query.hashes,
+                "which": _which(query.values),
+                "values": None if query.values is None else rows_of(query.values).astype("<f8", copy=False),
+            }
+            for query in ledger.queries
+        ],
+        "versions": [{"n": len(version), "units": version} for version in versions],
+        "releases": [
+            {
+                "query": release.query,
+                "eta": release.eta,
+                "date": release.date,
+                "subject": release.subject,
+                "release": release.release,
+                "noise": release.noise_digest,
+                "statistic": "",  # of what retired designs asked for
+                "scale": release.scale,
+                "version": None if release.hashes is None else _place_in(versions, release.hashes),
+                "d": _values_of(release).shape[1],
+                "rows": len(rows_of(_values_of(release))),
+                "which": _which(_values_of(release)),
+                "values": rows_of(_values_of(release)).astype("<f8", copy=False),
+                "declared": release.declared,
+                "published": release.published,
+                "others": [asdict(other) for other in release.others],
+                "knows_people": release.knows_people,
+            }
+            for release in ledger.releases
+        ],
+    }
+
+
+def _which(table: Table | None) -> UInt32[Array, " n"] | None:
+    """Return the row of each unit; nothing where each has its own."""
+    return table.which.astype("<u4") if isinstance(table, RepeatedRows) else None
+
+
+def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
+    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated.
+
+    Raises
+    ------
+    ValueError
+        Naming the first value that is wrong.
+    """
+    keys = "format key insecure design budget reserve queries versions releases people"
+    top = plain_json.mapping("it", {"people": None, **content}, keys)
+    if top["format"] != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT!r}")
+    key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
+    design = plain_json.text("design", top["design"])
+    if design not in (*DESIGNS, *RETIRED):
+        raise ValueError(f"design must be {' or '.join(DESIGNS)}")
+    budget = plain_json.positive("budget", top["budget"])
+    if budget >= 0.5:
+        raise ValueError("budget must be < 0.5")
+    queries = [
+        _decoded_query(f"queries[{place}]", query)
+        for place, query in enumerate(plain_json.sequence("queries", top["queries"]))
+    ]
+    versions = _decoded_versions(top["versions"])
+    releases = list(_decoded_releases(top["releases"], versions, design))
+    reserve = None if top["reserve"] is None else plain_json.non_negative("reserve", top["reserve"])
+    insecure = plain_json.truth("insecure", top["insecure"])
+    people = People.decoded(content)
+    ledger = ReleaseLedger(
+        path, design, budget, tuple(queries), reserve, tuple(releases), digest, key, insecure, people
+    )
+    _check_whole(ledger, versions)
+    return ledger
+
+
+def _decoded_query(name: str, value: Any) -> DeclaredQuery:
+    query = plain_json.mapping(name, value, "digest eta date table kept units which values")
+    table = query["table"]
+    hashes, values = None, None
+    kept = plain_json.sequence(f"{name}.kept", query["kept"])
+    if kept:
+        shape = tuple(plain_json.whole_number(f"{name}.kept", size, 1) for size in kept)
+        if len(shape) != 3:
+            raise ValueError(f"{name}.kept must be a number of units, one of columns, and one of rows")
+        hashes = plain_json.decoded(f"{name}.units", query["units"], (shape[0], HASH_BYTES), "u1")
+        values = _decoded_table(name, query, *shape)
+        if not np.array_equal(_units([hashes])[0], hashes):
+            raise ValueError(f"{name}.units must be in order, each of them once")
+        _check_table(f"{name}.values", values, _check_hashes(hashes))
+    elif any(query[part] is not None for part in ("units", "which", "values")):
+        raise ValueError(f"{name} has values of no kept table")
+    return DeclaredQuery(
+        plain_json.hexadecimal(f"{name}.digest", query["digest"], _DIGEST_BYTES),
+        plain_json.positive(f"{name}.eta", query["eta"]),
+        plain_json.short_text(f"{name}.date", query["date"]),
+        None if table is None else plain_json.hexadecimal(f"{name}.table", table, _DIGEST_BYTES),
+        hashes,
+        values,
+    )
+
+
+def _decoded_table(name: str, holder: Mapping[str, Any], n: int, d: int, n_rows: int) -> Table:
+    """Read a table of n units: a row for each, or fewer rows and which one each unit has."""
+    if holder["which"] is None and n_rows != n:
+        raise ValueError(f"{name} has {n_rows:,} rows for {n:,} units, and does not say which one each has")
+    rows = plain_json.decoded(f"{name}.values", holder["values"], (n_rows, d), "<f8")
+    if holder["which"] is None:
+        return rows
+    which = plain_json.decoded(f"{name}.which", holder["which"], (n,), "<u4")
+    if not (which < n_rows).all() or not np.bincount(which, minlength=n_rows).all():
+        raise ValueError(f"{name}.which must name all of {n_rows:,} rows and no others")
+    return RepeatedRows(rows, which.astype(np.min_scalar_type(n_rows)))
+
+
+def _decoded_versions(value: Any) -> list[UInt8[Array, "_ 16"]]:
+    versions = []
+    for place, each in enumerate(plain_json.sequence("versions", value)):
+        name = f"versions[{place}]"
+        version = plain_json.mapping(name, each, "n units")
+        n = plain_json.whole_number(f"{name}.n", version["n"], 1)
+        hashes = plain_json.decoded(f"{name}.units", version["units"], (n, HASH_BYTES), "u1")
+        in_order, count = _units([hashes])
+        if len(count) < n or not np.array_equal(in_order, hashes):
+            raise ValueError(f"{name}.units must be in order, each of them once")
+        if _place_in(versions, hashes) is not None:
+            raise ValueError(f"{name} is there twice")
+        versions.append(hashes)
+    return versions
+
+
+def _decoded_releases(value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Iterator[Release]:
+    for place, each in enumerate(plain_json.sequence("releases", value)):
+        name = f"releases[{place}]"
+        yield _decoded_release(name, each, versions, design)
+
+
+def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
+    keys = "query eta date subject release noise statistic scale version d rows which values declared published others"
+    if isinstance(value, dict):  # ledgers of older versions have no such key
+        value = {"knows_people": False, **value}
+    release = plain_json.mapping(name, value, f"{keys} knows_people")
+    hashes = _decoded_units(f"{name}.version", release["version"], versions, design)
+    d = plain_json.whole_number(f"{name}.d", release["d"], 1)
+    if design != "leave-one-out" and d != 1:
+        raise ValueError(f"{name}.d must be 1 under the design {design}")
+    n = 1 if hashes is None else len(hashes)
+    values = _decoded_table(name, release, n, d, plain_json.whole_number(f"{name}.rows", release["rows"], 1))
+    if design != "leave-one-out" and isinstance(values, RepeatedRows):
+        raise ValueError(f"{name}.which must be nothing under the design {design}")
+    plain_json.text(f"{name}.statistic", release["statistic"])
+    decoded = Release(
+        plain_json.hexadecimal(f"{name}.query", release["query"], _DIGEST_BYTES),
+        plain_json.positive(f"{name}.eta", release["eta"]),
+        plain_json.short_text(f"{name}.date", release["date"]),
+        plain_json.hexadecimal(f"{name}.subject", release["subject"], _DIGEST_BYTES),
+        plain_json.hexadecimal(f"{name}.release", release["release"], _DIGEST_BYTES),
+        plain_json.hexadecimal(f"{name}.noise", release["noise"], _DIGEST_BYTES),
+        plain_json.positive(f"{name}.scale", release["scale"]),
+        hashes,
+        values if design == "leave-one-out" else None,
+        float(rows_of(values)[0, 0]) if design == "dp" else None,
+        plain_json.truth(f"{name}.declared", release["declared"]),
+        plain_json.truth(f"{name}.published", release["published"]),
+        tuple(
+            _decoded_other(f"{name}.others[{place}]", other)
+            for place, other in enumerate(plain_json.sequence(f"{name}.others", release["others"]))
+        ),
+        plain_json.truth(f"{name}.knows_people", release["knows_people"]),
+    )
+    try:
+        _check_values(decoded, design)
+    except ValueError as reason:
+        raise ValueError(f"{name}: {reason}") from None
+    return decoded
+
+
+def _decoded_other(name: str, value: Any) -> OtherRelease:
+    other = plain_json.mapping(name, value, "design date number digest")
+    if other["design"] not in (*DESIGNS, *RETIRED, "half"):
+        raise ValueError(f"{name}.design must be a design, got {other['design']!r}")
+    return OtherRelease(
+        other["design"],
+        plain_json.short_text(f"{name}.date", other["date"]) if other["date"] != "" else "",
+        plain_json.whole_number(f"{name}.number", other["number"], 1),
+        plain_json.hexadecimal(f"{name}.digest", other["digest"], _DIGEST_BYTES),
+    )
+
+
+def _decoded_units(
+    name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str
+) -> UInt8[Array, "n 16"] | None:
+    """Find the units of a release among the versions; none under "dp"."""
+    if design == "dp":
+        if value is not None:
+            raise ValueError(f"{name} must be nothing under the design dp")
+        return None
+    version = plain_json.whole_number(name, value, 0)
+    if version >= len(versions):
+        raise ValueError(f"{name} is {version}, of {len(versions)}")
+    return versions[version]
+
+
+def _check_whole(ledger: ReleaseLedger, versions: Sequence[UInt8[Array, "_ 16"]]) -> None:
+    """Check what the parts of a file say about one another."""
+    begun = bool(ledger.releases) and ledger.design == "leave-one-out"
+    if (ledger.reserve is not None) != begun:
+        raise ValueError("reserve must be there after the first output under leave-one-out, and else nothing")
+    if ledger.reserve is not None and ledger.reserve > _mu_of(ledger.budget) * (1 + _ROUNDING):
+        raise ValueError("reserve is more than the budget")
+    if any((query.table is not None) != begun for query in ledger.queries):
+        raise ValueError("queries must have a table after the first output under leave-one-out, and else nothing")
+    if any(query.values is not None for query in ledger.queries) and ledger.design != "leave-one-out":
+        raise ValueError("queries must keep values under leave-one-out, and else none")
+    if len({query.digest for query in ledger.queries}) < len(ledger.queries):
+        raise ValueError("a query is declared twice")
+    if len({release.release for release in ledger.releases}) < len(ledger.releases):
+        raise ValueError("a release is there twice")
+    if [id(version) for version in ledger.versions] != [id(version) for version in versions]:
+        raise ValueError("versions must be in the order of their first release, and have one")
+    _check_declared(ledger)
+    _check_size(ledger)
+
+
+def _check_declared(ledger: ReleaseLedger) -> None:
+    """Check that a release counts as declared if it is the first of a declared query, and has the table counted."""
+    tables = {query.digest: query.table for query in ledger.queries}
+    for place, release in enumerate(ledger.releases):
+        earlier = any(known.query == release.query for known in ledger.releases[:place])
+        expected = ledger.design == "leave-one-out" and release.query in tables and not earlier
+        if release.declared != expected:
+            raise ValueError(f"releases[{place}].declared is wrong")
+        if expected and tables[release.query] != _content_of(release):
+            raise ValueError(f"releases[{place}].values are not those that were declared")

@@ -1,0 +1,239 @@
+"""Several statistics of one source of data that are released together: the ``[[statistic]]`` tables of a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leakbound.core.checks import nearest
+from leakbound.core.untrusted import in_one_line, toml_table
+from leakbound.plans.bounds import GROUPED
+from leakbound.plans.plan import read
+from leakbound.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
+from leakbound.plans.statistics import STATISTICS
+
+SEVERAL = "several statistics"  # the statistic of a plan that has some
+# Keys of a [[statistic]] table. Most may also be above the tables, for all statistics that do not say otherwise.
+OF_A_STATISTIC = (
+    "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "ranges", "others", "noise", "noise_scale",
+    "allow_exact", "merge", "non_negative", "rules",
+)  # fmt: skip
+_OF_TABLES_ALONE = ("name", "weight")
+
+
+@dataclass(frozen=True)
+class SeveralPlan:
+    """A plan with several statistics, which share all fields but those of ``OF_A_STATISTIC``.
+
+    Parameters
+    ----------
+    statistics : tuple of WeightedPlan
+        Two or more, each with the fields that all share, and with a name of its own.
+    """
+
+    statistics: tuple[WeightedPlan, ...]
+
+    @property
+    def shared(self) -> ProtectionPlan:
+        """What all statistics share, as a plan; its statistic is none of them."""
+        first = self.statistics[0]
+        names = set(ProtectionPlan.model_fields).difference(OF_A_STATISTIC)
+        fields = {name: getattr(first, name) for name in names}
+        return ProtectionPlan.model_construct(statistic=SEVERAL, **fields)
+
+
+def several_content(plan: SeveralPlan) -> dict[str, Any]:
+    """Return the tables of a plan as its TOML has them: what is at its default is left out.
+
+    Parameters
+    ----------
+    plan : SeveralPlan
+
+    Returns
+    -------
+    dict
+        With the key ``statistic``.
+
+    Examples
+    --------
+    >>> from leakbound.plans.several import read_several, several_content
+    >>> words = {"data": "a.csv", "promise": "file", "eta": 0.05, "statistic": ["mean", "covariance"]}
+    >>> several_content(read_several(words, "plan.toml"))
+    {'statistic': [{'statistic': 'mean', 'name': 'mean'}, {'statistic': 'covariance', 'name': 'covariance'}]}
+    """
+    fields = WeightedPlan.model_fields
+    tables = []
+    for statistic in plan.statistics:
+        values = {name: getattr(statistic, name) for name in OF_A_STATISTIC}
+        tables.append(
+            {name: value for name, value in values.items() if name == "statistic" or value != fields[name].default}
+        )
+    return {"statistic": tables}
+
+
+def is_several(content: Mapping[str, Any]) -> bool:
+    """Tell whether the content of a plan has a list of statistics."""
+    return isinstance(content.get("statistic"), list | tuple)
+
+
+def read_plan(kind: type[CalibrationPlan], content: Mapping[str, Any], where: str) -> CalibrationPlan | SeveralPlan:
+    """Validate a plan of one statistic, or of several.
+
+    Parameters
+    ----------
+    kind : type of CalibrationPlan
+        Of a plan of one statistic.
+    content : mapping
+        Values by their keys; ``statistic`` may be a list of mappings.
+    where : str
+        What the error names.
+
+    Returns
+    -------
+    CalibrationPlan or SeveralPlan
+
+    Raises
+    ------
+    ValueError
+        The first thing that is wrong, as one line.
+    """
+    content = _of_one(content)
+    return read_several(content, where) if is_several(content) else read(kind, content, where)
+
+
+def _of_one(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write a list of one statistic as a plan of one: a name and a weight among others say nothing there."""
+    statistics = content.get("statistic")
+    if not isinstance(statistics, list | tuple) or len(statistics) != 1:
+        return content
+    table = statistics[0]
+    own = table if isinstance(table, Mapping) else {"statistic": table}
+    return {**content, "statistic": "mean", **{name: own[name] for name in own if name not in _OF_TABLES_ALONE}}
+
+
+@in_one_line
+def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the keys of a plan in a TOML file, which `read_plan` checks.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        In one line, if there is no such file, or it is no TOML.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such plan file")
+    return dict(_of_one(toml_table(file)))
+
+
+def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
+    """Validate a plan of several statistics.
+
+    Parameters
+    ----------
+    content : mapping
+        Values by their keys; ``statistic`` is a list of mappings, or of names.
+    where : str
+        What the error names.
+
+    Returns
+    -------
+    SeveralPlan
+
+    Raises
+    ------
+    ValueError
+        The first thing that is wrong, as one line.
+
+    Examples
+    --------
+    >>> from leakbound.plans.several import read_several
+    >>> tables = [{"statistic": "mean", "weight": 2}, {"statistic": "covariance"}]
+    >>> plan = read_several({"data": "a.csv", "promise": "file", "eta": 0.05, "statistic": tables}, "plan.toml")
+    >>> [(each.name, each.weight, each.eta) for each in plan.statistics]
+    [('mean', 2.0, 0.05), ('covariance', 1.0, 0.05)]
+    """
+    shared = {name: value for name, value in content.items() if name != "statistic"}
+    _check_keys(shared, tuple(ProtectionPlan.model_fields), where)
+    tables = [_as_table(table, where) for table in content["statistic"]]
+    if len(tables) < 2:
+        raise ValueError(f"{where}: several statistics are two or more, got {len(tables)}")
+    plans = []
+    for place, table in enumerate(tables, start=1):
+        of_one = f"{where}: statistic {place}"
+        common = [name for name in table if name in ProtectionPlan.model_fields and name not in OF_A_STATISTIC]
+        if common:
+            raise ValueError(f"{of_one}: {common[0]} is the same for all statistics: give it above their tables")
+        _check_keys(table, OF_A_STATISTIC, of_one)
+        plans.append(read(WeightedPlan, {**_shared_with(table, shared), **table}, of_one))
+    return SeveralPlan(_named(plans, where))
+
+
+def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what is said of counts, for all statistics that have some, where a statistic has none."""
+    statistic, by = table.get("statistic", shared.get("statistic")), table.get("by", shared.get("by"))
+    has_counts = statistic == "table" or (statistic == GROUPED and bool(by))
+    return {name: value for name, value in shared.items() if has_counts or name != "non_negative"}
+
+
+def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for name in content:
+        if name in _OF_TABLES_ALONE and name not in known:
+            raise ValueError(f"{where}: {name} belongs to a single statistic: give it in its [[statistic]] table")
+        if name not in known:
+            raise ValueError(f"{where}: unknown key {name!r}{nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _as_table(table: Any, where: str) -> Mapping[str, Any]:
+    """Take a name for the table that says no more."""
+    if isinstance(table, Mapping):
+        return table
+    if isinstance(table, str):
+        return {"statistic": table}
+    raise ValueError(f"{where}: a statistic of a list is a name or a table, got {type(table).__name__}")
+
+
+def _named(plans: Sequence[WeightedPlan], where: str) -> tuple[WeightedPlan, ...]:
+    """Give a name to each statistic that has none; the second one of a name is numbered."""
+    given = [plan.name for plan in plans if plan.name]
+    if len(set(given)) < len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        raise ValueError(f"{where}: two statistics have the name {twice!r}: each needs its own")
+    named: list[WeightedPlan] = []
+    taken = set(given)
+    for plan in plans:
+        name = plan.name
+        if not name:
+            name = _numbered(_called(plan), taken)
+            taken.add(name)
+        named.append(plan.model_copy(update={"name": name}))
+    return tuple(named)
+
+
+def _called(plan: WeightedPlan) -> str:
+    """Name a statistic by what is asked for."""
+    statistic = plan.statistic
+    if statistic in STATISTICS:
+        statistic = statistic.replace("_", " ")
+    if plan.by:
+        return f"{statistic} by {', '.join(plan.by)}"
+    return statistic if plan.label is None else f"{statistic} of {plan.label}"
+
+
+def _numbered(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free

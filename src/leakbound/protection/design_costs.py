@@ -1,0 +1,333 @@
+"""The designs side by side: the total error of each for the same accuracy of an attacker, and what each promises.
+
+The errors are exact functions of the data, for their owner alone; the recommendation follows from public facts (the
+kind of statistic, what was declared), so that following it tells nothing of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from leakbound.core.types import NotApplicable, Points
+from leakbound.data.declared_content import columns_as_levels, columns_as_numbers
+from leakbound.noise.discrete_gaussian import discrete_std, dp_discrete_scale
+from leakbound.noise.left_out import jackknife_std
+from leakbound.plans.bounds import GROUPED
+from leakbound.plans.protects import NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
+from leakbound.protection import differential_privacy, leave_one_out
+from leakbound.protection.comparison import noise_of, total_errors
+from leakbound.protection.declared_data import declared_statistic, with_counts_and_sums
+from leakbound.protection.jobs import Job
+from leakbound.protection.leave_one_out import counts_records, settled
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import search_noise
+from leakbound.protection.office_rules import check_office_rules
+from leakbound.protection.prepared import Prepared
+from leakbound.protection.release_command import release_command
+from leakbound.protection.request import Request
+from leakbound.protection.sensitivity import sensitivity
+from leakbound.releases.statistics.features import columns_of
+from leakbound.releases.statistics.of_plan import statistic_of
+from leakbound.releases.statistics.statistic import Linear
+from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
+from leakbound.reports.render.design_table import designs_as_text
+from leakbound.runtime.all_but_one import values_of
+
+Array = np.ndarray
+Why = Literal["counts", "ranges", "no_ranges", "no_levels", "quantiles", "no_bound", "drop_missing"]
+_MOST_NAMED = 6  # numbers
+OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignRow:
+    """A design for a statistic.
+
+    Parameters
+    ----------
+    design : Design
+    errors : array of shape (d,) or None
+        Root mean square error against the statistic of all records: of the records that are not used, and of the noise.
+    reason : str
+        Why there is none; empty otherwise.
+    method : OtherMethod
+        Whose noise it is, if not that of `protect`; it is shown for comparison, and cannot be chosen.
+    is_estimated : bool
+        Whether the errors are estimated from draws of half of the records, and not computed.
+    """
+
+    design: Design
+    errors: Float[Array, " d"] | None
+    reason: str = ""
+    method: OtherMethod = ""
+    is_estimated: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTable:
+    """All designs for a statistic, for the owner of the data alone.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Of the numbers.
+    standard_errors : array of shape (d,)
+        Jackknife standard errors of the statistic of all records; NaN where there are none.
+    rows : sequence of DesignRow
+    recommended : Design
+    why : str
+        The public fact that it follows from.
+    owner_notes : sequence of str
+        What the data have that a statistic does not count as it is: exact functions of the data.
+    release_command : str
+        The command that releases under the recommended design; empty for arrays.
+    rules : sequence of OfficeRule
+        Rules of statistics offices, checked on the exact numbers.
+    """
+
+    labels: Sequence[str]
+    standard_errors: Float[Array, " d"]
+    rows: Sequence[DesignRow]
+    recommended: Design
+    why: Why
+    owner_notes: Sequence[str] = ()
+    release_command: str = ""
+    rules: Sequence[OfficeRule] = ()
+
+    def __repr__(self) -> str:
+        """Show the errors, number by number, in units of the standard error, and the recommendation."""
+        return designs_as_text(self.facts, self.release_command, self.rules)
+
+    @property
+    def facts(self) -> DesignsCompared:
+        """The table as a report holds it."""
+        known = np.isfinite(self.standard_errors)
+        return DesignsCompared(
+            labels=tuple(self.labels),
+            standard_errors=tuple(
+                float(error) if is_known else None for error, is_known in zip(self.standard_errors, known, strict=True)
+            ),
+            designs=tuple(
+                DesignErrors(
+                    name=row.design,
+                    promise=PROMISE_OF[row.design],
+                    errors=None if row.errors is None else tuple(row.errors.tolist()),
+                    reason=row.reason,
+                    method=row.method,
+                    is_estimated=row.is_estimated,
+                )
+                for row in self.rows
+            ),
+            recommended=self.recommended,
+            why=self.why,
+        )
+
+    @property
+    def best(self) -> Sequence[Design]:
+        """The design of the least error, for each number, of those that can be chosen."""
+        known = [row for row in self.rows if row.errors is not None and not row.method]
+        errors = np.array([row.errors for row in known])
+        return [known[place].design for place in errors.argmin(axis=0)]
+
+
+def cost_of_designs(request: Request) -> DesignTable:
+    """Compute what each design would cost for the statistic of a request; nothing is drawn or released.
+
+    Parameters
+    ----------
+    request : Request
+        Its promise and design do not matter.
+
+    Returns
+    -------
+    DesignTable
+
+    Raises
+    ------
+    ValueError
+        For several statistics.
+    """
+    if request.parts:
+        raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
+    if request.plan.chosen == "dp" and not request.from_python:  # fields of a file are texts there
+        request = replace(request, data=replace(request.data, points=_as_declared(request)))
+        # and the statistic is one of noisy counts and sums
+        request = replace(request, statistic=statistic_of(request.plan, request.data.points))
+    points = request.data.points
+    statistic = settled(request.statistic, points)
+    of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
+    owner_notes = list(request.owner_notes)
+    told = replace(request, tell_owner=owner_notes.append)
+    rows = [
+        _row(told, design, method, of_all)
+        for design, method in _ERRORS
+        if method != "discrete_gaussian" or counts_records(statistic)
+    ]
+    recommended, why = recommendation(request)
+    errors = jackknife_std(without)
+    command, _ = release_command(request.plan.model_copy(update={"promise": PROMISE_OF[recommended]}))
+    return DesignTable(
+        statistic.labels(points),
+        errors,
+        rows,
+        recommended,
+        why,
+        tuple(dict.fromkeys(owner_notes)),
+        command,
+        check_office_rules(request.plan, statistic, points),
+    )
+
+
+def _as_declared(request: Request) -> Points:
+    """Read the columns that are used as numbers or levels, as differential privacy does, without moving any value."""
+    plan, points = request.plan, request.data.points
+    levels = {name: plan.levels[name] for name in plan.by if name in plan.levels}
+    counted = plan.by if plan.statistic == "histogram" else ()
+    of_numbers = [name for name in columns_of(points.x) if name in plan.declared_ranges or name in counted]
+    numbers, _ = columns_as_numbers(points, of_numbers, plan.decimal)
+    frame = numbers.x.assign(**columns_as_levels(points, levels).x)
+    return replace(points, x=frame[[name for name in columns_of(points.x) if name in frame]])
+
+
+def recommendation(request: Request) -> tuple[Design, Why]:
+    """Recommend a design from public facts alone, and say from which.
+
+    Counts, and columns whose ranges are declared, have differential privacy, which promises the most; a scale that was
+    declared beforehand always answers; all else is left to leave-one-out.
+    """
+    plan, statistic = request.plan, request.statistic
+    if plan.drop_missing:
+        return "leave-one-out", "drop_missing"
+    if counts_records(statistic):
+        return "dp", "counts"
+    if plan.statistic == "quantiles":
+        return "leave-one-out", "quantiles"
+    # of groups the counts and sums are released, whose noise follows from levels and ranges
+    is_grouped = plan.statistic == GROUPED and bool(plan.by)
+    if not is_grouped and not differential_privacy.is_known(statistic):
+        return "leave-one-out", "no_bound"
+    if not plan.ranges:
+        return "leave-one-out", "no_ranges"
+    if is_grouped and not set(plan.by) <= set(plan.levels):
+        return "leave-one-out", "no_levels"
+    return "dp", "ranges"
+
+
+def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Array, " d"]) -> DesignRow:
+    """Compute the errors of a design, or say why it has none."""
+    try:
+        errors = _ERRORS[design, method](_with_design(request, design), of_all)
+    except (ValueError, NotApplicable) as reason:
+        return DesignRow(design, None, str(reason), method)
+    # what leaving out half of the records costs is known from the features of sums and means alone
+    is_estimated = design == "half" and not isinstance(request.statistic, Linear)
+    return DesignRow(design, errors, method=method, is_estimated=is_estimated)
+
+
+def _with_design(request: Request, design: Design) -> Request:
+    """Ask for another design; what belongs to others alone is left at its default."""
+    fields = type(request.plan).model_fields
+    defaults = {
+        name: fields[name].default for name, designs in OF_DESIGN.items() if name in fields and design not in designs
+    }
+    changes = {"promise": PROMISE_OF[design], "compare": False, "games": 0, **defaults}
+    return replace(request, plan=request.plan.model_copy(update=changes))
+
+
+def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the noise and what moving values into their ranges changes: all records are used."""
+    if request.plan.drop_missing:
+        raise ValueError(NO_DROP_MISSING)
+    plan, points = request.plan, request.data.points
+    if plan.statistic == GROUPED and plan.by:
+        statistic = declared_statistic(plan, points)
+    else:
+        statistic = with_counts_and_sums(request.statistic, plan, points)
+    prepared = _dp_prepared(replace(request, statistic=statistic))
+    finished = prepared.finished(prepared.value_of(0) / prepared.divisor)
+    if len(finished.labels) - finished.n_counts != len(of_all):
+        raise ValueError(
+            "columns without a declared range are not used: declare theirs, or leave them out of all designs"
+        )
+    value, noise_std = finished.value[: len(of_all)], finished.noise_std[: len(of_all)]
+    if not np.isfinite(value).all():
+        of_all_numbers = zip(finished.labels, value.tolist(), strict=False)  # without the counts behind them
+        small = [label for label, number in of_all_numbers if not np.isfinite(number)]
+        more = f" and {len(small) - _MOST_NAMED:,} more" if len(small) > _MOST_NAMED else ""
+        raise ValueError(
+            f"{len(small):,} of {len(of_all):,} numbers would be left out, because the noise of their counts is too "
+            f"large ({', '.join(small[:_MOST_NAMED])}{more}); the others would be published"
+        )
+    return np.hypot(noise_std, value - of_all)
+
+
+def _dp_prepared(request: Request) -> Prepared:
+    """Prepare the noise of differential privacy, and tell the owner which values are moved or counted nowhere."""
+    prepared = differential_privacy.prepare(request)
+    for note in prepared.owner_notes:
+        request.tell_owner(note)
+    return prepared
+
+
+def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the noise of counts whose discrete Gaussian noise is calibrated by its own total variation."""
+    if request.plan.drop_missing:
+        raise ValueError(NO_DROP_MISSING)
+    prepared = differential_privacy.prepare(request)
+    points = request.data.points
+    counts = Mechanism(settled(request.statistic, points), points, len(points), request.execution)
+    # a record that is replaced by another moves so many counts by one each
+    n_moved = round(sensitivity(counts, n_records=counts.n).l1)
+    deviation = discrete_std(dp_discrete_scale(request.plan.eta, n_moved)) / prepared.divisor
+    moved = prepared.value_of(0) / prepared.divisor - of_all
+    return np.hypot(deviation, moved)
+
+
+def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    prepared: Prepared = leave_one_out.prepare(request)
+    n = prepared.units.n
+    squares = np.zeros(len(of_all))
+    for unit in range(n):
+        squares += np.square(prepared.value_of(unit) - of_all)
+    return np.hypot(prepared.rms, np.sqrt(squares / n))
+
+
+def _half(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    job = Job.of(request)
+    return _with_sampling_error(job, search_noise(job.mechanism, job.target).rms)
+
+
+def _half_of_other(request: Request, of_all: Float[Array, " d"], *, method: OtherMethod) -> Float[Array, " d"]:
+    """Return the errors of a statistic of half of the records with the noise of another method."""
+    job = Job.of(request)
+    noise = noise_of(job.mechanism, job.target.eta, method, n_draws=_n_draws(job), seed=job.target.seed)
+    return _with_sampling_error(job, noise)
+
+
+def _with_sampling_error(job: Job, noise: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Add the error of the records that are not drawn."""
+    with_noise, _ = total_errors(job.mechanism, job.target.eta, noise, n_draws=_n_draws(job), seed=job.target.seed)
+    if with_noise.value is None:
+        raise ValueError("its sampling error is not known")
+    return np.array(list(with_noise.detail.values()))
+
+
+def _n_draws(job: Job) -> int:
+    return max(2, job.target.fits // 2)
+
+
+# In the order of the table: each design with the noise of `protect`, then with that of other methods.
+_ERRORS: Mapping[tuple[Design, OtherMethod], Callable[[Request, Float[Array, " d"]], Float[Array, " d"]]] = {
+    ("dp", ""): _dp,
+    ("dp", "discrete_gaussian"): _dp_discrete,
+    ("leave-one-out", ""): _leave_one_out,
+    ("half", ""): _half,
+    ("half", "pac_least_noise"): partial(_half_of_other, method="pac_least_noise"),
+    ("half", "izzo_gamma"): partial(_half_of_other, method="izzo_gamma"),
+}

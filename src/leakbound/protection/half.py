@@ -1,0 +1,196 @@
+"""Design half, step by step: k of the n records are drawn in secret, and their statistic is released with noise.
+
+Everything that can be refused is refused before the next step: first the plan, then the ledger, the noise,
+what would be published exactly, the last question of the caller. Only then are the records in use drawn, unless a
+ledger already holds the draw, and the ledger is written before the value is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from leakbound.core.findings import Finding
+from leakbound.core.reasons import as_reason
+from leakbound.core.seeds import subsets
+from leakbound.core.types import Signals
+from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
+from leakbound.protection.attack import attack_release, signals
+from leakbound.protection.attack_games import AttackConfig
+from leakbound.protection.certificate import report_of, rms_finding
+from leakbound.protection.comparison import compared, total_errors
+from leakbound.protection.jobs import Job
+from leakbound.protection.ledger_query import LedgerQuery, randomness
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.noise_search import NoiseSearchResult, search_noise
+from leakbound.protection.other_ledgers import NOWHERE, Elsewhere, with_others
+from leakbound.protection.publication import public_report, refuse_exact
+from leakbound.protection.results import CalibratedNoise, Protected
+from leakbound.reports import Curve, Report
+from leakbound.reports.numbers import rounded_to_noise
+from leakbound.runtime.progress import progress
+
+Array = np.ndarray
+
+
+def calibrate_half(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
+    """Find the noise of a job and its certificate; nothing is drawn.
+
+    Parameters
+    ----------
+    job : Job
+    simulated : callable, optional
+        Called with simulated releases, for an audit of the promise.
+
+    Returns
+    -------
+    CalibratedNoise
+    """
+    if simulated:
+        _check_audited(job.plan)
+    with progress("search for the noise"):
+        calibration = search_noise(job.mechanism, job.target)
+    findings, curves = _owner_findings(job, calibration)
+    if simulated:
+        simulated(_audited_signals(job, calibration))
+    return CalibratedNoise(calibration.noise, report_of(job, calibration, None, findings, curves))
+
+
+def release_half(
+    job: Job,
+    before: Callable[[], Any] = lambda: None,
+    simulated: Callable[[Signals], Any] | None = None,
+    publish: Callable[[Report, Report], Any] = lambda public, owner: None,
+    ledger_query: LedgerQuery | None = None,
+    elsewhere: Elsewhere = NOWHERE,
+    note_begun: Callable[[], Any] = lambda: None,
+) -> Protected:
+    """Find the noise of a job, draw the records in use, and release their statistic.
+
+    Parameters
+    ----------
+    job : Job
+        Of a ``ProtectionPlan``.
+    before, simulated, publish : callables
+        As in ``leakbound.protection.protect_file``.
+    ledger_query : LedgerQuery, optional
+        Its place in a ledger, if it has one.
+    elsewhere : Elsewhere
+        What other ledgers hold of the same people.
+    note_begun : callable
+        Called before the ledger is written.
+
+    Returns
+    -------
+    Protected
+    """
+    if simulated:
+        _check_audited(job.plan)
+    # The ledger, if there is one, says which coupling adds up with its earlier releases.
+    plan = job.plan
+    seed = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
+    if ledger_query is not None:
+        job = ledger_query.job
+    # The noise: from all n records, or from pairs of data sets that nobody uses.
+    with progress("search for the noise"):
+        calibration = search_noise(job.mechanism, job.target)
+    refuse_exact(job, calibration)
+    # What only the owner sees: how far attacks get on simulated releases, and what other methods need.
+    findings, curves = _owner_findings(job, calibration)
+    # The last moment to refuse.
+    before()
+    if simulated:
+        simulated(_audited_signals(job, calibration))
+    # The draw, the statistic of the k records and the noise; a ledger notes the release before anybody sees it.
+    ledger_release = None
+    if ledger_query is None:
+        member = subsets(job.mechanism.n, job.mechanism.k, 1, randomness(seed, "draw"))[0]
+        value = _released(job.mechanism, calibration, member, randomness(seed, "noise"))
+    else:
+        note_begun()
+        ledger_release = ledger_query.release(calibration)
+        value = ledger_release.value
+        findings = [*findings, *ledger_release.joint]
+    value = np.array([rounded_to_noise(*pair) for pair in zip(value.tolist(), calibration.rms.tolist(), strict=True)])
+    # Both halves of the certificate, published together.
+    note = "" if ledger_release is None else ledger_release.note
+    public = public_report(job, calibration, value, seed is not None, note)
+    owner = report_of(job, calibration, value, findings, curves, seed is not None)
+    public, owner = (
+        with_others(half, elsewhere.releases, knows_people=elsewhere.knows_people) for half in (public, owner)
+    )
+    publish(public, owner)
+    if ledger_query is not None and ledger_release is not None:
+        ledger_query.mark_published(ledger_release)
+    return Protected(value, calibration.noise, public, owner)
+
+
+def _check_audited(plan: CalibrationPlan) -> None:
+    """Refuse, before anything is computed, signals that would audit no promise."""
+    if not plan.games:
+        raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
+    if plan.about == "average":
+        raise ValueError("signals are of the most exposed record, to whom about = average promises nothing")
+
+
+def _released(
+    mechanism: Mechanism, calibration: NoiseSearchResult, member: Bool[Array, " n"], rng: np.random.Generator
+) -> Float[Array, " d"]:
+    """Add a draw of the noise to the statistic of the members."""
+    noise = np.zeros(mechanism.d)
+    if calibration.noise is not None:
+        n_noised = int(calibration.noisy_coords.sum())
+        noise[calibration.noisy_coords] = calibration.noise.sample(np.zeros(n_noised), rng)
+    return mechanism.release(member, noise, calibration.grid, rng)
+
+
+def _owner_findings(job: Job, calibration: NoiseSearchResult) -> tuple[list[Finding], list[Curve]]:
+    """Find how far the best attack gets, and what other methods need."""
+    with progress("attacks on simulated releases"):
+        findings, curves = attack_release(job.mechanism, calibration.noise, _attack_config(job, calibration))
+    if job.plan.compare:
+        with progress("noise of other methods"):
+            findings += _compared(job, calibration)
+    return findings, curves
+
+
+def _attack_config(job: Job, calibration: NoiseSearchResult) -> AttackConfig:
+    """Attack the most exposed record, of the release as it is rounded."""
+    return AttackConfig(
+        job.plan.games,
+        job.target.seed,
+        job.plan.confidence,
+        job.plan.fpr,
+        record=calibration.exposed,
+        promise=job.target.about,
+        grid=calibration.grid,
+        noisy_coords=None if calibration.noise is None else calibration.noisy_coords,
+    )
+
+
+def _audited_signals(job: Job, calibration: NoiseSearchResult) -> Signals:
+    """Simulate releases, of which an audit judges the most exposed record: the promise is to every one."""
+    simulated = signals(job.mechanism, calibration.noise, _attack_config(job, calibration))
+    is_target_point = np.arange(simulated.game.member.shape[1]) == 0
+    return replace(simulated, game=replace(simulated.game, kind="per_datum", is_target_point=is_target_point))
+
+
+def _compared(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
+    """Find the noise of other methods, ours for the other promise, and the total errors of ours and of DP."""
+    plan, target = job.plan, job.target
+    other = replace(target, about="average" if target.about == "every" else "every", coupling="auto")
+    name = "random_record" if other.about == "average" else "every_record"
+    try:
+        ours = rms_finding(search_noise(job.mechanism, other), name, other.about)
+    except ValueError as reason:
+        ours = Finding("noise_rms", None, release=name, reason=as_reason(reason))
+    n_draws, ranges = target.fits // 2, plan.declared_ranges
+    theirs = compared(job.mechanism, target.eta, plan.clip, n_draws, target.seed, ranges)
+    errors = total_errors(
+        job.mechanism, target.eta, calibration.rms, plan.clip, ranges, n_draws=n_draws, seed=target.seed
+    )
+    return [ours, *theirs, *errors]

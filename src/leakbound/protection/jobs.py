@@ -1,0 +1,74 @@
+"""Design half: a statistic of k records that are drawn from all n of them, and what is promised about the draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leakbound.core.findings import Term
+from leakbound.data import Data
+from leakbound.plans.protects import CalibrationPlan
+from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.request import Request
+from leakbound.protection.target import PrivacyTarget
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What was asked for, and of what.
+
+    Parameters
+    ----------
+    plan : CalibrationPlan
+    data : Data
+    mechanism : Mechanism
+    target : PrivacyTarget
+        Eta and noise of the plan, and to whom it is promised; the coupling may be that of a ledger.
+    command : str
+    notes : sequence of str
+    assumptions : sequence of Term
+        Of the request.
+    owner_notes : sequence of str
+        Exact functions of the data.
+    """
+
+    plan: CalibrationPlan
+    data: Data
+    mechanism: Mechanism
+    target: PrivacyTarget
+    command: str = ""
+    notes: Sequence[str] = ()
+    assumptions: Sequence[Term] = ()
+    owner_notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, request: Request) -> Job:
+        """Protect a statistic of k records of a request.
+
+        Raises
+        ------
+        ValueError
+            In one line: what was given, what is allowed.
+        """
+        plan = request.plan
+        mechanism = Mechanism.of(request.statistic, request.data.points, plan.k, plan.pairs_seed, request.execution)
+        target = PrivacyTarget(
+            plan.eta,
+            plan.about,
+            request.noise,
+            plan.coupling,
+            plan.confidence,
+            plan.fits,
+            plan.pairs_seed,
+            plan.noise_scale,
+        )
+        return cls(
+            plan,
+            request.data,
+            mechanism,
+            target,
+            command=request.command,
+            notes=request.notes,
+            assumptions=request.assumptions,
+            owner_notes=request.owner_notes,
+        )

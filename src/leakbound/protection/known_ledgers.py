@@ -1,0 +1,150 @@
+"""The list of the ledgers that a user has begun: their paths, dates and promises, and nothing about people.
+
+It guards an owner against slips: against a release of the same people from another folder, with a ledger of its own. It
+guards nobody against an owner who wants to pass it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from leakbound.core import plain_json, private_file
+from leakbound.core.system import OWNERS_FOLDER
+from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection.request import Request
+
+NONE = "none"  # as a file: no list is read or written
+_FORMAT = "leakbound ledgers 1"
+
+
+@dataclass(frozen=True)
+class ListedLedger:
+    """A ledger of the list.
+
+    Parameters
+    ----------
+    path : str
+        Absolute, with links resolved.
+    date : str
+        When it was begun, or first seen.
+    promise : str
+    """
+
+    path: str
+    date: str
+    promise: str
+
+
+def list_file(chosen: str | None) -> Path | None:
+    """Return the file of the list: the one that was chosen, or that of the user; None where no list is kept."""
+    if chosen == NONE:
+        return None
+    if chosen is not None:
+        return Path(chosen)
+    folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(folder) / "leakbound" / "ledgers"
+
+
+def listed_ledgers(file: Path | None) -> list[ListedLedger]:
+    """Read the list; nothing where none is kept or there is no file yet.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the file is damaged or open to others.
+    """
+    if file is None:
+        return []
+    private_file.behind_link(file)  # refuses one to nothing
+    return _read(file)[0] if file.exists() else []
+
+
+def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> None:
+    """Put a ledger on the list, unless it is there.
+
+    Raises
+    ------
+    OSError
+        In one line, if the list cannot be written.
+    """
+    path = str(ledger.resolve())
+    if file is None or any(known.path == path for known in listed_ledgers(file)):
+        return
+
+    def add() -> None:
+        there, digest = _read(file) if file.exists() else ([], None)
+        if all(known.path != path for known in there):
+            _write(file, [*there, ListedLedger(path, date, promise)], digest)
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
+        private_file.retried(add)
+    except OSError as error:
+        raise OSError(
+            f"the list of ledgers {file} cannot be written: {_reason(error)}; name another one by "
+            f"--known-ledgers FILE, or say --known-ledgers {NONE}"
+        ) from None
+
+
+def note_begun(request: Request, ledger: Path) -> None:
+    """Put the ledger of a release on the list before it is written, so that none is outside of it.
+
+    Raises
+    ------
+    OSError
+        In one line, if the list cannot be written.
+    """
+    plan = request.plan
+    if isinstance(plan, ProtectionPlan) and request.insecure_seed is None:
+        note_ledger(list_file(plan.known_ledgers), ledger, plan.promise or "", request.date)
+
+
+def forget_ledger(file: Path | None, ledger: Path) -> ListedLedger:
+    """Take a ledger from the list; its file stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is not on the list.
+    """
+    path = str(ledger.resolve())
+    forgotten = [known for known in listed_ledgers(file) if known.path == path]
+    if file is None or not forgotten:
+        raise ValueError(f"{ledger} is not on the list of ledgers{'' if file is None else f' {file}'}")
+
+    def remove() -> None:
+        there, digest = _read(file)
+        _write(file, [known for known in there if known.path != path], digest)
+
+    private_file.retried(remove)
+    return forgotten[0]
+
+
+def _read(file: Path) -> tuple[list[ListedLedger], str]:
+    """Read the ledgers of the list, and the digest of its file."""
+    content, digest = private_file.read(file)
+    ledgers = []
+    try:
+        top = plain_json.mapping("it", content, "format ledgers")
+        if top["format"] != _FORMAT:
+            raise ValueError(f"its format is not {_FORMAT!r}")
+        for place, each in enumerate(plain_json.sequence("ledgers", top["ledgers"])):
+            of_one: Any = plain_json.mapping(f"ledgers[{place}]", each, "path date promise")
+            texts = {name: plain_json.text(f"ledgers[{place}].{name}", of_one[name]) for name in of_one}
+            ledgers.append(ListedLedger(**texts))
+    except ValueError as reason:
+        raise ValueError(f"{file} is no list of ledgers: {reason}") from None
+    return ledgers, digest
+
+
+def _reason(error: OSError) -> str:
+    """Return why a file cannot be written, in the words of the system."""
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return cause.strerror or str(error)
+
+
+def _write(file: Path, ledgers: list[ListedLedger], replaces: str | None) -> None:
+    private_file.write(file, {"format": _FORMAT, "ledgers": [asdict(ledger) for ledger in ledgers]}, replaces)

@@ -1,0 +1,377 @@
+"""Other ledgers of the same people: under another design, or of a copy, a second name or a later version of their file.
+
+A ledger has one design, because a release on all records has no effect in the game of the record left out, and the
+other way round: no sum over both would mean anything. So a release under a second design is refused unless the plan
+says ``another_design``; it is then counted in a ledger of its own. A ledger beside the data is of the same data.
+
+All other ledgers of the folder, and those of the user's list, are asked whether they hold the people of the file. If
+one of the same design does, a release is refused unless the plan says ``allow_known_people``. A certificate names what
+the other ledgers hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from leakbound.core import private_file
+from leakbound.core.findings import Term
+from leakbound.noise.ledger import FORMATS, Ledger
+from leakbound.noise.people import IDENTIFIERS, Overlap, PeopleNames
+from leakbound.noise.release_ledger import RETIRED, OtherRelease, ReleaseLedger
+from leakbound.plans.protects import PROMISE_OF, ProtectionPlan
+from leakbound.protection.known_ledgers import list_file, listed_ledgers
+from leakbound.protection.request import Request
+from leakbound.protection.units import Units
+from leakbound.reports import Report
+from leakbound.reports.about import OtherReleaseFacts, ProtectedAbout, about_as, term_facts
+
+_SUFFIX = ".ledger"
+_MOST_NAMED = 3  # releases that a refusal names, ledgers that a note names
+_N_DRAWN = 2000  # records that are looked up first in a ledger of another folder
+_KNOWN = 1 / 2  # of the smaller file, from which on two files are of the same people
+_KNOWN_PEOPLE = Term("known_people")
+_RETIRED = "design {other} is retired, and nothing more is released under it"
+_ALL_THE_SAME = "say --another-design to release under design {design} all the same, with no joint number over both"
+NamePeople = Callable[[], PeopleNames]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What other ledgers hold of the people of a request.
+
+    Parameters
+    ----------
+    releases : tuple of OtherRelease
+    refusal : str
+        Why a new release is refused, in one line; empty where it is not.
+    knows_people : bool
+        Whether ``allow_known_people`` passed a refusal.
+    notes : tuple of str
+        For the owner: which ledgers could not be asked, and which are near.
+    paths : tuple of Path
+        Of the ledgers that hold them, with links resolved.
+    """
+
+    releases: tuple[OtherRelease, ...] = ()
+    refusal: str = ""
+    knows_people: bool = False
+    notes: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
+
+    def with_(self, other: Elsewhere) -> Elsewhere:
+        """Put the findings of two searches together."""
+        return Elsewhere(
+            self.releases + other.releases,
+            self.refusal or other.refusal,
+            self.knows_people or other.knows_people,
+            self.notes + other.notes,
+            self.paths + other.paths,
+        )
+
+    def refuse(self) -> None:
+        """Refuse a new release where there is a reason."""
+        if self.refusal:
+            raise ValueError(self.refusal)
+
+
+NOWHERE = Elsewhere()
+
+
+def own_ledger(request: Request) -> Path:
+    """Find the ledger of a request: that of its plan, or the one beside it if that is of another design.
+
+    Raises
+    ------
+    ValueError
+        If it is no ledger, or a link to a file that is not there.
+    """
+    path, design = request.ledger_path, request.plan.chosen or ""
+    if path is None:
+        raise ValueError("a request without a ledger has none of another design beside it")
+    private_file.behind_link(path)  # refuses one to nothing
+    beside = _beside(path, design)
+    is_of_another = path.exists() and design_of(opened(path)) != design
+    # one that was begun beside a ledger of another design goes on when that is there no longer
+    return beside if is_of_another or (not path.exists() and beside.exists()) else path
+
+
+def beside_the_data(request: Request, own: Path | None) -> Elsewhere:
+    """Find what was released of the same data under other designs, by the places of their ledgers.
+
+    Parameters
+    ----------
+    request : Request
+    own : Path or None
+        The ledger of this request.
+    """
+    found = NOWHERE
+    for path in _places_of(request):
+        is_own = own is not None and path.resolve() == own.resolve()
+        if is_own or not path.exists():
+            continue
+        ledger = opened(path)
+        if design_of(ledger) == request.plan.chosen:
+            continue
+        releases = releases_of(ledger)
+        is_named = path == request.ledger_path
+        refusal = ""
+        if (releases or is_named) and not _plan(request).another_design:
+            refusal = _refusal_of_design(path, design_of(ledger), releases, request.plan.chosen or "")
+        found = found.with_(Elsewhere(releases, refusal, paths=(path.resolve(),)))
+    return found
+
+
+def of_the_same_people(
+    request: Request,
+    own: Path | None,
+    name_people: NamePeople,
+    ledger: Ledger | ReleaseLedger | None = None,
+    units: Units | None = None,
+    known: Sequence[Path] = (),
+) -> Elsewhere:
+    """Find the ledgers, in the folders of ledger and data and on the user's list, that hold the people of a request.
+
+    Parameters
+    ----------
+    request : Request
+    own : Path or None
+        The ledger of this request. A release without one, under design half, is a draw of its own: no ledger of that
+        design is asked.
+    name_people : callable
+        Names the people, where there is a ledger to ask.
+    ledger : Ledger or ReleaseLedger, optional
+        The ledger of this request, if it is begun: an earlier copy of it holds nothing else.
+    units : Units, optional
+    known : sequence of Path
+        Ledgers that are counted already.
+
+    Raises
+    ------
+    ValueError
+        In one line, if the list cannot be read.
+    """
+    if request.insecure_seed is not None:  # for tests: nothing of it is published
+        return NOWHERE
+    near, far = _ledgers_to_ask(request, own, known)
+    found, unknown = NOWHERE, []
+    names: PeopleNames | None = None
+    for path in (*near, *far):
+        try:
+            other = opened(path)
+        except (OSError, ValueError) as reason:
+            found = found.with_(Elsewhere(notes=(f"whether these people are in a ledger is not known: {reason}",)))
+            continue
+        if _is_insecure(other) or (own is None and design_of(other) == "half") or _is_copy(other, ledger):
+            continue
+        if not other.people.contents and design_of(other) in ("dp", "half"):
+            note = f"whether these people are in {path} is not known: it is of an older version, which kept no hashes"
+            found = found.with_(Elsewhere(notes=(note,)))
+            continue
+        names = name_people() if names is None else names
+        overlap = _same_people(request, _overlaps(other, names, units, None if path in near else _N_DRAWN))
+        if overlap is not None:
+            found = found.with_(_known_in(request, path, other, overlap))
+        elif path in near:
+            unknown.append(path.name)
+    if unknown and own is not None and not own.exists():
+        found = found.with_(Elsewhere(notes=(_note_of_others(unknown),)))
+    return found
+
+
+def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people: bool = False) -> Report:
+    """Name releases of other ledgers in a certificate, and that people were known where the owner passed a refusal.
+
+    Parameters
+    ----------
+    report : Report
+        Either half.
+    others : sequence of OtherRelease
+    knows_people : bool
+
+    Returns
+    -------
+    Report
+    """
+    about = about_as(ProtectedAbout, report.about)
+    facts = tuple(OtherReleaseFacts(**asdict(other)) for other in others)
+    assumptions = (*about.certificate.assumptions, *term_facts([_KNOWN_PEOPLE] if knows_people else []))
+    certificate = about.certificate.model_copy(update={"others": facts, "assumptions": assumptions})
+    return replace(report, about=about.model_copy(update={"certificate": certificate}))
+
+
+def opened(path: Path) -> Ledger | ReleaseLedger:
+    """Open a ledger of any design and any data.
+
+    Raises
+    ------
+    ValueError
+        In one line, if it cannot be read or is none of this version.
+    """
+    content, digest = private_file.read(path)
+    if content.get("format") in FORMATS:
+        return Ledger.of_content(path, content, digest)
+    return ReleaseLedger.of_content(path, content, digest)
+
+
+def design_of(ledger: Ledger | ReleaseLedger) -> str:
+    """Return the design of a ledger."""
+    return "half" if isinstance(ledger, Ledger) else ledger.design
+
+
+def releases_of(ledger: Ledger | ReleaseLedger) -> tuple[OtherRelease, ...]:
+    """List the releases of a ledger; that of half draws keeps no dates."""
+    if isinstance(ledger, Ledger):
+        dates = [""] * len(ledger.releases)
+    else:
+        dates = [release.date for release in ledger.releases]
+    return tuple(
+        OtherRelease(design_of(ledger), date, place + 1, ledger.entry_digest(place)) for place, date in enumerate(dates)
+    )
+
+
+def state_of(ledger: Ledger | ReleaseLedger) -> str:
+    """Say what a ledger has spent."""
+    if isinstance(ledger, Ledger):
+        return f"which is of design half (releases: {len(ledger.releases)})"
+    if ledger.design in RETIRED:
+        return f"which is of the retired design {ledger.design} (releases: {len(ledger.releases)})"
+    return f"which has spent {ledger.spent():.3g} of its budget of {ledger.budget:g} (design {ledger.design})"
+
+
+def _plan(request: Request) -> ProtectionPlan:
+    if not isinstance(request.plan, ProtectionPlan):
+        raise TypeError(f"expected the plan of a release, got {type(request.plan).__name__}")
+    return request.plan
+
+
+def _places_of(request: Request) -> list[Path]:
+    """List where ledgers of the same data are looked for: each with those of other designs beside it."""
+    first = [request.ledger_path] if request.ledger_path is not None else []
+    if request.of_a_file:
+        first.append(Path(f"{request.plan.data}{_SUFFIX}"))
+    places = [
+        place for path in first for place in (path, *(_beside(path, design) for design in (*PROMISE_OF, *RETIRED)))
+    ]
+    return list(dict.fromkeys(places))
+
+
+def _beside(path: Path, design: str) -> Path:
+    """Name the ledger of another design beside one: ``people.csv.leave-one-out.ledger`` beside ``people.csv.ledger``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from leakbound.protection.other_ledgers import _beside
+    >>> _beside(Path("people.csv.ledger"), "dp").name, _beside(Path("people.models"), "dp").name
+    ('people.csv.dp.ledger', 'people.models.dp.ledger')
+    """
+    return path.with_name(f"{path.name.removesuffix(_SUFFIX)}.{design}{_SUFFIX}")
+
+
+def _ledgers_to_ask(request: Request, own: Path | None, known: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """List the ledgers in the folders of ledger and data, and those of the list that are elsewhere."""
+    folders = [] if own is None else [own.parent, own.resolve().parent]
+    if request.of_a_file:
+        data = Path(request.plan.data)
+        folders += [data.parent, data.resolve().parent]
+    done = {*known, *([] if own is None else [own.resolve()])}
+    near: list[Path] = []
+    for folder in folders:
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
+            if path.resolve() not in done:
+                near.append(path)
+                done.add(path.resolve())
+    far: list[Path] = []
+    for path in (Path(listed.path) for listed in listed_ledgers(list_file(_plan(request).known_ledgers))):
+        if path not in done:
+            is_near = path.parent in [folder.resolve() for folder in folders]
+            (near if is_near else far).append(path)
+            done.add(path)
+    return near, far
+
+
+def _is_insecure(ledger: Ledger | ReleaseLedger) -> bool:
+    """Tell whether a ledger is for tests, from a seed that was given."""
+    return ledger.draw.data.startswith("insecure:") if isinstance(ledger, Ledger) else ledger.is_insecure
+
+
+def _is_copy(other: Ledger | ReleaseLedger, ledger: Ledger | ReleaseLedger | None) -> bool:
+    """Tell whether a ledger is a copy of another one that did not go on by itself."""
+    if ledger is None or other.key != ledger.key:
+        return False
+    return {each.release for each in other.releases} <= {each.release for each in ledger.releases}
+
+
+def _overlaps(
+    ledger: Ledger | ReleaseLedger, names: PeopleNames, units: Units | None, n_drawn: int | None
+) -> list[Overlap]:
+    if isinstance(ledger, Ledger):
+        return ledger.people.overlaps(ledger.key, names, n_drawn)
+    return ledger.overlaps(names, names.identifiers if units is None else units.names, n_drawn)
+
+
+def _same_people(request: Request, overlaps: Sequence[Overlap]) -> Overlap | None:
+    """Return the overlap that says that two files are of the same people; None where none does.
+
+    It is that of half of the smaller file. Under the promise for a file one identifier is enough: somebody left out of
+    one of two files is in the other one.
+    """
+    for overlap in sorted(overlaps, key=lambda overlap: -overlap.fraction):
+        is_one_enough = overlap.what == IDENTIFIERS and request.plan.promise == "file"
+        if overlap.fraction >= _KNOWN or (is_one_enough and overlap.n_known > 0):
+            return overlap
+    return None
+
+
+def _known_in(request: Request, path: Path, ledger: Ledger | ReleaseLedger, overlap: Overlap) -> Elsewhere:
+    """Refuse a release of people whom another ledger holds, or note that the owner has said that they are known."""
+    plan, design = _plan(request), design_of(ledger)
+    is_allowed = plan.allow_known_people or (plan.another_design and design != plan.chosen)
+    refusal = ""
+    if not is_allowed:
+        about = "about " if overlap.is_drawn else ""
+        known = f"{about}{overlap.n_known:,} of the {overlap.n_file:,} {overlap.what} are in {path} too"
+        refusal = f"{known}, {state_of(ledger)}: {_ways_on(path, design, plan.chosen or '')}"
+    is_passed = is_allowed and design == plan.chosen
+    return Elsewhere(releases_of(ledger), refusal, is_passed, paths=(path.resolve(),))
+
+
+def _ways_on(path: Path, other: str, design: str) -> str:
+    """Say what to do where another ledger holds the same people."""
+    if other in RETIRED:
+        return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(design=design)}"
+    if other != design:
+        return f"choose promise {PROMISE_OF[other]} and --ledger {path}, or {_ALL_THE_SAME.format(design=design)}"
+    return (
+        f"join it by --ledger {path}, or, if these are other people or its releases are to stay apart, say "
+        "--allow-known-people, which the certificate names"
+    )
+
+
+def _note_of_others(names: Sequence[str]) -> str:
+    return (
+        f"the folder of the ledger has others, {', '.join(names[:_MOST_NAMED])}, without these records: if one of them "
+        "is of the same people with other columns, nothing adds up its releases and these; name it by ledger"
+    )
+
+
+def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease], design: str) -> str:
+    """Say what was released under another design."""
+    if not releases:
+        return (
+            f"{path} was begun for design {other}, under which nothing is released yet: name another ledger for design "
+            f"{design}, or say --another-design, which begins one beside it"
+        )
+    dated = [f"release {each.number}{f' of {each.date}' if each.date else ''}" for each in releases[:_MOST_NAMED]]
+    more = f" and {len(releases) - _MOST_NAMED} more" if len(releases) > _MOST_NAMED else ""
+    if other in RETIRED:
+        way_on = f"{_RETIRED.format(other=other)};"
+    else:
+        way_on = f"choose promise {PROMISE_OF[other]}, or"
+    return (
+        f"these data were released under design {other} ({', '.join(dated)}{more} of {path}), and no joint number is "
+        f"promised over two designs: {way_on} say --another-design to release under design {design} all the same, "
+        "in a ledger of its own"
+    )

@@ -1,0 +1,472 @@
+"""From a prepared statistic to a release, for the designs whose releases keep one budget in one ledger.
+
+Everything that can be refused is refused before the ledger is written; the ledger is written before the value is
+published, and marked after that, so that the same request gives the same bytes once more after an interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from leakbound.core.findings import Finding, Term
+from leakbound.core.grid import Grid
+from leakbound.core.repeated_rows import taken
+from leakbound.core.tradeoff import TradeOff
+from leakbound.noise.families import describe
+from leakbound.noise.keyed import SCHEME, canonical_digest
+from leakbound.noise.ledger import Query, insecure_key, mark_published
+from leakbound.noise.release_ledger import Release, ReleaseLedger, content_digest, order_of
+from leakbound.plans.protects import WeightedPlan
+from leakbound.protection import leave_one_out
+from leakbound.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
+from leakbound.protection.known_ledgers import note_begun
+from leakbound.protection.ledger_query import describe_statistic
+from leakbound.protection.other_ledgers import (
+    NOWHERE,
+    Elsewhere,
+    beside_the_data,
+    of_the_same_people,
+    own_ledger,
+    with_others,
+)
+from leakbound.protection.prepared import Prepared
+from leakbound.protection.release_report import Joint, owner_half, public_half
+from leakbound.protection.request import Request
+from leakbound.protection.results import CalibratedNoise, Protected
+from leakbound.protection.several import statistics_of
+from leakbound.protection.units import people_of
+from leakbound.reports import Report
+from leakbound.reports.about import LedgerEntryFacts
+from leakbound.reports.numbers import rounded_to_noise
+
+Array = np.ndarray
+Prepare = Callable[[Request], Prepared]
+_CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise", "noise_scale", "ranges")
+
+
+def calibrate(prepared: Prepared) -> CalibratedNoise:
+    """Return the noise and what it promises, for the owner; nothing is released and no ledger is made.
+
+    Parameters
+    ----------
+    prepared : Prepared
+
+    Returns
+    -------
+    CalibratedNoise
+    """
+    return CalibratedNoise(prepared.noise, owner_half(prepared))
+
+
+def declare(prepare: Prepare, request: Request) -> str:
+    """Announce a query in its ledger before the first output, so that it is counted exactly.
+
+    Parameters
+    ----------
+    prepare : callable
+        From the request to its noise.
+    request : Request
+
+    Returns
+    -------
+    str
+        What was done, in a line.
+
+    Raises
+    ------
+    ValueError
+        In one line: after the first output, or if the query was declared already.
+    """
+    place = _Place.of(request)
+    place.elsewhere.refuse()
+    prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    ledger, _ = place.asked_elsewhere(ledger, prepared)
+    release = _entry(ledger, prepared)
+    if place.ledger is None:
+        ledger.check(release)  # that it fits
+    note_begun(request, place.path)
+    ledger = ledger.declare(_query(prepared), request.date, release.table, release.hashes)
+    return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
+
+
+def release(
+    prepare: Prepare,
+    request: Request,
+    before: Callable[[], Any],
+    publish: Callable[[Report, Report], Any],
+) -> Protected:
+    """Release the statistic of a request.
+
+    Parameters
+    ----------
+    prepare : callable
+        From the request to its noise.
+    request : Request
+        Of a ``ProtectionPlan``.
+    before : callable
+        The last moment to refuse.
+    publish : callable
+        Called with both halves of the certificate.
+
+    Returns
+    -------
+    Protected
+
+    Raises
+    ------
+    ValueError
+        In one line: what the design cannot do, or what does not fit in the budget of the ledger.
+    """
+    place = _Place.of(request)
+    prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    entry, elsewhere = _entry(ledger, prepared), NOWHERE
+    is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
+    if is_new:
+        ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
+        entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
+    # Only the digest of the released value is not known yet, and it decides nothing here.
+    checked = ledger.check(entry) if is_new else ledger
+    before()
+    note_begun(request, place.path)
+    counted = _counted(ledger, checked, entry, prepared)
+    certified = _certified(counted, elsewhere.notes)
+    publish(certified.certificate, certified.owner)
+    mark_published(lambda: ReleaseLedger.open(ledger.path, ledger.design), counted.number)
+    return certified
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A release that its ledger has counted, and that nobody has seen yet.
+
+    Parameters
+    ----------
+    ledger : ReleaseLedger
+        With the release.
+    prepared : Prepared
+        With what its promise rests on that only the ledger knows.
+    number : int
+        Its place in the ledger.
+    value : array of shape (d,)
+        With its noise.
+    """
+
+    ledger: ReleaseLedger
+    prepared: Prepared
+    number: int
+    value: Float[Array, " d"]
+
+
+def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prepared: Prepared) -> _Counted:
+    """Count a release in its ledger, and add its noise; a release that is there already stays as it is.
+
+    Parameters
+    ----------
+    ledger : ReleaseLedger
+        Without the release, or with it where it was made before.
+    checked : ReleaseLedger
+        With the release, whose value is not known yet; the same as ``ledger`` where it was made before.
+    entry : Release
+    prepared : Prepared
+    """
+    number = ledger.place_of(entry.query, entry.subject)
+    # Who is left out is looked up only now: nothing before depends on it.
+    left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
+    exact = prepared.value_of(left_out)
+    digest = _digest(entry.subject, exact)
+    if number == len(ledger.releases):
+        ledger = checked.completed(digest)
+    elif ledger.releases[number].release != digest:
+        ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
+    noisy = _with_noise(ledger, prepared, exact, digest)
+    value = np.array([rounded_to_noise(*pair) for pair in zip(noisy.tolist(), prepared.rms.tolist(), strict=True)])
+    prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
+    return _Counted(ledger, prepared, number, value)
+
+
+def _certified(counted: _Counted, notes: Sequence[str]) -> Protected:
+    """Write both halves of the certificate of a release; notes are for the owner."""
+    ledger, prepared, number = counted.ledger, counted.prepared, counted.number
+    budget = _promised_together(ledger, prepared, number)
+    entry = LedgerEntryFacts(
+        number=number + 1,
+        digest=ledger.entry_digest(number),
+        budget=budget,
+        declared=max(1, len(ledger.queries)),
+    )
+    joint = _joint(ledger, prepared, budget, number)
+    own = ledger.releases[number]
+    public = public_half(prepared, counted.value, entry, joint)
+    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], notes)
+    public = with_others(public, own.others, knows_people=own.knows_people)
+    owner = with_others(owner, own.others, knows_people=own.knows_people)
+    return Protected(
+        prepared.finished(counted.value).value, prepared.noise, public, owner, statistics_of(prepared, counted.value)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """The ledger of a request: its path, what is there, and what ledgers of other designs beside it hold.
+
+    Parameters
+    ----------
+    path : Path
+    ledger : ReleaseLedger or None
+        None where it is not begun.
+    request : Request
+    elsewhere : Elsewhere
+        Of the same data under other designs. It refuses a new release; one that the ledger holds already is made once
+        more.
+    """
+
+    path: Path
+    ledger: ReleaseLedger | None
+    request: Request
+    elsewhere: Elsewhere
+
+    @classmethod
+    def of(cls, request: Request) -> _Place:
+        """Open the ledger of a request, if there is one.
+
+        Raises
+        ------
+        ValueError
+            Without a path, for a ledger of another budget, or if the data were released under another design and the
+            plan does not say that they may be.
+        """
+        design = request.plan.chosen
+        if request.ledger_path is None:
+            raise ValueError(
+                f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
+                "left out and what was released"
+            )
+        path = own_ledger(request)
+        elsewhere = beside_the_data(request, path)
+        if not path.exists():
+            elsewhere.refuse()
+            return cls(path, None, request, elsewhere)
+        ledger = ReleaseLedger.open(path, design or "")
+        if not ledger.releases:
+            elsewhere.refuse()
+        budget, seed = request.plan.budget, request.insecure_seed
+        if budget is not None and budget != ledger.budget:
+            raise ValueError(f"{path} has a budget of {ledger.budget:g}, fixed by its first release; got {budget:g}")
+        if (seed is not None) != ledger.is_insecure or (seed is not None and ledger.key != insecure_key(seed)):
+            raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
+        return cls(path, ledger, request, elsewhere)
+
+    def begun(self, prepared: Prepared) -> ReleaseLedger:
+        """Begin a ledger, without a file: its budget is fixed here."""
+        plan, seed = self.request.plan, self.request.insecure_seed
+        budget = plan.eta if plan.budget is None else plan.budget
+        key = None if seed is None else insecure_key(seed)
+        return ReleaseLedger.begun(self.path, prepared.design, budget, key, is_insecure=seed is not None)
+
+    def asked_elsewhere(self, ledger: ReleaseLedger, prepared: Prepared) -> tuple[ReleaseLedger, Elsewhere]:
+        """Look for the people of a new release in other ledgers, and enter them in its own.
+
+        Raises
+        ------
+        ValueError
+            In one line, if another ledger holds them, and the plan does not say that it may.
+        """
+        self.elsewhere.refuse()
+        if ledger.is_insecure:  # nothing of it is published
+            return ledger, self.elsewhere
+        names = people_of(self.request, prepared.units)
+        found = of_the_same_people(
+            self.request, self.path, lambda: names, self.ledger, prepared.units, self.elsewhere.paths
+        )
+        found.refuse()
+        for note in found.notes:
+            self.request.tell_owner(note)
+        return ledger.with_people(names), self.elsewhere.with_(found)
+
+
+def _query(prepared: Prepared) -> Query:
+    """Collect everything that decides what is released, and with which noise."""
+    design: dict[str, Any] = {"design": prepared.design}
+    if prepared.request.plan.at_most:
+        design["at_most"] = sorted(prepared.request.plan.at_most)
+    if not prepared.parts:
+        return Query(_asked(prepared.request) | design, prepared.eta)
+    return Query({"several": [_of_several(part.request) for part in prepared.parts]} | design, prepared.eta)
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    """Describe a statistic with the fields of its plan."""
+    content: dict[str, Any] = {"of": describe_statistic(request.statistic)}
+    for name in _CHOICES:
+        value = getattr(request.plan, name)
+        content[name] = repr(value) if isinstance(value, dict | tuple) else value
+    return content | _rows_of(request)
+
+
+def _rows_of(request: Request) -> dict[str, Any]:
+    """Say what was done with missing and other values, where that is not what older ledgers did."""
+    plan = request.plan
+    read: dict[str, Any] = {"drop_missing": True} if plan.drop_missing else {}
+    if plan.others:
+        read["others"] = list(plan.others)
+    if plan.chosen == "dp" and plan.statistic == "sum":  # of those who have a value: it was the lower end of the range
+        read["missing"] = "nothing"
+    return read
+
+
+def _of_several(part: Request) -> dict[str, Any]:
+    """Describe one of several statistics, with its weight."""
+    return _asked(part) | {"weight": part.plan.weight if isinstance(part.plan, WeightedPlan) else 1.0}
+
+
+def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
+    """Compute the digest of a release: of what its noise is drawn for, and of the value."""
+    return canonical_digest({"subject": subject, "exact": exact})
+
+
+def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
+    """Make the entry of a release whose value is not known yet."""
+    noise = _described(prepared)
+    is_table = prepared.design == "leave-one-out"
+    names = prepared.units.names
+    values: Any = prepared.per_unit
+    hashes, first = None, 0
+    if is_table:  # in the order of their hashes, whatever the order of the records
+        hashes = ledger.unit_hashes(names)
+        order = order_of(hashes)
+        hashes, values, first = hashes[order], taken(values, order), int(order[0])
+        content = content_digest(hashes, values)
+    else:
+        content = hashlib.sha256(names[order_of(names)].data).hexdigest()
+        values = float(values)
+    subject = canonical_digest(
+        {
+            "scheme": SCHEME,
+            "design": prepared.design,
+            "query": _query(prepared).digest,
+            "content": content,
+            "mu": None if is_table else values,
+            "value": prepared.value_of(first),  # a table holds differences alone
+            "noise": noise,
+            "noisy": prepared.noisy_coords,
+            "grid": np.broadcast_to(prepared.grid.steps, prepared.noisy_coords.shape),
+        }
+    )
+    return Release(
+        query=_query(prepared).digest,
+        eta=prepared.eta,
+        date=prepared.request.date,
+        subject=subject,
+        release=_digest(subject, None),
+        noise_digest=canonical_digest(noise),
+        scale=1.0 if prepared.noise is None else prepared.noise.scale,
+        hashes=hashes,
+        table=values if is_table else None,
+        mu=None if is_table else values,
+        content=content if is_table else "",
+        # limits on its curve are kept by the ledger as well if nothing follows it
+        leaves_reserve=not (prepared.request.plan.limits and _is_the_only_one(ledger, prepared)),
+    )
+
+
+def _described(prepared: Prepared) -> Any:
+    """Describe the noise as a digest needs it."""
+    noises = [None if part.noise is None else describe(part.noise) for part in prepared.statistics]
+    return {"several": noises} if prepared.parts else noises[0]
+
+
+def _with_noise(
+    ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"], digest: str
+) -> Float[Array, " d"]:
+    """Add the noise of a release, as whole steps of the grid; coordinates without noise stay as they are."""
+    if prepared.parts:
+        values = [
+            _with_noise(ledger, part, of_part, f"{digest} part {place}")
+            for place, (part, of_part) in enumerate(zip(prepared.parts, prepared.split(exact), strict=True))
+        ]
+        return np.concatenate(values)
+    value = np.array(exact, dtype=float)
+    noisy, noise = prepared.noisy_coords, prepared.noise
+    if noise is not None:
+        grid = Grid(tuple(np.broadcast_to(prepared.grid.steps, noisy.shape)[noisy].tolist()))
+        draw = noise.sample(np.zeros(int(noisy.sum())), ledger.generator(f"noise {digest}"))
+        value[noisy] = grid.value(grid.round(value[noisy]) + grid.round(prepared.divisor * draw))
+    return value / prepared.divisor
+
+
+def _of_versions(ledger: ReleaseLedger, number: int) -> list[Term]:
+    """Say that the promise rests on versions of the data that differ, where they do."""
+    # of the versions up to this release: the same request gives the same certificate after later ones, too
+    difference = _until(ledger, number).difference()
+    return [Term("versions_differ", difference=difference)] if difference > 0 else []
+
+
+def _until(ledger: ReleaseLedger, number: int) -> ReleaseLedger:
+    """Return the ledger as it was when a release was made."""
+    return replace(ledger, releases=ledger.releases[: number + 1])
+
+
+def _promised_together(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+    """Return what all releases of the ledger promise to those who are in the data of this one.
+
+    It is the budget, times what `_of_later_version` says.
+    """
+    return min(0.5, ledger.promised * _of_later_version(ledger, prepared, number))
+
+
+def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+    """Compute how many times as well those are told who are in a later version of the data than the first.
+
+    The budget is promised to those of the first version, of n units. One of a later version of m units, which was
+    chosen from no output, is told by at most ``max(1, (1 - 1/n)/(1 - 1/m))`` times as much, at every ratio.
+    """
+    versions = _until(ledger, number).versions
+    if prepared.design != "leave-one-out":
+        return 1.0
+    n_first, n_here = len(versions[0]), prepared.units.n
+    return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
+
+
+def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> Joint:
+    """Collect what all releases of the ledger promise together: it was fixed before the first one."""
+    release = "joint" if number > 0 else "joint_of_one"
+    common: dict[str, Any] = prepared.common | {"release": release}
+    if prepared.design == "leave-one-out":
+        named = leave_one_out.named_right(prepared, budget, release)
+        limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
+        return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
+    curve, delta = gaussian_curve(budget), prepared.request.plan.delta
+    findings = (
+        Finding("mu", curve.mu, **common),
+        Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, **common),
+    )
+    return Joint(release, budget, None, {}, findings)
+
+
+def _is_the_only_one(ledger: ReleaseLedger, prepared: Prepared) -> bool:
+    """Tell whether the first release takes the whole budget, so that no other one is to follow."""
+    return len(ledger.queries) <= 1 and prepared.eta == ledger.budget
+
+
+def _joint_curve(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> TradeOff:
+    """Compute the curve of all releases of the ledger together: of the declared ones, and of the reserve for others."""
+    table = ledger.declared_table
+    if table is None:
+        return ceiling_of(budget, {})
+    factor = _of_later_version(ledger, prepared, number)
+    return curve_of_left_out(table, budget, prepared.request.plan, reserve=ledger.reserve or 0.0, factor=factor)
+
+
+def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
+    """Report, for the owner, what the releases so far tell: a function of the data, and no promise."""
+    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
+    return Finding("eta", ledger.spent(), release="spent", **common)

@@ -1,0 +1,400 @@
+"""Make releases from estimators, networks, trained models, and import paths of them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from leakbound.core.types import Points, Release
+from leakbound.releases.answers import method_of, predicts_numbers
+from leakbound.releases.estimator import Estimator, from_spec, with_parameters
+from leakbound.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
+from leakbound.releases.networks.recipe import Collate, Recipe
+from leakbound.releases.pretrained_model import FittedEstimator, PretrainedModel
+from leakbound.releases.specs import TORCH, first_line, imported, is_network
+from leakbound.releases.structure import Structure
+from leakbound.releases.training_function import TrainingFunction, trains
+
+Layers = str | tuple[str, ...]
+
+
+@runtime_checkable
+class Described(Release, Protocol):
+    """A release with a description in the report."""
+
+    @property
+    def description(self) -> str:
+        """The release and its parameters, in one line."""
+        ...
+
+
+@runtime_checkable
+class Adapting(Protocol):
+    """A release that finds out what it needs so that it can be fitted on some points."""
+
+    def for_points(self, points: Points) -> Any:
+        """Return the release that is fitted on these points."""
+        ...
+
+    @property
+    def owner_note(self) -> str:
+        """Why that is done, which may quote a value of the data; empty if nothing is."""
+        ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A release that changes the points before a model reads them."""
+
+    def prepared(self, points: Points) -> str:
+        """Say what is done to the points, in a sentence; empty if nothing is."""
+        ...
+
+
+@runtime_checkable
+class Structured(Protocol):
+    """A release whose model can be looked at."""
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Return the structure of the model that would be released: one that is fitted on all points."""
+        ...
+
+
+def adapted(release: Any, points: Points) -> Any:
+    """Let a release find out what it needs so that it can be fitted on some points.
+
+    Parameters
+    ----------
+    release : Release
+    points : Points
+
+    Returns
+    -------
+    Release
+        Itself if it takes all points as they are.
+    """
+    return release.for_points(points) if isinstance(release, Adapting) else release
+
+
+def prepared(release: Any, points: Points) -> str:
+    """Say in a sentence what a release does to the points before a model reads them; empty if nothing."""
+    return release.prepared(points) if isinstance(release, Preparing) else ""
+
+
+def family(release: Any) -> str:
+    """Name the family of a release's models, for advice on how to change them; empty if it is not known."""
+    return getattr(release, "family", "")
+
+
+def owner_notes(releases: Iterable[Any]) -> list[str]:
+    """List why that is done, a sentence each, which may quote values of the data."""
+    return [release.owner_note for release in releases if isinstance(release, Adapting) and release.owner_note]
+
+
+def release_of(
+    model: Any,
+    name: str = "",
+    train: Recipe | Mapping[str, Any] | None = None,
+    layers: Layers = (),
+    settings: Mapping[str, Any] | None = None,
+    collate: Collate | None = None,
+) -> Described:
+    """Make a release from an estimator, a network or a function that trains.
+
+    Parameters
+    ----------
+    model : estimator, class of a network, function that makes a network, function that trains, or release
+        A function that trains takes features, labels and perhaps a seed, and returns a model that predicts.
+    name : str
+        The name in the report.
+    train : Recipe or mapping, optional
+        How a network is trained; of a function that trains, only how the network that it returns gets its batches:
+        ``{"collate": function}``.
+    layers : str or tuple of str
+        The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
+    settings : mapping, optional
+        Parameters that are changed: of the estimator, or keywords of the function that trains or makes a network.
+    collate : callable, optional
+        That of the DataLoader which holds the points, for networks whose `train` has none.
+
+    Returns
+    -------
+    Described
+        The release; one that was given is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, PyTorch is needed and not installed, or an estimator comes with a recipe.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from leakbound.releases.factory import release_of
+    >>> release_of(DecisionTreeClassifier()).name
+    'DecisionTreeClassifier'
+    """
+    if isinstance(model, LabelsOnly):
+        return _of_labels(model, name, train, layers, settings, collate)
+    if trains(model):
+        own_collate = _only_collate(model, train, layers)
+        return TrainingFunction(model, name, dict(settings or {}), collate=own_collate or collate)
+    if is_network(model) or inspect.isfunction(model):
+        return _network(model, name, train, settings or {}, layers, collate)
+    _refuse_recipe(model, train, layers)
+    if isinstance(model, Described):
+        if settings:
+            raise ValueError(f"the parameters of a {type(model).__name__} cannot be varied; give the estimator itself")
+        return model
+    return Estimator(with_parameters(model, settings) if settings else model, name)
+
+
+def release_from(
+    spec: str,
+    settings: Mapping[str, Any],
+    name: str = "",
+    train: Mapping[str, Any] | None = None,
+    layers: Layers = (),
+) -> Described:
+    """Make a release from an import path.
+
+    Parameters
+    ----------
+    spec : str
+        ``module:name`` of an estimator, a network, a function that makes one of them, or a function that trains.
+    settings : mapping
+        Parameters of the estimator, or keywords of the function or class that makes the network.
+    name : str
+        The name in the report.
+    train : mapping, optional
+        How a network is trained: the fields of `Recipe`.
+    layers : str or tuple of str
+        The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
+
+    Returns
+    -------
+    Described
+        The release.
+
+    Raises
+    ------
+    ValueError
+        In one line, as `release_of`.
+
+    Examples
+    --------
+    >>> from leakbound.releases.factory import release_from
+    >>> release_from("sklearn.tree:DecisionTreeClassifier", {"max_depth": 3}).description
+    'DecisionTreeClassifier(max_depth=3)'
+    """
+    target = imported(spec)
+    if isinstance(target, LabelsOnly):
+        return _of_labels(target, name, train, layers, settings)
+    if trains(target, settings):
+        _refuse_recipe(target, train, layers)
+        return TrainingFunction(target, name, dict(settings))
+    if _makes_network(spec, target, settings):
+        return _network(target, name, train or {}, settings, layers)
+    _refuse_recipe(target, train, layers)
+    return Estimator(from_spec(spec, settings), name)
+
+
+def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathLike[str]) -> Any:
+    """Make a trained network from the import path of its class or function and the file of its weights.
+
+    Parameters
+    ----------
+    spec : str
+        ``module:name`` of a network's class, or of a function that makes one.
+    settings : mapping
+        Its keywords.
+    weights : path
+        A file with the state dict.
+
+    Returns
+    -------
+    nn.Module
+
+    Raises
+    ------
+    ValueError
+        In one line, if the path leads to no network, or the file does not fit.
+    """
+    target = imported(spec)
+    if not is_network(target) and trains(target, settings):
+        raise ValueError(
+            f"{spec} trains a network, and weights need what makes one, as --model my_package:make_net, a function "
+            f"without arguments. References of your own training loop are trained in Python: ls.audit_model(network, "
+            f"members, others, references={spec.rpartition(':')[2]})"
+        )
+    if not _makes_network(spec, target, settings):
+        raise ValueError(f"{spec} makes no network, and weights are those of one")
+    return _network_module().weighted(target, settings, weights)
+
+
+def trained_release(
+    model: Any, classes: Any = None, name: str = "model", layers: Layers = (), collate: Collate | None = None
+) -> Described:
+    """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function.
+
+    Parameters
+    ----------
+    model : fitted estimator, nn.Module, or callable
+        A function goes from features of n points to probabilities of shape (n, K); the method of a fitted
+        scikit-learn classifier provides its classes.
+    classes : array of shape (K,), optional
+        The label of each column.
+    name : str
+        The name in the report.
+    layers : str or tuple of str
+        As in `release_of`.
+    collate : callable, optional
+        Makes a batch for a network, of points of different lengths; a function gets the points as they are.
+
+    Returns
+    -------
+    Described
+
+    Raises
+    ------
+    ValueError
+        If it is none of them.
+    """
+    column_labels = None if classes is None else np.asarray(classes)
+    if isinstance(model, LabelsOnly) or _predicts_labels(model):
+        return _labels_of_trained(model, classes, name, layers, collate)
+    if is_network(model):
+        network = import_module("leakbound.releases.networks.network")
+        return network.Trained(model, column_labels, name, layers or "all", collate=collate)
+    if layers:
+        raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
+    if inspect.isclass(model):
+        raise ValueError(f"give the fitted model, not the class {model.__name__}")
+    if method_of(model) is not None and classes is None:
+        return FittedEstimator(model, name)
+    if not callable(model) and callable(getattr(model, "predict", None)):
+        return PretrainedModel(model.predict, column_labels, name)
+    if not callable(model):
+        raise ValueError(
+            f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"
+        )
+    if column_labels is None:
+        column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
+    return PretrainedModel(model, column_labels, name)
+
+
+def _of_labels(
+    hidden: LabelsOnly,
+    name: str,
+    train: Recipe | Mapping[str, Any] | None,
+    layers: Layers,
+    settings: Mapping[str, Any] | None,
+    collate: Collate | None = None,
+) -> Described:
+    """Make a release of which the labels alone are seen."""
+    model = hidden.model
+    fits = callable(getattr(model, "fit", None)) and callable(getattr(model, "get_params", None))
+    if fits and not inspect.isclass(model) and not isinstance(model, Described):
+        _refuse_recipe(model, train, layers)
+        return Estimator(with_parameters(model, settings) if settings else model, name, labels_only=True)
+    return ReleasedLabels(release_of(model, name, train, layers, settings, collate))
+
+
+def _predicts_labels(model: Any) -> bool:
+    """Tell whether a function is the ``predict`` of a classifier, whose numbers are labels and no probabilities."""
+    owner = getattr(model, "__self__", None)
+    return (
+        getattr(model, "__name__", "") == "predict"
+        and callable(getattr(owner, "fit", None))
+        and (not predicts_numbers(owner))
+    )
+
+
+def _labels_of_trained(model: Any, classes: Any, name: str, layers: Layers, collate: Collate | None) -> Described:
+    """Make a release of one trained model of which the labels alone are seen."""
+    inner = model.model if isinstance(model, LabelsOnly) else model
+    if classes is not None:
+        raise ValueError("classes are of probabilities; the answers of LabelsOnly are the labels themselves")
+    if is_network(inner):
+        return ReleasedLabels(trained_release(inner, None, name, layers, collate))
+    if layers:
+        raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
+    predict = getattr(inner, "predict", inner)
+    if not callable(predict):
+        raise ValueError(f"expected a fitted classifier or a function from features to labels, got {inner!r}")
+    return LabelModel(predict, name)
+
+
+def _network(
+    make: Any,
+    name: str,
+    train: Recipe | Mapping[str, Any] | None,
+    parameters: Mapping[str, Any],
+    layers: Layers,
+    collate: Collate | None = None,
+) -> Any:
+    recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    if recipe.collate is None and collate is not None:
+        recipe = replace(recipe, collate=collate)
+    return _network_module().Network(make, recipe, name, dict(parameters), layers or "all")
+
+
+def _network_module() -> Any:
+    """Import the module that needs PyTorch."""
+    try:
+        return import_module("leakbound.releases.networks.network")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError(TORCH) from None
+
+
+def _makes_network(spec: str, target: Any, settings: Mapping[str, Any]) -> bool:
+    """Tell whether the target is a network's class or a function that makes a network."""
+    return is_network(target) or (inspect.isfunction(target) and is_network(_call(spec, target, settings)))
+
+
+def _call(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """Call a function with those settings that it takes; the others are parameters of the estimator that it makes."""
+    try:
+        parameters = inspect.signature(function).parameters
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        return function(**{name: value for name, value in settings.items() if takes_all or name in parameters})
+    except Exception as error:  # the function is the user's: it may raise anything
+        no_torch = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None
+
+
+def collate_in(train: Recipe | Mapping[str, Any] | None) -> Collate | None:
+    """Return the collate function of a recipe; None if it has none."""
+    recipe = train if isinstance(train, Recipe) else Recipe.of(train or {})
+    return recipe.collate
+
+
+def _only_collate(function: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> Collate | None:
+    """Return the collate function for the networks of a function that trains, which has the rest in itself."""
+    collate = collate_in(train)
+    has_nothing_else = (
+        train == Recipe(collate=collate) if isinstance(train, Recipe) else set(train or {}) <= {"collate"}
+    )
+    _refuse_recipe(function, None if has_nothing_else else train, layers)
+    return collate
+
+
+def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> None:
+    kind = model if inspect.isclass(model) or inspect.isroutine(model) else type(model)
+    if train and trains(model):
+        raise ValueError(
+            f"train says how a network is trained, and {kind.__name__} does that itself; it takes collate alone, for "
+            "the network that it returns"
+        )
+    if train:
+        raise ValueError(f"train says how a network is trained; {kind.__name__} is none, its parameters are set")
+    if layers:
+        raise ValueError(f"layers are those of a network; {kind.__name__} is none")

@@ -1,0 +1,253 @@
+"""Releases by a function of the user's that trains a model: any library, any loop, any language."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from leakbound.core.checks import nearest
+from leakbound.core.types import Points
+from leakbound.data.records import as_given
+from leakbound.releases.answers import Truth, classes_of, method_of, signals_of, truth_of
+from leakbound.releases.labels import LabelsOnly, are_right
+from leakbound.releases.networks.recipe import Collate
+from leakbound.releases.pretrained_model import PretrainedModel
+from leakbound.releases.specs import (
+    NoCanonicalForm,
+    canonical,
+    description_or_none,
+    first_line,
+    is_network,
+    reason,
+    versions,
+)
+from leakbound.releases.structure import Structure, structure_of
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class TrainingFunction:
+    """A function that trains a model, called for each row of a game.
+
+    Parameters
+    ----------
+    function : callable
+        ``fit(X, y, seed)``, or ``fit(X, y)``: takes the training rows of the user's features and labels, returns an
+        object with ``predict_proba``, a regressor, a network of PyTorch, or a function from features to probabilities.
+    name : str
+        The name in the report; that of the function unless given.
+    parameters : mapping
+        Further keywords of the function.
+    chunk : int
+        Rows that are fitted and stored together.
+    collate : callable, optional
+        Makes a batch for a network that the function returns, as in `leakbound.releases.networks.recipe.Recipe`: of
+        rows of different lengths.
+
+    Raises
+    ------
+    ValueError
+        If it does not take features and labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from leakbound.core.types import Points
+    >>> from leakbound.releases.training_function import TrainingFunction
+    >>> def fit(X, y, seed):
+    ...     return LogisticRegression(C=10).fit(X, y, sample_weight=1 + y)
+    >>> points = Points(np.arange(8.0)[:, None], np.arange(8) % 2)
+    >>> member = np.arange(8) < np.array([[4], [6]])
+    >>> TrainingFunction(fit).observe(points, member, np.array([0, 1]), ["loss"])["loss"].shape
+    (2, 8)
+    """
+
+    function: Callable[..., Any]
+    name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    chunk: int = 1
+    collate: Collate | None = None
+
+    def __post_init__(self) -> None:
+        if not trains(self.function, self.parameters):
+            raise ValueError(f"{_name_of(self.function)} must take features and labels: fit(X, y, seed)")
+        _refuse_unknown(self.function, self.parameters)
+        if not self.name:
+            object.__setattr__(self, "name", _name_of(self.function))
+
+    @property
+    def description(self) -> str:
+        """The name of the function and its keywords."""
+        return f"{_name_of(self.function)}({', '.join(['X', 'y', *self._words()])})"
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Return import path and code of the function, or None if its code cannot be followed."""
+        return description_or_none(self._description)
+
+    @property
+    def not_stored(self) -> str:
+        """Why there is no description, and its models are not stored; empty if there is one."""
+        return reason(self._description)
+
+    def _description(self) -> Mapping[str, Any]:
+        if not inspect.isfunction(self.function):
+            raise NoCanonicalForm(f"a {type(self.function).__name__} that trains has no import path")
+        description = {
+            "trained by": canonical(self.function),
+            "parameters": canonical(self.parameters),
+            "versions": versions({"scikit-learn", "numpy", "scipy"}),
+        }
+        if self.collate is not None:
+            description["collate"] = canonical(self.collate)
+        return description
+
+    def observe(
+        self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "m N ..."]]:
+        """Call the function for each row and compute the signals of what it returns at every point."""
+        if points.y is None:
+            raise ValueError(f"{self.name} needs labels")
+        rows = []
+        for inside, seed in zip(member, seeds, strict=True):
+            model = self._trained(points.take(np.flatnonzero(inside)), int(seed))
+            rows.append(self._signals(model, points, inside, want))
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def structure(self, points: Points, seed: int) -> Structure:
+        """Train one model on all points, as it would be released, and read its structure."""
+        return structure_of(self._trained(points, seed), points)
+
+    def _trained(self, chosen: Points, seed: int) -> Any:
+        seeded = (seed,) if takes_seed(self.function, self.parameters) else ()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = self.function(as_given(chosen.x), chosen.y, *seeded, **self.parameters)
+        except Exception as error:  # the function is the user's: it may raise anything
+            raise RuntimeError(f"{self.name} fails on {len(chosen):,} points: {first_line(error)}") from error
+        if model is None:
+            raise ValueError(f"{self.name} returns nothing; return the fitted model, or a function that predicts")
+        return model
+
+    def _signals(
+        self, model: Any, points: Points, inside: Bool[Array, " N"], want: Sequence[str]
+    ) -> Mapping[str, Float[Array, "N ..."]]:
+        if isinstance(model, LabelsOnly):
+            want = [name for name in want if name == "correct"]
+            model = model.model
+            predict = getattr(model, "predict", model)
+            if not is_network(model):
+                return {"correct": are_right(predict, points, self.name)} if want else {}
+        everyone, no_seed = np.ones((1, len(points)), dtype=bool), np.zeros(1, dtype=int)
+        if is_network(model):
+            network = import_module("leakbound.releases.networks.network")
+            trained = network.Trained(model, None, self.name, collate=self.collate)
+            return {name: array[0] for name, array in trained.observe(points, everyone, no_seed, want).items()}
+        method = method_of(model)
+        if method is not None:
+            truth = truth_of(points, self.name, responses=method == "predict")
+            classes = [] if method == "predict" else self._classes(model, points, inside, truth)
+            return signals_of(model, method, points, truth, classes, want, self.name)
+        answer = model if callable(model) else getattr(model, "predict", None)
+        if not callable(answer):
+            raise ValueError(
+                f"{self.name} returns a {type(model).__name__}; return an object with predict_proba or predict, or a "
+                "function from features to probabilities"
+            )
+        known = PretrainedModel(answer, None, self.name, batch=len(points))
+        return {name: array[0] for name, array in known.observe(points, everyone, no_seed, want).items()}
+
+    def _classes(self, model: Any, points: Points, inside: Bool[Array, " N"], truth: Truth) -> list[Array]:
+        """List the classes of the columns: the model's own, or those of its training rows, or of all rows."""
+        seen = np.asarray(points.y)[inside].reshape(np.count_nonzero(inside), -1)
+        return classes_of(model, seen, truth)
+
+    def _words(self) -> list[str]:
+        return [f"{name}={value!r}" for name, value in self.parameters.items()]
+
+
+def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse a parameter that a training function does not take: what it fits is made inside of it."""
+    try:
+        signature = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a function that is written in C
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
+        return
+    keywords = [name for name, parameter in signature.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+    for name in parameters:
+        if name not in keywords:
+            own = _name_of(function)
+            raise ValueError(
+                f"{own} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is made inside "
+                f"of it; give it one (def {own}({', '.join(keywords)}, {name}=...)), or give "
+                "a function without X and y that returns the estimator before it is fitted"
+            )
+
+
+def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
+    """Tell whether a function takes features and labels, and perhaps a seed: two or three positional arguments.
+
+    Parameters
+    ----------
+    function : object
+    parameters : mapping, optional
+        Keywords that are given besides.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from leakbound.releases.training_function import trains
+    >>> trains(lambda X, y, seed: None), trains(lambda: None), trains(int)
+    (True, False, False)
+    """
+    if not (inspect.isroutine(function) or isinstance(function, functools.partial)):
+        return False
+    return 2 <= len(_required(function, parameters or {})) <= 3
+
+
+def takes_seed(function: Any, parameters: Mapping[str, Any]) -> bool:
+    """Tell whether a training function takes a seed as its third argument."""
+    try:
+        positional = [
+            name
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) and name not in parameters
+        ]
+    except (TypeError, ValueError):
+        return False
+    return len(positional) > 2 and (len(_required(function, parameters)) == 3 or "seed" in positional[2])
+
+
+def _required(function: Any, parameters: Mapping[str, Any]) -> list[str]:
+    """List the positional arguments that must be given."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function that is written in C
+        return []
+    return [
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        and parameter.default is parameter.empty
+        and name not in parameters
+    ]
+
+
+def _name_of(function: Any) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return "training function" if "<" in name else name

@@ -1,0 +1,235 @@
+"""Trade-offs drawn on axes: curves, circles, bands and the region that a ceiling forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+
+from leakbound.core.tradeoff import TradeOff
+from leakbound.reports.charts.canvas import ATTACK, CLAIM, INK, MUTE, PAPER, panel_size
+from leakbound.reports.charts.labels import Field, Path, densify
+from leakbound.reports.numbers import percent, percent_at_most
+
+Role = Literal["best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
+FALSE_ALARMS = 10  # fewer of them support no point of a curve
+_COLOURS = {"best": ATTACK, "other": INK, "ceiling": CLAIM, "asymptotic": CLAIM, "guessing": INK}
+_WIDTHS = {"best": 2.3, "other": 1.9, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A trade-off and how it is drawn.
+
+    Parameters
+    ----------
+    label : str
+        Short enough to be written next to the curve.
+    tradeoff : TradeOff
+    role : {"best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
+        "unprotected" is the best attack if there were no noise, "other" the best attack on what is compared.
+    start : float
+        False-positive rate from which the curve is drawn.
+    point : tuple of float or None
+        (FPR, TPR) of an attack that has one threshold only; it is a circle, not a curve.
+    band : arrays
+        False-positive rates, lower and upper true-positive rates; may be empty.
+    dashes : Any
+        The line style of matplotlib.
+    stated : mapping of float to float
+        What the findings say at the rates asked for: a realised rate is a little below the one asked for.
+    release : str
+        Ceilings of one release hold together.
+    at_most : bool
+        The rates of a ceiling are rounded up where they are written.
+    name : str
+        Of the attack, as one asks for it; empty for what is none.
+    """
+
+    label: str
+    tradeoff: TradeOff
+    role: Role
+    start: float = 0.0
+    point: tuple[float, float] | None = None
+    band: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ())
+    dashes: Any = "solid"
+    stated: Mapping[float, float] = field(default_factory=dict)
+    release: str = ""
+    at_most: bool = False
+    name: str = ""
+
+    def tpr_at(self, fpr: float) -> float:
+        """Members found at a rate, as the findings say it where they do."""
+        return self.stated.get(fpr, float(self.tradeoff.tpr_at(fpr)))
+
+    def tpr_text(self, fpr: float) -> str:
+        """Write the members found at a rate as text."""
+        return percent_at_most(self.tpr_at(fpr)) if self.at_most else percent(self.tpr_at(fpr))
+
+    @property
+    def color(self) -> str:
+        """By role."""
+        return _COLOURS.get(self.role, MUTE)
+
+    @property
+    def width(self) -> float:
+        """By role."""
+        return _WIDTHS.get(self.role, 1.2)
+
+    @property
+    def weight(self) -> int:
+        """Of its name: bold for the best attack."""
+        return 700 if self.role in ("best", "other") else 400
+
+    @property
+    def vacuous(self) -> bool:
+        """A ceiling that allows an attack to find everybody, at every rate that is drawn."""
+        return self.role == "ceiling" and float(self.tradeoff.tpr_at(self.start)) > 0.995
+
+
+Array = np.ndarray
+Height = Callable[[Array, Array], Array]
+
+
+def members_found(fpr: Array, tpr: Array) -> Array:
+    """Return the height of a ROC: the true positive rate."""
+    return tpr
+
+
+def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
+    """Whether two trade-offs are the same curve, everywhere and not only where both are drawn.
+
+    They are compared at every corner of both and on a grid from 0 to 1. Each must stay below the other when that is
+    moved by the tolerance in both rates (the Lévy distance): a corner that rounding has shifted is no difference.
+
+    Parameters
+    ----------
+    one, other : TradeOff
+    tolerance : float
+        In both rates; the default only forgives rounding.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from leakbound.core.tradeoff import Gaussian, Piecewise
+    >>> coincide(Gaussian(1.0), Gaussian(1.0 + 1e-12)), coincide(Piecewise([0.1], [0.4]), Piecewise([0.1], [0.41]))
+    (True, False)
+    """
+    corners = [np.asarray(curve.knots, dtype=float) for curve in (one, other)]
+    fpr = np.unique(np.concatenate([*corners, [0.0], np.geomspace(1e-12, 1.0, 400), np.linspace(0.0, 1.0, 401)]))
+    moved = np.minimum(fpr + tolerance, 1.0)
+
+    def stays_below(low: TradeOff, high: TradeOff) -> bool:
+        return bool((np.asarray(low.tpr_at(fpr)) <= np.asarray(high.tpr_at(moved)) + tolerance).all())
+
+    return stays_below(one, other) and stays_below(other, one)
+
+
+def gain_over_guessing(fpr: Array, tpr: Array) -> Array:
+    """Return the height of the second panel: TPR - FPR in percentage points."""
+    return 100 * (tpr - fpr)
+
+
+class Curves:
+    """The lines of a release on axes whose limits are set.
+
+    Parameters
+    ----------
+    ax : Axes
+    lines : sequence of Line
+        In the order of drawing.
+    fpr : array of shape (n,)
+        False-positive rates at which the curves are drawn, ascending.
+    height : function of (fpr, tpr)
+        What is drawn over the false-positive rate.
+    """
+
+    def __init__(self, ax: Axes, lines: Sequence[Line], fpr: Array, height: Height = members_found) -> None:
+        self.ax, self.lines, self.fpr, self.height = ax, lines, fpr, height
+
+    def draw(self, thin: float = 1.0) -> None:
+        """Draw every line; an attack with one threshold is a circle."""
+        for line in self.lines:
+            if line.point is None:
+                style = {"linewidth": line.width * thin, "linestyle": line.dashes, "color": line.color}
+                self.ax.plot(*self.values(line), **style)
+            else:
+                circle = {"markerfacecolor": PAPER, "markeredgecolor": line.color, "markersize": 6 * thin}
+                place = self._on_axes(*line.point)
+                self.ax.plot(*place.T, "o", markeredgewidth=1.2, clip_on=False, zorder=4, **circle)
+
+    def bands(self, *roles: str) -> None:
+        """Fill the intervals of the lines in these roles."""
+        for line in self.lines:
+            at, low, high = (np.asarray(end, dtype=float) for end in line.band)
+            is_drawn = at >= line.start
+            if line.role in roles and line.point is None and is_drawn.any():
+                low, high = (self.height(at, end)[is_drawn] for end in (low, high))
+                alpha = 0.22 if line.role == "best" else 0.18
+                self.ax.fill_between(at[is_drawn], low, high, facecolor=line.color, alpha=alpha, linewidth=0)
+
+    def forbid(self) -> None:
+        """Hatch what no attack on any release reaches: above the lowest of its claimed and certified ceilings."""
+        ceilings: dict[str, list[Array]] = {}
+        for line in self.lines:
+            if line.role == "ceiling":
+                ceilings.setdefault(line.release, []).append(np.asarray(line.tradeoff.tpr_at(self.fpr)))
+        if not ceilings:
+            return
+        lowest = self.height(self.fpr, np.max([np.min(tprs, axis=0) for tprs in ceilings.values()], axis=0))
+        hatched = {"facecolor": "none", "edgecolor": CLAIM, "hatch": "///", "linewidth": 0, "alpha": 0.42}
+        with rc_context({"hatch.linewidth": 0.6}):
+            self.ax.fill_between(self.fpr, lowest, np.maximum(lowest, self.ax.get_ylim()[1]), **hatched)
+
+    def values(self, line: Line) -> tuple[Array, Array]:
+        """Return what is drawn of a line, in the data of the axes."""
+        fpr = self.fpr[self.fpr >= line.start]
+        return fpr, self.height(fpr, np.asarray(line.tradeoff.tpr_at(fpr)))
+
+    def place(self, fpr: float, tpr: float) -> tuple[float, float]:
+        """Return a point in pixels of the panel."""
+        x, y = self._pixels(*self._on_axes(fpr, tpr).T)[0]
+        return float(x), float(y)
+
+    @cached_property
+    def paths(self) -> dict[Line, Path]:
+        """Every curve in pixels of the panel: the longest piece of it that lies inside."""
+        drawn = {line: self._inside(*self.values(line)) for line in self.lines if line.point is None}
+        return {line: path for line, path in drawn.items() if len(path)}
+
+    @cached_property
+    def fields(self) -> dict[Line, Field]:
+        """The distance from every place of the panel to each curve."""
+        panel = panel_size(self.ax)
+        return {line: Field.of(path, panel) for line, path in self.paths.items()}
+
+    def field(self, without: Sequence[Line] = ()) -> Field:
+        """Return the distance from every place of the panel to the nearest curve, some of them left out."""
+        nothing = Field.of(np.empty((0, 2)), panel_size(self.ax))
+        return nothing.nearer(*(field for line, field in self.fields.items() if line not in without))
+
+    def _on_axes(self, fpr: float, tpr: float) -> Array:
+        """Return a point (1, 2) in the data of the axes; what lies below a logarithmic axis is drawn on it."""
+        rates = np.array([[fpr], [tpr]])
+        corner = [self.ax.get_xlim()[0], self.ax.get_ylim()[0]]
+        return np.maximum([[fpr, self.height(*rates)[0]]], corner)
+
+    def _inside(self, x: Array, y: Array) -> Path:
+        low, high = self.ax.get_ylim()
+        is_inside = (y >= low) & (y <= high)
+        runs = np.split(np.flatnonzero(is_inside), np.flatnonzero(np.diff(np.flatnonzero(is_inside)) > 1) + 1)
+        longest = max(runs, key=len)
+        return densify(self._pixels(x[longest], y[longest]))
+
+    def _pixels(self, x: Array, y: Array) -> Path:
+        corner = self.ax.get_window_extent()
+        scale = panel_size(self.ax)[0] / corner.width
+        return (self.ax.transData.transform(np.column_stack([x, y])) - (corner.x0, corner.y0)) * scale

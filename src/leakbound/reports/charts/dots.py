@@ -1,0 +1,149 @@
+"""The dot plot: how often each attack is right, and what a bound allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from matplotlib.axes import Axes
+
+from leakbound.reports.charts.canvas import (
+    ATTACK,
+    CLAIM,
+    DASHED,
+    DOTTED,
+    INK,
+    MUTE,
+    RULE,
+    Size,
+    clear,
+    panel_size,
+    shorten,
+    write,
+)
+from leakbound.reports.numbers import near
+
+COLORS = {"attack": MUTE, "best": ATTACK, "exposed": INK, "ceiling": CLAIM, "bound": CLAIM}
+_ROW = 24.0
+_NAMES = 198.0  # left of the axis: the longest name and its value
+TICKS = 6  # labels of the scale, both ends included
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the dot plot.
+
+    Parameters
+    ----------
+    name : str
+    value : float or None
+        Right in so many of 100 cases; None draws no dot.
+    text : str
+        The value as it is printed next to the name.
+    role : {"attack", "best", "exposed", "ceiling", "bound"}
+        The strongest attack is the coloured one; "exposed" is the most exposed record; "bound" is what a theorem
+        says first, "ceiling" what else it says.
+    low, high : float or None
+        Ends of a wide bar, of 100; with ``low`` alone the bar ends at the value.
+    """
+
+    name: str
+    value: float | None
+    text: str
+    role: Literal["attack", "best", "exposed", "ceiling", "bound"] = "attack"
+    low: float | None = None
+    high: float | None = None
+
+
+def dots_size(n_rows: int) -> Size:
+    """Return the size of a dot plot of so many rows."""
+    return Size(440, _ROW * n_rows + 56, _NAMES, 20, 44, 4)
+
+
+def dots(
+    rows: Sequence[Row],
+    claim: float | None = None,
+    ax: Axes | None = None,
+    baseline: float = 50.0,
+) -> Axes:
+    """How often each attack is right, of 100 cases: one row an attack, then the most exposed record.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        From top to bottom.
+    claim : float, optional
+        The most that a claim allows, of 100: a dashed vertical, its forbidden side tinted.
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+    baseline : float
+        Cases of 100 in which a guess that looks at nothing is right: where axis and lines start.
+
+    Returns
+    -------
+    Axes
+        From the baseline to 100, so that two charts can be compared.
+
+    Examples
+    --------
+    >>> axes = dots([Row("LiRA", 57.9, "57.9", "best")], ax=dots_size(1).axes())
+    >>> tuple(map(float, axes.get_xlim()))
+    (50.0, 100.0)
+    """
+    ax = dots_size(len(rows)).shown() if ax is None else ax
+    ax.set(xlim=(baseline, 100.0), ylim=(-len(rows) + 0.5, 0.5))
+    clear(ax, sides=())
+    cases_of_100(ax, baseline)
+    if claim is not None:
+        ax.axvspan(claim, 100.0, facecolor=CLAIM, alpha=0.07, linewidth=0)
+        ax.axvline(claim, color=CLAIM, linewidth=1.7, linestyle=DASHED)
+    for place, row in enumerate(rows):
+        _row(ax, row, place, len(rows), baseline)
+    return ax
+
+
+def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
+    """Name and value left of the axis, then a line from the baseline and a dot."""
+    color, first = COLORS[row.role], row.role in ("best", "bound")
+    if first:
+        ink = color
+    else:
+        ink = MUTE if row.value is None else INK
+    weight = 700 if first else 400
+    _, height = panel_size(ax)
+    base = height * (1 - (place + 0.5) / n_rows) - 4.5
+    write(ax, (-_NAMES, base), shorten(row.name), size=13, color=ink, weight=weight)
+    write(ax, (-12, base), row.text, size=13, color=ink, weight=weight, align="right")
+    high = row.value if row.high is None else row.high
+    if row.low is not None and high is not None:
+        ax.plot([row.low, high], [-place, -place], color=color, linewidth=6, alpha=0.3, solid_capstyle="butt")
+    if row.value is None:
+        return
+    if row.role != "exposed":
+        ax.plot(
+            [baseline, max(row.value, baseline)],
+            [-place, -place],
+            color=color,
+            linewidth=2.4 if first else 1.2,
+        )
+    ax.plot(
+        [max(row.value, baseline)],
+        [-place],
+        "o",
+        color=color,
+        markersize=10 if first else 8,
+        clip_on=False,
+    )
+
+
+def cases_of_100(ax: Axes, baseline: float) -> None:
+    """Draw the scale of the dot plot, with a hairline at every label."""
+    width, _ = panel_size(ax)
+    for step in range(TICKS):
+        part = step / (TICKS - 1)
+        tick = baseline + part * (100 - baseline)
+        ax.axvline(tick, color=RULE if step else INK, linewidth=1, linestyle="solid" if step else DOTTED)
+        write(ax, (part * width, -16), near(tick, 1).removesuffix(".0"), color=MUTE, align="center")
+    write(ax, (-8, -33), "baseline accuracy", color=MUTE)
+    write(ax, (width + 12, -33), "always right", color=MUTE, align="right")

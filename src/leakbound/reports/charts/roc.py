@@ -1,0 +1,257 @@
+"""The charts of the report. Each draws on the axes it is given, or on a new figure, and returns the axes.
+
+A page makes axes of the right size with ``ROC.axes()``, ``GAIN.axes()``, ``HISTOGRAM.axes()``, ``SPREAD.axes()``
+and ``dots_size(n).axes()``; they belong to no window and to no notebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from leakbound.reports import Report
+from leakbound.reports.charts.annotations import NAME, SMALL, Annotations
+from leakbound.reports.charts.canvas import CLAIM, DOTTED, INK, MUTE, Size, clear, panel_size, write
+from leakbound.reports.charts.curves import Curves, Line, gain_over_guessing
+from leakbound.reports.charts.dots import Row, dots, dots_size
+from leakbound.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, spread
+from leakbound.reports.charts.labels import Box
+from leakbound.reports.charts.lines import Chart, chart
+from leakbound.reports.charts.strips import strip, strip_axis
+from leakbound.reports.numbers import percent
+
+__all__ = (
+    "GAIN",
+    "HISTOGRAM",
+    "ROC",
+    "SPREAD",
+    "Row",
+    "dots",
+    "dots_size",
+    "gain",
+    "gain_on_axes",
+    "histogram",
+    "on_axes",
+    "roc",
+    "spread",
+    "strip",
+    "strip_axis",
+)
+Array = np.ndarray
+ROC = Size(440, 430, 62, 22, 54, 20)
+GAIN = ROC
+_INSET = (0.60, 0.07, 0.38, 0.38)
+
+
+def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
+    """Members found against false alarms, on two logarithmic axes: the attacks on one release and its ceilings.
+
+    Curves begin at ten false alarms or at the strictest threshold, whichever is later. The hatched region is
+    what a claimed or certified ceiling forbids.
+
+    Parameters
+    ----------
+    report : Report
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+    release : str, optional
+        The first one if not given; all of a bound.
+
+    Returns
+    -------
+    Axes
+        From the decade below ten false alarms to 100 %, the same for every release of the report.
+
+    Raises
+    ------
+    KeyError
+        If there is no such release.
+    """
+    return on_axes(chart(report, release), ax)
+
+
+def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
+    """Draw lines on two logarithmic axes, as `roc`.
+
+    Parameters
+    ----------
+    drawn : Chart
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+
+    Returns
+    -------
+    Axes
+    """
+    floor = drawn.floor
+    ax = ROC.shown() if ax is None else ax
+    ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
+    clear(ax)
+    _decades(ax, drawn)
+    curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
+    curves.forbid()
+    curves.bands("other", "best")  # those of weaker attacks overlap and hide what is written
+    curves.draw()
+    _subtitle(ax, drawn)
+    _annotate(curves, drawn)
+    return ax
+
+
+def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
+    """Members found beyond the false alarms, TPR - FPR in percentage points, against the linear FPR.
+
+    For small leaks: where a logarithmic ROC shows every attack on the line of guessing.
+
+    Parameters
+    ----------
+    report : Report
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+    release : str, optional
+        The first one if not given.
+
+    Returns
+    -------
+    Axes
+        The height is that of the attacks; a ceiling far above them leaves the panel.
+
+    Raises
+    ------
+    KeyError
+        If there is no such release.
+    """
+    return gain_on_axes(chart(report, release), ax)
+
+
+def gain_on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
+    """Draw lines as their gain over guessing, as `gain`.
+
+    Parameters
+    ----------
+    drawn : Chart
+    ax : Axes, optional
+        Without it a new figure of pyplot.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = GAIN.shown() if ax is None else ax
+    full_roles = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
+    lines = [
+        replace(line, start=0.0 if line.role in full_roles else line.start)
+        for line in drawn.lines
+        if line.role != "guessing"
+    ]
+    fpr = np.linspace(0, 1, 401)
+    low, top = _gain_range(lines, fpr)
+    ax.set(xlim=(0, 1), ylim=(low, top))
+    clear(ax)
+    _quarters(ax, drawn, low, top)
+    curves = Curves(ax, lines, fpr, gain_over_guessing)
+    curves.forbid()
+    curves.bands("best")
+    curves.draw()
+    ax.axhline(0, color=INK, linewidth=0.9, linestyle=DOTTED)
+    _subtitle(ax, drawn)
+    annotations = Annotations(curves)
+    annotations.points()
+    if not annotations.names():
+        annotations.names(partial=True)
+    return ax
+
+
+def _annotate(curves: Curves, drawn: Chart) -> None:
+    """Values, names and the inset of the ROC; without room for the names, a list in place of the inset."""
+    annotations, (width, height) = Annotations(curves), panel_size(curves.ax)
+    annotations.limit(drawn.n_nonmember)
+    for line in reversed(curves.lines):
+        if line.role in drawn.valued and not line.vacuous:
+            annotations.values(line, drawn.fpr)
+    annotations.points()
+    inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
+    if annotations.is_clear(inset) and Annotations(curves, [*annotations.occupied, inset]).names():
+        _linear_inset(curves.ax, curves.lines)
+    elif not annotations.names():
+        annotations.ordered_list(drawn.fpr, drawn.found)
+
+
+def _decades(ax: Axes, drawn: Chart) -> None:
+    """Ticks at the powers of ten, in percent, and what the axes are."""
+    width, height = panel_size(ax)
+    n_decades = round(-np.log10(drawn.floor))
+    ticks = 10.0 ** np.arange(-n_decades, 1)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(ticks, labels=[""] * len(ticks))
+    ax.tick_params(which="major", length=4, width=0.8, color=INK)
+    for place, tick in enumerate(ticks):
+        fraction, label = place / n_decades, percent(float(tick))
+        write(ax, (fraction * width, -17.4), label, size=13, align="center")
+        write(ax, (-7, fraction * height - 4.7), label, size=13, align="right")
+    _axis_names(ax, _false_alarms(drawn), f"{drawn.found} (TPR)")
+
+
+def _quarters(ax: Axes, drawn: Chart, low: float, top: float) -> None:
+    """Ticks of the linear panel: quarters of the false alarms, and round percentage points."""
+    width, height = panel_size(ax)
+    step = next(step for step in (0.5, 1, 2, 5, 10, 20) if top / step <= 6)
+    points = np.arange(0, top, step)
+    ax.set_xticks(np.linspace(0, 1, 5), labels=[""] * 5)
+    ax.set_yticks(points, labels=[""] * len(points))
+    ax.tick_params(length=4, width=0.8, color=INK)
+    for fraction in np.linspace(0, 1, 5):
+        write(ax, (fraction * width, -17.4), percent(fraction) if fraction else "0", size=13, align="center")
+    for point in points:
+        write(ax, (-7, (point - low) / (top - low) * height - 4.7), f"{point:g}", size=13, align="right")
+    _axis_names(ax, _false_alarms(drawn), "TPR \N{MINUS SIGN} FPR, percentage points")
+
+
+def _false_alarms(drawn: Chart) -> str:
+    return f"false alarms: {drawn.false_alarm} (FPR)"
+
+
+def _axis_names(ax: Axes, x: str, y: str) -> None:
+    width, height = panel_size(ax)
+    write(ax, (width / 2, -34.3), x, size=NAME, align="center")
+    write(ax, (-49.3, height / 2), y, size=NAME, align="center", rotation=90)
+
+
+def _subtitle(ax: Axes, drawn: Chart) -> None:
+    """Write what cannot be seen on the chart."""
+    vacuous = any(line.vacuous for line in drawn.lines)
+    color = CLAIM if vacuous else MUTE
+    write(ax, (0, panel_size(ax)[1] + 8), "; ".join(drawn.remarks), size=SMALL, color=color)
+
+
+def _linear_inset(ax: Axes, lines: Sequence[Line]) -> None:
+    """Draw the same curves on linear axes, small."""
+    inset = ax.inset_axes(_INSET)
+    inset.set(xlim=(0, 1), ylim=(0, 1))
+    clear(inset, color=MUTE, width=0.6)
+    inset.set(xticks=(0, 1), yticks=(0, 1), xticklabels=("", ""), yticklabels=("", ""))
+    inset.tick_params(length=2, width=0.6, color=MUTE)
+    full_lines = [replace(line, start=0.0) for line in lines]
+    Curves(inset, full_lines, np.unique(np.r_[np.geomspace(1e-4, 1, 60), np.linspace(0, 1, 101)])).draw(thin=0.78)
+    width, _ = panel_size(inset)
+    small = {"size": 10.5, "color": MUTE}
+    write(inset, (0, -13.6), "0", align="center", **small)
+    write(inset, (width, -13.6), percent(1.0), align="center", **small)
+    write(inset, (-5, -3.8), "0", align="right", **small)
+    write(inset, (width - 4, 21.4), "the same,", align="right", **small)
+    write(inset, (width - 4, 8), "linear axes", align="right", **small)
+
+
+def _gain_range(lines: Sequence[Line], fpr: Array) -> tuple[float, float]:
+    """Return the ends of the linear panel in percentage points: attacks fill it, and a ceiling that is near."""
+    gains = {line: gain_over_guessing(fpr, np.asarray(line.tradeoff.tpr_at(fpr))) for line in lines}
+    measured = [values for line, values in gains.items() if line.role in ("best", "attack")]
+    bands = [100 * np.subtract(line.band[2], line.band[0]) for line in lines if line.role == "best"]
+    ceilings = [float(values.max()) for line, values in gains.items() if line.role in ("ceiling", "asymptotic")]
+    unprotected = [float(values.max()) for line, values in gains.items() if line.role == "unprotected"]
+    attacks = [float(values.max()) for values in [*measured, *bands] if len(values)]
+    high = max(attacks or ceilings or [1.0])  # where nothing was measured the ceilings fill the panel
+    top = max(1.15 * max([high, *(height for height in ceilings + unprotected if height <= 3 * high)]), 2.0)
+    return min([-0.04 * top, *(float(values.min()) for values in measured)]), top

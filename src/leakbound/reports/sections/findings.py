@@ -1,0 +1,302 @@
+"""The table of all findings: one row a finding, grouped by release, the strongest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, groupby
+from typing import TypeVar
+
+from markupsafe import Markup
+
+from leakbound.core.findings import QUANTITIES, Finding, Term
+from leakbound.core.reasons import words
+from leakbound.reports.numbers import THIN, count, parameter, percent, powers
+from leakbound.reports.phrases import plural
+from leakbound.reports.sections.attribute.result import AttributeResult
+from leakbound.reports.sections.audit.result import Result
+from leakbound.reports.sections.parts import Part
+from leakbound.reports.sections.quantities import FRACTIONS, shown
+from leakbound.reports.sections.words import GREEK, capital, cited, listed, say, several
+
+Shown = Result | Part | AttributeResult
+S = TypeVar("S", Result, Part, AttributeResult)
+FOLD = 40  # findings of a release beyond which the weakest attacks fold
+FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
+OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
+ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
+NAMES = {
+    "auc": "Area under the curve, {attack}",
+    "advantage": "Advantage of {attack}",
+    "eta": "Gain over guessing of {attack}",
+    "tpr": "TPR of {attack}",
+    "tpr_these_models": "TPR of {attack}, these models",
+    "ppv": "PPV of {attack}",
+    "average_precision": "Average precision of {attack}",
+    "attribute_accuracy": "Correct guesses of {attack}",
+    "attribute_gain": "Gain of {attack}",
+    "accuracy": "Accuracy of {attack}",
+    "named_right": "Naming the record left out, {attack}",
+    "baseline_accuracy": "Baseline accuracy, without any attack",
+    "membership_without_model": "Membership without the model, area under the curve",
+    "epsilon": "ε",
+    "pmp_epsilon": "ε of practical membership privacy",
+    "mu": "μ of the trade-off",
+    "largest_epsilon": "Largest ε that keeps the limit",
+    "largest_mu": "Largest μ that keeps the limit",
+    "information": "Information about membership, nats",
+    "posterior": "Posterior of membership",
+    "mean_posterior": "Mean posterior of a member",
+    "leakage_score": "Leakage score",
+    "noise_rms": "Noise in a coordinate, root mean square",
+    "total_error": "Error in a coordinate, root mean square",
+    "noise_multiplier": "Noise multiplier",
+    "smallest_cell": "{units} that every cell needs",
+    "stores_records": "Training records in the fitted model",
+}
+ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
+WITHOUT = {"too_few_models": "too few models for an interval"}
+BOUND_TYPES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
+ADD_OR_REMOVE = Term("add_or_remove")  # of an epsilon; otherwise one record is replaced by another
+_PERCENT = re.compile(r"(?<=\d) ?%")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A finding as the table prints it; ``key`` sorts the values, and is None where there is no value."""
+
+    quantity: Markup
+    value: Markup
+    interval: Markup
+    bound_type: str
+    status: str
+    source: str
+    key: float | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of a release; ``folded`` are some of them where there are very many, and ``folded_are`` says which."""
+
+    title: str
+    rows: Sequence[Row]
+    folded: Sequence[Row]
+    folded_are: str = "the weakest attacks"
+
+
+def ordered(result: Result) -> list[Finding]:
+    """Epsilon and the most exposed record, what holds for any attacker, then each attack from best to weakest."""
+    rank = {name: place for place, name in enumerate(result.attacks)}
+
+    def place(finding: Finding) -> tuple[int, int, int, float]:
+        attack = rank.get(finding.attack, len(rank))
+        if finding.quantity in FIRST:
+            return (0, FIRST.index(finding.quantity), attack, 0.0)
+        kind = ORDER.index(finding.quantity) if finding.quantity in ORDER else len(ORDER)
+        return (2 if finding.attack else 1, attack, kind, -finding.operating_point.get("fpr", 0.0))
+
+    return sorted(result.findings, key=place)
+
+
+def as_given(part: Part) -> Sequence[Finding]:
+    """Return the findings of a bound as they are: its maker puts the most important first."""
+    return part.findings
+
+
+def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> list[Group]:
+    """Make a group a release, in order, its findings arranged by `ordered` or `as_given`."""
+    tables = []
+    for result in results:
+        parts = [_rows(result, together) for _, together in groupby(arranged(result), key=_attack_of)]
+        ends = list(accumulate(len(part) for part in parts))
+        # whole attacks are folded away, so that the rows of one stay together; the first is always open
+        n_open = max(1, sum(end <= FOLD for end in ends))
+        rows, folded = chain.from_iterable(parts[:n_open]), chain.from_iterable(parts[n_open:])
+        tables.append(Group(result.title, list(rows), list(folded)))
+    return tables
+
+
+def slice_groups(results: Sequence[Result]) -> list[Group]:
+    """List the slices of each release: accuracies, then rates, which are folded where there are many; then groups."""
+    tables = []
+    for result in results:
+        accuracies = _rows(result, (finding for finding in result.slices if finding.quantity == "accuracy"))
+        rates = _rows(result, (finding for finding in result.slices if finding.quantity != "accuracy"))
+        title = f"{result.title}, by slice"
+        if len(accuracies) + len(rates) <= FOLD:
+            tables.append(Group(title, [*accuracies, *rates], []))
+        else:
+            tables.append(Group(title, accuracies, rates, "true positive rates"))
+        tables.append(Group(f"{result.title}, by group", _rows(result, result.groups), []))
+    return [table for table in tables if table.rows]
+
+
+def cells(groups: Sequence[Group], interval_head: str, titled: bool, sourced: bool = True) -> list[dict[str, str]]:
+    """Lay the findings out as the rows of a text, under the titles of their groups."""
+    heads = ["quantity", "value", interval_head.lower(), "bound type", "status", *(["source"] if sourced else [])]
+    rows = []
+    for group in groups:
+        if titled:
+            rows.append(dict.fromkeys(heads, "") | {"quantity": f"{group.title}:"})
+        for row in (*group.rows, *group.folded):
+            line = (row.quantity, row.value, row.interval, row.bound_type, row.status, row.source)
+            rows.append(dict(zip(heads, line, strict=False)))
+    return rows
+
+
+def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> list[str]:
+    """List the attacks without a result, with the reason; those with the same one share a line."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        if finding.reason is not None:
+            by_reason.setdefault(words(finding.reason), {})[result.attack_title(finding.attack)] = None
+    return [f"not run: {listed(titles)}: {reason}" for reason, titles in by_reason.items()]
+
+
+def without_references(findings: Iterable[Finding]) -> list[str]:
+    """List the attacks that did not run because there are no, or too few, models to compare with."""
+    reasons = ("no_reference", "few_references", "no_reference_of_both", "no_reference_with", "no_reference_without")
+    return list(
+        dict.fromkeys(
+            finding.attack for finding in findings if finding.reason is not None and finding.reason.id in reasons
+        )
+    )
+
+
+def _attack_of(finding: Finding) -> str:
+    """Return the attack that a row is grouped under; the first rows of a release are of no single one."""
+    return "" if finding.quantity in FIRST else finding.attack
+
+
+def _rows(result: Shown, findings: Iterable[Finding]) -> list[Row]:
+    """Make a row a finding; neighbours without a value for the same reason share a row."""
+    rows = []
+    for _, alike in groupby(findings, key=lambda found: (found.quantity, found.scope, found.reason, found.value)):
+        first, *others = alike
+        if first.value is None and "fpr" in first.operating_point and others:
+            rates = listed(percent(finding.operating_point["fpr"]) for finding in (first, *others))
+            name = quantity(result, first, rates)
+            rows.append(replace(row(result, first), quantity=name))
+        else:
+            rows += [row(result, finding) for finding in (first, *others)]
+    return rows
+
+
+def row(result: Shown, finding: Finding) -> Row:
+    """One finding."""
+    if result.too_few and finding.quantity in FRACTIONS and finding.value is not None:
+        finding = replace(finding, value=None, reason=Term("too_few_for_percentage"))
+    name, source = quantity(result, finding), _source_of(result, finding)
+    if finding.value is None:
+        reason = finding.reason or Term("own_words", words="")
+        kind = "not resolvable" if reason.id == "fpr_not_resolvable" else "not applicable"
+        dash = Markup("—")
+        return Row(name, dash, dash, kind, _PERCENT.sub(f"{THIN}%", words(reason)), source, None)
+    value, interval = numbers(finding)
+    status = ", ".join(_status(result, finding))
+    exact = finding.bound_type == "point" and finding.status == "certified"
+    kind = "exact value" if exact else BOUND_TYPES[finding.bound_type]
+    return Row(name, powers(value), powers(interval), kind, status, source, finding.value)
+
+
+def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
+    """Say what was measured, of which attack, where; ``rates`` are printed in place of the finding's own FPR."""
+    unit = result.about.unit
+    if finding.quantity == "most_exposed":
+        return Markup("Accuracy, most exposed {}").format(unit)
+    attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.bound_type]
+    title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
+    if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
+        title = "ε of any guarantee"
+        if Term("whole_curve") in finding.method:
+            title = "ε of any other noise"
+        elif Term("step_by_step") in finding.method:
+            title = "ε if each step is Gaussian"
+        if Term("independent_canaries") in finding.method:
+            title += ", canaries independent"
+    name = say(title, attack=attack, units=capital(plural(unit)))
+    for key, value in finding.operating_point.items():
+        name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
+    if ADD_OR_REMOVE in finding.method:
+        name += say(", one {unit} added or removed", unit=unit)
+    if finding.scope.is_part:
+        name += say(": {slice}", slice=slice_words(finding, unit))
+    return name
+
+
+def slice_words(finding: Finding, unit: str) -> str:
+    """Write a slice with its number of records; a quarter of numbers with its ends, where they are known."""
+    ends = f", {finding.detail['from']:.6g} to {finding.detail['to']:.6g}" if "from" in finding.detail else ""
+    return f"{finding.scope.name}{ends} ({several(int(finding.detail['records']), unit)})"
+
+
+def _where(key: str, value: float) -> Markup:
+    """Write the operating point in words."""
+    if key == "fpr":
+        return Markup(" at FPR\u00a0{}").format(percent(value))
+    if key == "prior":
+        return Markup(", prior\u00a0{}").format("½" if value == 0.5 else percent(value))
+    if key == "inside":
+        return Markup(", members") if value else Markup(", non-members")
+    words = " at {} = {}" if key in GREEK else ", {} {}"
+    return Markup(words).format(GREEK.get(key, key), parameter(value))
+
+
+def numbers(finding: Finding) -> tuple[str, str]:
+    """Value and interval with their units."""
+    text = shown(finding)
+    value, interval = text.value, text.interval or _without_interval(finding)
+    if finding.quantity == "most_exposed":
+        n_won, n_games = int(finding.detail["won"]), int(finding.detail["games"])
+        return f"{count(n_won)} of {count(n_games)} games", f"{interval} of 100"
+    if finding.quantity in OF_100:
+        return f"{value} of 100", interval
+    if finding.quantity in FRACTIONS:
+        return f"{value}{THIN}%", f"{interval}{THIN}%" if text.interval else interval
+    if finding.quantity == "stores_records":
+        return ("yes" if finding.value else "no"), interval
+    at_least = finding.quantity == "epsilon" and finding.bound_type == "lower"
+    return f"≥{THIN}{value}" if at_least else value, interval
+
+
+def _without_interval(finding: Finding) -> str:
+    """Say why there is no interval."""
+    if finding.refused:
+        return WITHOUT[finding.refused]
+    if finding.status != "certified":
+        return "none"
+    return "exact" if finding.confidence in (None, 1.0) else "one-sided"
+
+
+def _status(result: Shown, finding: Finding) -> Iterator[str]:
+    """List the status, and what else one must know."""
+    level = finding.confidence
+    at = "" if level is None or level >= 1 else f"at {percent(level)}"
+    if finding.status == "certified":
+        yield f"{finding.status} {at}".rstrip()
+    else:
+        yield finding.status
+        if at and level != result.about.confidence:
+            yield at
+    if finding.quantity == "epsilon" and finding.attack:
+        yield result.attack_title(finding.attack)
+    if finding.quantity == "most_exposed":
+        yield f"all {plural(result.about.unit)} at once"
+    if finding.scope.kind == "slice":
+        yield "all slices at once"
+    if finding.scope.kind == "group":
+        yield "all groups at once"
+    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
+    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
+        yield f"realised FPR {percent(realised)}"
+    if finding.refused and "between_model_spread" in finding.detail:
+        yield f"between-model spread {finding.detail['between_model_spread']:.2g}"
+    if finding.quantity == "auc" and finding.attack in result.constant:
+        yield "constant score"
+
+
+def _source_of(result: Shown, finding: Finding) -> str:
+    """Of the finding, else of its attack; the first rows of a release are of no single attack."""
+    own = "" if finding.quantity in FIRST else result.about.source_of(finding.attack)
+    return cited(finding.source or own)

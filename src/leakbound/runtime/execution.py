@@ -1,0 +1,164 @@
+"""Where models are made, and what was done there."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from collections.abc import Hashable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from leakbound.reports.about import ExecutionFacts
+from leakbound.runtime.cluster import ALLOWED, Engine, active_client, connected
+from leakbound.runtime.places import local_folder
+
+
+@dataclass
+class Tally:
+    """How many rows of a run came from the store, and how many were computed.
+
+    Parameters
+    ----------
+    reused, computed : int
+    retries : int
+        How often a store at a URL was asked again because it did not answer.
+    other_machine : int
+        Chunks that another kind of machine had stored meanwhile, with other bytes: theirs were used.
+    differing : int
+        The same of this kind of machine: the release does not give the same bytes every time.
+    bytes_loaded : int
+        Of data and models, by the workers of a cluster: each of them loads these once.
+    workers : set of str
+        Those of a cluster that computed something.
+    not_stored : dict of str to str
+        Why models were not stored after they were made, by the name of their release.
+    written : list of float
+        When the chunks that came from the store were written, in seconds since 1970.
+    """
+
+    reused: int = 0
+    computed: int = 0
+    retries: int = 0
+    other_machine: int = 0
+    differing: int = 0
+    bytes_loaded: int = 0
+    workers: set[str] = field(default_factory=set)
+    not_stored: dict[str, str] = field(default_factory=dict)
+    written: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where models are made.
+
+    Parameters
+    ----------
+    store : path or URL, optional
+        Folder or URL where finished chunks stay, see `leakbound.runtime.store.Store`.
+    n_jobs : int, optional
+        Worker processes; all cores unless given.
+    tmp : path, optional
+        Where the workers' temporary files lie; in the store unless given. In the system's folder for temporary files
+        without a store, and with one at a URL.
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        Workers on other machines, as `leakbound.runtime.cluster.connected` takes them. Without one, and without
+        n_jobs, the active client of Dask is used if there is one.
+    from_store : {"", "all", "finished"}
+        Make no model: all must be in the store, or the models that are finished are taken alone.
+    depends_on : tuple of str
+        Files that the models depend on, which the keys of the store take in by their digests.
+    tally : Tally
+        What was done here; it grows with every row.
+    """
+
+    store: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    tmp: str | os.PathLike[str] | None = None
+    cluster: Any = None
+    from_store: Literal["", "all", "finished"] = ""
+    depends_on: tuple[str, ...] = ()
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.cluster is not None and self.n_jobs is not None:
+            raise ValueError("n_jobs are processes of this machine, and a cluster has its own: give one of them")
+        if self.from_store and self.store is None:
+            raise ValueError("without a store no model can come from it: name it (store)")
+        for path in self.depends_on:
+            if not os.path.isfile(path):
+                raise ValueError(f"depends_on names files that the models depend on, and {path} is none")
+
+    @property
+    def facts(self) -> ExecutionFacts | None:
+        """What a report says of the run: with a store, how many models came from it; nothing without one."""
+        if self.store is None:
+            return None
+        tally = self.tally
+        return ExecutionFacts(
+            reused=tally.reused,
+            first_written=_minute(min(tally.written, default=0.0)),
+            last_written=_minute(max(tally.written, default=0.0)),
+            made=tally.computed,
+            retries=tally.retries,
+            other_machine=tally.other_machine,
+            differing=tally.differing,
+        )
+
+    @property
+    def temporary_place(self) -> str | os.PathLike[str] | None:
+        """The folder that holds the temporary one; None for that of the system."""
+        return local_folder(self.store) if self.tmp is None else self.tmp
+
+    def connect(self) -> Engine | None:
+        """Connect to the workers of the cluster, once a process; None where this machine does the work.
+
+        Raises
+        ------
+        ValueError, OSError
+            As of `connected`.
+        """
+        if self.cluster is not None:
+            return _ENGINES.of(self.cluster)
+        client = active_client() if self.n_jobs is None else None
+        return None if client is None else _ENGINES.of(client)
+
+
+def _minute(seconds: float) -> str:
+    """Write a time, in seconds since 1970, to the minute; empty where there is none."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if seconds else ""
+
+
+class _Engines:
+    """The connections of this process, each of them made once and closed at its end."""
+
+    def __init__(self) -> None:
+        self._open: dict[Any, tuple[Engine, ExitStack]] = {}
+
+    def of(self, cluster: Any) -> Engine:
+        """Return the engine of a cluster; one whose cluster is gone is connected anew."""
+        if not isinstance(cluster, Hashable):  # as no address, client or executor is
+            raise ValueError(f"cluster must be {ALLOWED}, a distributed.Client or an executor, got {cluster!r}")
+        known = self._open.get(cluster)
+        if known is not None and known[0].is_alive():
+            return known[0]
+        if known is not None:
+            self._close(cluster)
+        stack = ExitStack()
+        engine = stack.enter_context(connected(cluster))
+        self._open[cluster] = engine, stack
+        return engine
+
+    def close(self) -> None:
+        """Close all connections, and stop the processes that were started for them."""
+        for cluster in list(self._open):
+            self._close(cluster)
+
+    def _close(self, cluster: Any) -> None:
+        self._open.pop(cluster)[1].close()
+
+
+_ENGINES = _Engines()
+close_clusters = _ENGINES.close
+atexit.register(close_clusters)

@@ -1,0 +1,673 @@
+"""Fits in chunks: what the store has is read, and the rest is made by the workers.
+
+Rows belong to chunks by their number alone, so that a run that was interrupted finds the same chunks again, and a chunk
+has the same name and the same bytes whoever makes it: a process of this machine, a worker of a cluster, or another run
+on the same store.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, UInt8
+
+from leakbound.core import temporary
+from leakbound.core.checkpoints import kept_in
+from leakbound.core.types import Points, Release
+from leakbound.releases.source_code import (
+    NoCanonicalForm,
+    UserCode,
+    digest_of_classes,
+    user_code,
+    values_as_before,
+)
+from leakbound.releases.specs import first_line
+from leakbound.runtime import pool
+from leakbound.runtime.checkpoints import StoredCheckpoints
+from leakbound.runtime.cluster import Engine, WorkerKilled
+from leakbound.runtime.execution import Execution, Tally
+from leakbound.runtime.inputs import NOTHING_READ, Inputs, digest_of_file, watched
+from leakbound.runtime.places import local_folder
+from leakbound.runtime.progress import progress, silence
+from leakbound.runtime.shared import Shared
+from leakbound.runtime.store import Check, Saved, Store, key
+from leakbound.version import __version__
+
+if TYPE_CHECKING:
+    from leakbound.releases.statistics.statistic import Statistic
+
+Array = np.ndarray
+_ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
+_ROWS = "leakbound_rows"  # attribute of an error: the rows in whose fit it was raised
+_MOST_SEEDS = 4  # that an error lists
+_LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
+_POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what a worker has stored
+
+
+@runtime_checkable
+class Sets(Protocol):
+    """Data sets to be fitted, of which not all need be in memory at once."""
+
+    @property
+    def n_fits(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def fit_seeds(self) -> Int[Array, " m"]:
+        """A seed for each of them."""
+        ...
+
+    def rows(self, rows: slice) -> Bool[Array, "m N"]:
+        """Who is in some of them."""
+        ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A release that says why it has no description."""
+
+    @property
+    def not_stored(self) -> str:
+        """The reason; empty where it has a description."""
+        ...
+
+
+def describe_release(
+    release: Release | Statistic, depends_on: Sequence[str] = ()
+) -> tuple[Mapping[str, Any] | None, str]:
+    """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
+
+    Parameters
+    ----------
+    release : Release
+    depends_on : sequence of str
+        Files that the user names because nobody can see that they are read.
+
+    Returns
+    -------
+    mapping or None
+        None where two runs could not agree on it.
+    str
+        Why it has no description; empty where it has one.
+    """
+    with user_code() as reached:
+        description = release.describe()
+        if description is None:
+            return None, release.not_stored if isinstance(release, Explained) else "it has no description"
+        try:
+            code = digest_of_classes([type(release)])
+        except NoCanonicalForm as reason:
+            return None, str(reason)
+    if reached.unseen and not depends_on:
+        names = ", ".join(sorted(reached.unseen))
+        return None, f"files that are read with {names} cannot be seen: name them (depends_on, --depends-on FILE)"
+    description = description if code is None else {"release": description, "code": code}
+    if depends_on:
+        files = {path: digest_of_file(path) for path in depends_on}
+        return {"release": description, "depends_on": files}, ""
+    return description, ""
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """What is made of every data set.
+
+    Parameters
+    ----------
+    release : Release or Statistic
+    points : Points
+    want : sequence of str
+        Names of signals.
+    dtype : {"float32", "float64"}
+        Of the arrays.
+    columns : tuple of int
+        Of every array, behind its rows; further axes are free.
+    what : str
+        What is made of one data set: a model, a fit.
+    code : UserCode
+        The user's modules that the release reaches, as they are in the process that looks for chunks in a store.
+    depends_on : tuple of str
+        Files that the user says the release reads.
+    """
+
+    release: Release | Statistic
+    points: Points
+    want: Sequence[str]
+    dtype: Literal["float32", "float64"]
+    columns: tuple[int, ...]
+    what: str
+    code: UserCode = field(default_factory=UserCode)
+    depends_on: tuple[str, ...] = ()
+
+    def is_chunk(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
+        """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
+        leading = (n_rows, *self.columns)
+        return bool(arrays) and all(
+            array.shape[: len(leading)] == leading and array.dtype == np.dtype(self.dtype) for array in arrays.values()
+        )
+
+    def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
+        """Everything that a chunk depends on, with the description of the release."""
+        return key(
+            release=description,
+            data=self.points.digest,
+            member=np.packbits(member, axis=1).tobytes().hex(),
+            seeds=row_seeds.tolist(),
+            signals=list(self.want),
+            leakbound=__version__,
+        )
+
+    def make(
+        self,
+        first: int,
+        member: Bool[Array, "m N"],
+        row_seeds: Int[Array, " m"],
+        checkpoints: StoredCheckpoints | None = None,
+    ) -> dict[str, Float[Array, "m ..."]]:
+        """Make the rows of a chunk and observe their signals: the task of a worker.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first row. An error of the fit carries it, with the seeds.
+        member : bool array of shape (m, N)
+        row_seeds : array of shape (m,)
+        checkpoints : StoredCheckpoints, optional
+            Where long trainings keep on their way how far they are; removed when the chunk is made.
+        """
+        try:
+            with kept_in(checkpoints):
+                signals = self.release.observe(self.points, member, row_seeds, self.want)
+        except Exception as error:
+            setattr(error, _ROWS, (first, row_seeds))  # it travels with the error from another process
+            raise
+        arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
+        if arrays and not self.is_chunk(arrays, len(member)):
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise ValueError(
+                f"{self.release.name} gives arrays of shape {shapes}; they must begin with {len(member), *self.columns}"
+            )
+        if checkpoints is not None:
+            checkpoints.remove()
+        return arrays
+
+
+@dataclass(frozen=True)
+class Made:
+    """A chunk with what was read while it was made.
+
+    Parameters
+    ----------
+    arrays : dict of str to array
+    inputs : Inputs
+    """
+
+    arrays: dict[str, Array]
+    inputs: Inputs
+
+
+def make_watched(
+    job: FitJob,
+    first: int,
+    member: Bool[Array, "m N"],
+    row_seeds: Int[Array, " m"],
+    checkpoints: StoredCheckpoints | None,
+) -> Made:
+    """Make a chunk as `FitJob.make` does, and watch what is read."""
+    with watched(job.code, partial(describe_release, job.release), programs=bool(job.depends_on)) as watch:
+        arrays = job.make(first, member, row_seeds, checkpoints)
+    return Made(arrays, watch.inputs)
+
+
+def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
+    """Name the rows of a chunk for an error, with their seeds.
+
+    Parameters
+    ----------
+    what : str
+        What one of them is called.
+    first : int
+        Number of the first row, from 0.
+    row_seeds : array of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leakbound.runtime.fits import named_rows
+    >>> named_rows("model", 4, np.array([17])), named_rows("model", 4, np.array([17, 9]))
+    ('model 4 (seed 17)', 'models 4 to 5 (seeds 17, 9)')
+    """
+    listed = ", ".join(str(seed) for seed in row_seeds[:_MOST_SEEDS])
+    more = ", ..." if len(row_seeds) > _MOST_SEEDS else ""
+    if len(row_seeds) == 1:
+        return f"{what} {first} (seed {listed})"
+    return f"{what}s {first} to {first + len(row_seeds) - 1} (seeds {listed}{more})"
+
+
+def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
+    """Yield the chunks: those in the store first, then the others as the workers finish them.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+
+    Yields
+    ------
+    rows : slice
+    arrays : mapping of str to array
+
+    Raises
+    ------
+    OSError
+        In one line: if a worker is killed twice by the same rows, or a cluster or a store is gone.
+    """
+    run = _Run.of(job, sets, execution)
+    with progress(f"{job.what}s of {job.release.name}", sets.n_fits) as advance:
+        for number, arrays in run.chunks():
+            rows = run.rows[number]
+            is_stored = number in run.reused
+            advance(rows.stop - rows.start, stored=is_stored)
+            if is_stored:
+                execution.tally.reused += rows.stop - rows.start
+            else:
+                execution.tally.computed += rows.stop - rows.start
+            yield rows, arrays
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What a store has of the chunks of a release.
+
+    Parameters
+    ----------
+    n_asked : int
+        Chunks that were asked for.
+    n_made : int
+        Of these, how many were made now; the others were there.
+    n_chunks : int
+        Of the release.
+    n_missing : int
+        Of all chunks of the release.
+    """
+
+    n_asked: int
+    n_made: int
+    n_chunks: int
+    n_missing: int
+
+
+def n_chunks_of(release: Release | Statistic, n_fits: int) -> int:
+    """Count the chunks into which the rows of a release are divided."""
+    return -(-n_fits // release.chunk)
+
+
+def fill_store(job: FitJob, sets: Sets, execution: Execution, chunks: Sequence[int]) -> Filled:
+    """Make chunks that are not in the store, and return nothing but how many.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+        With a store.
+    chunks : sequence of int
+        Their numbers, from 0 to `n_chunks_of` - 1.
+
+    Returns
+    -------
+    Filled
+
+    Raises
+    ------
+    ValueError
+        If the release cannot be stored.
+    """
+    return _Run.of(job, sets, execution).fill(chunks)
+
+
+@dataclass
+class _Run:
+    """All chunks of a job, and where they are.
+
+    Parameters
+    ----------
+    job : FitJob
+    sets : Sets
+    execution : Execution
+    rows : sequence of slice
+        Of each chunk.
+    store : Store or None
+        None without one, and for a release that has no description.
+    keys : sequence of str
+        Of each chunk in the store; none without one.
+    reused : set of int
+        Chunks that were in the store.
+    shared : Shared or None
+        Data and model for the workers of a cluster.
+    has_made : bool
+        Whether a chunk was made.
+    fills : bool
+        Whether chunks are made for the store alone, as by ``leakbound fit``.
+    """
+
+    job: FitJob
+    sets: Sets
+    execution: Execution
+    rows: Sequence[slice]
+    store: Store | None
+    keys: Sequence[str]
+    reused: set[int] = field(default_factory=set)
+    shared: Shared | None = None
+    has_made: bool = False
+    fills: bool = False
+
+    @classmethod
+    def of(cls, job: FitJob, sets: Sets, execution: Execution) -> _Run:
+        """Divide the rows into chunks, and name these."""
+        size, n_rows = job.release.chunk, sets.n_fits
+        rows = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+        if execution.store is None:
+            return cls(job, sets, execution, rows, None, ())
+        with user_code() as code:
+            description = describe_release(job.release, execution.depends_on)[0]
+        if description is None:
+            return cls(job, sets, execution, rows, None, ())
+        job = replace(job, code=code, depends_on=execution.depends_on)
+        keys = [job.key(description, sets.rows(chunk), sets.fit_seeds[chunk]) for chunk in rows]
+        return cls(job, sets, execution, rows, Store(execution.store), keys)
+
+    def chunks(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Yield the chunks by their numbers: those in the store, then the others."""
+        if self.store is None:
+            with ExitStack() as stack:
+                yield from self._make(range(len(self.rows)), stack)
+            return
+        written = {entry.name: entry.changed for entry in self.store.ls()}
+        todo = []
+        for number, name in enumerate(self.keys):
+            stored = self._load(number) if name in written else None
+            if stored is None:
+                todo.append(number)
+            else:
+                self.execution.tally.written.append(written[name])
+                yield number, stored
+        if todo and self.execution.from_store:
+            self._refuse_missing(todo)
+        elif todo:
+            with self.store.prepared(), ExitStack() as stack:
+                yield from self._make(todo, stack)
+        _add_counts(self.store, self.execution.tally)
+
+    def fill(self, wanted: Sequence[int]) -> Filled:
+        """Make those of some chunks that the store does not have."""
+        if self.store is None:
+            raise ValueError(f"{self.job.release.name} cannot be stored: {describe_release(self.job.release)[1]}")
+        self.fills = True
+        absent = self.store.missing(self.keys)
+        # a chunk that is damaged is made again
+        todo = [number for number in wanted if self.keys[number] in absent or self._load(number) is None]
+        with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
+            if todo:
+                with self.store.prepared(), ExitStack() as stack:
+                    for _ in self._make(todo, stack):
+                        advance(1)
+        return Filled(len(wanted), len(todo), len(self.keys), len(self.store.missing(self.keys)))
+
+    def _refuse_missing(self, missing: Sequence[int]) -> None:
+        """Refuse chunks that are not there, unless finished models are enough."""
+        assert self.store is not None
+        if self.execution.from_store == "finished" and len(missing) < len(self.rows):
+            return
+        n_models = sum(self.rows[number].stop - self.rows[number].start for number in missing)
+        first = self.rows[missing[0]]
+        instead = "make them (leakbound fit)"
+        if len(missing) < len(self.rows):
+            instead += ", or take those that are finished (--partial)"
+        failures = self.store.failures()
+        failed = [failures[self.keys[number]] for number in missing if self.keys[number] in failures]
+        why = (
+            f"; the last try raised an error in {len(failed):,} of these chunks, first in {failed[0]}" if failed else ""
+        )
+        raise ValueError(
+            f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
+            f"{self.store.url}, are damaged, or were made with what has changed since, "
+            f"first number {first.start} in chunk {missing[0]}{why}: {instead}"
+        )
+
+    def _load(self, number: int) -> Mapping[str, Array] | None:
+        """Read a chunk that somebody has stored; None if it is not there, or is damaged."""
+        assert self.store is not None
+        arrays = self.store.load(self.keys[number], self._has_expected_arrays(number))
+        if arrays is not None:
+            self.reused.add(number)
+        return arrays
+
+    def _has_expected_arrays(self, number: int) -> Check:
+        rows = self.rows[number]
+        return partial(self.job.is_chunk, n_rows=rows.stop - rows.start)
+
+    def _make(self, numbers: Sequence[int], stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks and keep them in the store; the stack takes back what workers were given."""
+        engine = self.execution.connect()
+        if engine is None:
+            made = self._make_here(numbers)
+        else:
+            made = self._make_by_workers(engine, numbers, stack)
+        try:
+            for number, arrays in made:
+                self.has_made = True
+                yield number, arrays
+        except Exception as error:
+            rows = getattr(error, _ROWS, None)
+            if rows is not None:
+                models = named_rows(self.job.what, *rows)
+                self._keep_failure(rows[0], models, error)
+                # if no fit has worked so far, the error is most likely one of all fits
+                if self.has_made or self.reused:
+                    error.add_note(f"in {models}")
+            raise
+
+    def _keep_failure(self, first: int, models: str, error: Exception) -> None:
+        """Keep in the store why a chunk could not be made, for who misses it; the next run tries again.
+
+        An audit whose first fit fails leaves nothing behind: its error is most likely one of all fits.
+        """
+        if self.store is None or not (self.fills or self.has_made or self.reused):
+            return
+        number = next(number for number, rows in enumerate(self.rows) if rows.start == first)
+        with suppress(OSError):  # the error itself matters more
+            self.store.fail(self.keys[number], models, f"{type(error).__name__}: {first_line(error)}")
+
+    def _make_here(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks by processes of this machine."""
+        calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
+        n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
+        unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
+        with self._killed_in_one_line(), unchanged:
+            if self.store is None:
+                yield from pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place)
+                return
+            task = partial(make_watched, self.job)
+            for number, made in pool.run_numbered(task, calls, len(numbers), n_jobs, place):
+                arrays = made.arrays
+                if self._is_followed(made.inputs) and arrays:
+                    # all who share a store go on with the arrays of whoever was first
+                    expected = self._has_expected_arrays(number)
+                    arrays = self.store.keep(self.keys[number], arrays, expected, made.inputs)
+                yield number, arrays
+
+    def _is_followed(self, inputs: Inputs) -> bool:
+        """Whether all that was read is known, so that a chunk can be stored; if not, the report says why."""
+        if not inputs.unseen:
+            return True
+        name = self.job.release.name
+        if self.fills:
+            raise ValueError(f"{name} cannot be stored: {inputs.unseen}")
+        self.execution.tally.not_stored.setdefault(name, inputs.unseen)
+        return False
+
+    def _checkpoints(self, number: int) -> StoredCheckpoints | None:
+        """Return where the checkpoints of a chunk lie; nowhere without a store."""
+        return StoredCheckpoints(self.store, self.keys[number]) if self.store is not None else None
+
+    def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
+        rows = self.rows[number]
+        # in one memory order wherever they are used: sums of floating-point numbers may depend on it
+        return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
+
+    def _make_by_workers(
+        self, engine: Engine, numbers: Sequence[int], stack: ExitStack
+    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks by the workers of a cluster, which put them into the store themselves."""
+        tally = self.execution.tally
+        with self._killed_in_one_line():
+            job = self._job_for_workers(engine, stack)
+            calls = ((number, self._task(job, number)) for number in numbers)
+            for number, done in engine.run(_make_chunk, calls):
+                tally.bytes_loaded += done.bytes_loaded
+                tally.workers.add(done.worker)
+                if done.arrays is not None:
+                    self._is_followed(done.inputs)
+                    yield number, done.arrays
+                    continue
+                assert self.store is not None
+                assert done.saved is not None
+                tally.other_machine += done.saved.other_machine
+                tally.differing += done.saved.differs
+                tally.retries += done.retries
+                yield number, self._load_from_worker(number)
+
+    def _load_from_worker(self, number: int) -> Mapping[str, Array]:
+        """Read a chunk that a worker has stored; a network drive may show it up to a minute later."""
+        assert self.store is not None
+        pause, end = _POLL, time.monotonic() + _LATEST_APPEARANCE
+        while True:
+            # files that were read need not be the same here, as long as this worker has read them
+            arrays = self.store.load(self.keys[number], self._has_expected_arrays(number), same_inputs=False)
+            if arrays is not None:
+                return arrays
+            if time.monotonic() > end:
+                raise OSError(
+                    f"a worker has stored a chunk that is not in {self.store.url} here: give a folder that all "
+                    "machines share, or a URL"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_POLL)
+            self.store.ls()  # a listing makes the system look again
+
+    def _job_for_workers(self, engine: Engine, stack: ExitStack) -> Any:
+        """Put data and model where each worker loads them once; the same place for all rounds of a run."""
+        if self.store is not None:
+            if self.shared is None:
+                folder = local_folder(self.execution.store)
+                # workers may run in another folder than this process
+                store = self.store if folder is None else Store(os.path.abspath(folder))
+                self.shared = Shared.put(store, self.job)
+                stack.callback(_remove_shared, self.shared)
+            return self.shared
+        if engine.scatter is None:
+            raise ValueError(
+                "an executor needs a store that its workers see (store=...), and a release that can be stored: data "
+                "and model are read there"
+            )
+        return engine.scatter(self.job)
+
+    def _task(self, job: Any, number: int) -> tuple[Any, ...]:
+        first, member, row_seeds = self._arguments(number)
+        name = self.keys[number] if self.store is not None else ""
+        return job, name, first, np.packbits(member, axis=1), member.shape[1], row_seeds, temporary.process_name()
+
+    @contextmanager
+    def _killed_in_one_line(self) -> Iterator[None]:
+        """Say which rows killed their worker."""
+        try:
+            yield
+        except WorkerKilled as killed:
+            (number,) = killed.args
+            rows = self.rows[number]
+            named = named_rows(self.job.what, rows.start, self.sets.fit_seeds[rows])
+            kept = "" if self.store is None else f"; what was finished is in {self.store.url}"
+            raise OSError(
+                f"two processes or more were killed while they made {named}, as they are when memory runs out: use "
+                f"fewer workers or larger machines{kept}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a worker returns of a chunk.
+
+    Parameters
+    ----------
+    saved : Saved or None
+        What became of the chunk in the store; None without one.
+    arrays : dict of str to array, or None
+        Those that are not in a store.
+    bytes_loaded : int
+        Of data and model, for this task.
+    retries : int
+        Of the store.
+    worker : str
+    inputs : Inputs
+        What was read.
+    """
+
+    saved: Saved | None
+    arrays: dict[str, Array] | None
+    bytes_loaded: int
+    retries: int
+    worker: str
+    inputs: Inputs = NOTHING_READ
+
+
+def _make_chunk(
+    job: Any,
+    name: str,
+    first: int,
+    packed: UInt8[Array, "m bytes"],
+    n_points: int,
+    row_seeds: Int[Array, " m"],
+    driver: str,
+) -> _Done:
+    """Make a chunk and put it into the store: the task of a worker of a cluster, which may run twice."""
+    with _ONE_AT_A_TIME:
+        if temporary.process_name() != driver:  # a thread of the process that has the display is no worker
+            silence()
+        store, n_bytes = None, 0
+        if isinstance(job, Shared):
+            store = job.store
+            job, n_bytes = job.get()
+        member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
+        checkpoints = StoredCheckpoints(store, name) if store is not None else None
+        made: Made = pool.alone(make_watched, (job, first, member, row_seeds, checkpoints))
+        arrays, inputs = made.arrays, made.inputs
+        worker = temporary.process_name()
+        # a release that gives none of the signals has nothing to be stored
+        if store is None or not arrays or inputs.unseen:
+            return _Done(None, arrays, n_bytes, 0, worker, inputs if store is not None else NOTHING_READ)
+        before = store.retries
+        saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)), inputs)
+        return _Done(saved, None, n_bytes, store.retries - before, worker)
+
+
+def _remove_shared(shared: Shared) -> None:
+    """Remove what the workers were given; where that cannot be done, a later run does it."""
+    with suppress(OSError):
+        shared.remove()
+
+
+def _add_counts(store: Store, tally: Tally) -> None:
+    tally.retries += store.retries
+    tally.other_machine += store.n_other_machine
+    tally.differing += store.n_differing
