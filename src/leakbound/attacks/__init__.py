@@ -525,23 +525,6 @@ def listed(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> li
 def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Check what the function of an attack returns.
 
-    Parameters
-    ----------
-    name : str
-        Of the attack.
-    value : object
-    shape : (int, int)
-        T and J.
-
-    Returns
-    -------
-    array of shape (T, J)
-
-    Raises
-    ------
-    WrongScores
-        In one line, with what was returned and what was expected.
-
     Examples
     --------
     >>> checked("mine", np.zeros((1, 2), dtype=int), (1, 2)).tolist()

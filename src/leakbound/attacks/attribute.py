@@ -104,21 +104,6 @@ def accuracy(signals: Signals) -> Float[Array, "T J"]:
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the norm of the gradient of the loss, which is short near a minimum of the training loss.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``gradient_norm``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        At most 0, in nats per unit of the parameters.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
-
     References
     ----------
     delgrosso2021, Section 4.3 (the strategy "gradient").
@@ -137,22 +122,6 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
 
 def strategies(names: str | Attack | Score | Iterable[str | Attack | Score]) -> tuple[Attack, ...]:
     """List the strategies that are asked for: those of this file, and attacks on membership.
-
-    Parameters
-    ----------
-    names : str, Attack, callable, or iterable of them
-        Names of ``STRATEGIES`` or ``ATTACKS``, ``"default"``, ``"all"``, attacks with parameters of their own, or
-        functions.
-
-    Returns
-    -------
-    tuple of Attack
-        Each once, in the order of their first mention.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, with the nearest known one.
 
     Examples
     --------
@@ -178,24 +147,6 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
 
     The references of a record are the models that were trained without it, the same for all of its candidates. Models
     that were trained on one of the rows would reveal the true one.
-
-    Parameters
-    ----------
-    attack : Attack
-        Of `strategies`.
-    signals : Signals
-        Of a game of candidates: ``candidate_of`` names the record of a row, and the target points of a record are
-        neighbours, V for each.
-
-    Returns
-    -------
-    array of shape (T, J, V)
-        Higher = more likely to be the true value.
-
-    Raises
-    ------
-    NotApplicable
-        If the attack does not apply, or compares with models that were trained on the record.
 
     Examples
     --------

@@ -33,17 +33,7 @@ _COLUMNS = 4096  # columns that correlations are computed from: enough to see wh
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How the memberships of the models depend on each other at the target points.
-
-    Parameters
-    ----------
-    same : bool array of shape (K, K)
-        Pairs of models with equal or with opposite memberships at all target points.
-    n_in : int
-        The number of models that each target point is in, where that is the same for all of them; else 0.
-    reason : Term or None
-        Why no choice of references is known to be valid; None if one is.
-    """
+    """How the memberships of the models depend on each other at the target points."""
 
     same: Bool[Array, "K K"]
     n_in: int = 0
@@ -69,17 +59,6 @@ class Design:
 
 def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | None:
     """Test whether the memberships of the other models of a game reveal those of a model.
-
-    Parameters
-    ----------
-    game : Game
-    group : array of shape (N,), optional
-        Unit of each point: its rows are in or out together.
-
-    Returns
-    -------
-    Design or None
-        None if the memberships look like independent draws, as those of ``leakbound.core.games`` are.
 
     Examples
     --------
@@ -107,21 +86,7 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
 
 
 def design_of_sample(member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_in: int, n_targets: int) -> Design | None:
-    """Test the memberships of a sample of the target points, with what is known of all of them; see `design`.
-
-    Parameters
-    ----------
-    member : bool array of shape (K, J)
-    same : bool array of shape (K, K)
-        Pairs of different models with equal or with opposite memberships at all target points.
-    n_in : int
-        The number of models that each target point is in, where it is the same for all of them; else 0.
-    n_targets : int
-
-    Returns
-    -------
-    Design or None
-    """
+    """Test the memberships of a sample of the target points, with what is known of all of them; see `design`."""
     return _judged(member, same, n_in, _independent_columns(member, None), member.shape[1], n_targets)
 
 
@@ -155,24 +120,6 @@ def design_of(signals: Signals) -> Design | None:
 def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[Array, "1 J"]]) -> Float[Array, "T J"]:
     """Score each target by references whose memberships are independent of its own.
 
-    Parameters
-    ----------
-    signals : Signals
-    dependent : Design
-        The design of their game.
-    score : callable
-        An attack on a game of one target with fixed references.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In the order of the targets and of their target points.
-
-    Raises
-    ------
-    NotApplicable
-        If the design leaves no valid references.
-
     Notes
     -----
     Models with opposite (equal) memberships: leave out the reference that is the target's own complement (copy). Where
@@ -195,16 +142,7 @@ def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[
 
 
 def first_target(signals: Signals) -> Signals:
-    """Build a game of the first target and the references, without the other targets.
-
-    Parameters
-    ----------
-    signals : Signals
-
-    Returns
-    -------
-    Signals
-    """
+    """Build a game of the first target and the references, without the other targets."""
     n_models = signals.game.n_models
     return _one_target(signals, Design(np.zeros((n_models, n_models), dtype=bool)), 0)
 

@@ -25,16 +25,7 @@ _VANISHING = 1e-280  # sums below have lost digits, or soon would
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some points of a game; arrays are returned point-major: the models of a point are neighbours in memory.
-
-    Parameters
-    ----------
-    game : Game
-    columns : slice or array
-        Indices of the points.
-    place : slice
-        Their place among all points that are iterated over, for arrays of one number for each of these.
-    """
+    """Some points of a game; arrays are returned point-major: the models of a point are neighbours in memory."""
 
     game: Game
     columns: slice | Int[Array, " B"]
@@ -84,22 +75,7 @@ def blocks(game: Game, points: Int[Array, " U"], n_rows: int) -> Iterator[Block]
 def score_points(
     game: Game, dtype: np.dtype, score: Callable[[Block], Float[Array, "B T"]], n_rows: int
 ) -> Float[Array, "T J"]:
-    """Score the target points block by block into one point-major array.
-
-    Parameters
-    ----------
-    game : Game
-    dtype : dtype
-        Of the result.
-    score : callable
-        Scores of all targets at the points of a block; those at points that are not target points are dropped.
-    n_rows : int
-        Number of models that the score is computed from, which sets the size of the blocks.
-
-    Returns
-    -------
-    array of shape (T, J)
-    """
+    """Score the target points block by block into one point-major array."""
     scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype)
     n_filled = np.zeros(game.n_targets, dtype=np.intp)
     for block in blocks(game, all_target_points(game), n_rows):
@@ -118,25 +94,7 @@ def score_points(
 def require_references(
     signals: Signals, *, without: bool = False, including: bool = False, both: bool = False, least: int = 2
 ) -> None:
-    """Refuse games with too few references, or whose references never lack (have, differ in) a target point.
-
-    Parameters
-    ----------
-    signals : Signals
-    without : bool
-        Some target point must have references without it.
-    including : bool
-        Some target point must have references with it.
-    both : bool
-        Some target point must have references with and without it.
-    least : int
-        Number of references that every target must have.
-
-    Raises
-    ------
-    NotApplicable
-        With the reason that the report prints.
-    """
+    """Refuse games with too few references, or whose references never lack (have, differ in) a target point."""
     game = signals.game
     if game.n_references < least:
         if least == 1:
@@ -162,21 +120,7 @@ def require_references(
 
 
 def log_mean_exp(values: Float[Array, "B R"], chosen: Bool[Array, "B R"], leave_one_out: bool) -> Float[Array, "B t"]:
-    """Compute the logarithm of the mean of exp(value) over the chosen references of each target, in float64.
-
-    Parameters
-    ----------
-    values : array of shape (B, R)
-    chosen : bool array of shape (B, R)
-    leave_one_out : bool
-        Whether the columns are targets too, and each is taken out of its own mean.
-
-    Returns
-    -------
-    array of shape (B, 1), or (B, R) with leave one out
-        Rounded to 1e-10 nats: the last digits would tell which terms were summed, and so who was in; -inf where no
-        reference is left.
-    """
+    """Compute the logarithm of the mean of exp(value) over the chosen references of each target, in float64."""
     log_p = np.array(values, dtype=np.float64)
     n = np.count_nonzero(chosen, axis=1, keepdims=True)
     terms, shift = _scaled_terms(log_p, chosen)

@@ -38,17 +38,7 @@ _COLUMNS = 4096  # target points that the design is computed from, as in memory
 
 
 class ScoreFile:
-    """Scores of the target points of each target, in a file.
-
-    Parameters
-    ----------
-    signals : BlockSignals
-        Whose points they are.
-    path : Path
-        Of the file, in rows of a point; it is removed with `close`.
-    dtype : dtype
-        Of the numbers: float32, or float64 while RMIA ranks them.
-    """
+    """Scores of the target points of each target, in a file."""
 
     def __init__(self, signals: BlockSignals, path: Path, dtype: type[np.floating] = np.float32) -> None:
         self.signals, self.path, self.dtype = signals, path, dtype
@@ -92,27 +82,6 @@ class ScoreFile:
 def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEMORY) -> ScoreFile:
     """Attack signals in files.
 
-    Parameters
-    ----------
-    attack : Attack
-        Of the table, with parameters of its own or not.
-    signals : BlockSignals
-    folder : Path
-        For the scores: 4 bytes a target point and target.
-    memory : int
-        Bytes for ratios of the population of RMIA, if those of one target fit.
-
-    Returns
-    -------
-    ScoreFile
-
-    Raises
-    ------
-    NotApplicable
-        If the signals or the references do not suffice, or the attack needs all points at once.
-    ValueError
-        For values that a signal cannot have.
-
     Examples
     --------
     >>> import tempfile
@@ -149,11 +118,6 @@ def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEM
 def require_by_block(attack: Attack) -> None:
     """Refuse an attack that is not played on signals in files.
 
-    Raises
-    ------
-    NotApplicable
-        With the reason that the report prints.
-
     Examples
     --------
     >>> from leakbound.attacks import ATTACKS
@@ -172,16 +136,7 @@ def _kind(attack: Attack) -> str:
 
 
 def design(signals: BlockSignals) -> Design | None:
-    """Test whether the memberships of the other models reveal those of a model, as `leakbound.attacks.balance.design`.
-
-    Parameters
-    ----------
-    signals : BlockSignals
-
-    Returns
-    -------
-    Design or None
-    """
+    """Test whether the memberships of the other models reveal those of a model, as `leakbound.attacks.balance.design`."""
     game = signals.game
     if game.n_references < 1:
         return None

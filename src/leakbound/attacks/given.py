@@ -14,19 +14,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Given:
-    """Scores that were computed elsewhere, as an attack.
-
-    Parameters
-    ----------
-    name : str
-    value : array of shape (T, J)
-        Higher = member.
-    title : str
-    source : str
-    summary : str
-    variance_inflation : float
-        As in `leakbound.core.types.Scores`: above 1 where the attacked models were each other's references.
-    """
+    """Scores that were computed elsewhere, as an attack."""
 
     name: str
     value: Float[Array, "T J"]

@@ -24,21 +24,6 @@ Array = np.ndarray
 def label_only(signals: Signals) -> Float[Array, "T J"]:
     """Compute the fraction of the versions of the record whose label is right.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``query_correct``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        From 0 to 1.
-
-    Raises
-    ------
-    NotApplicable
-        Without several queries.
-
     References
     ----------
     Choquette-Choo, Tramer, Carlini & Papernot (2021), the gap between labels under perturbations of the record.
@@ -59,23 +44,6 @@ def label_only_lira(signals: Signals, *, variance: str = "shrunk") -> Float[Arra
     """Compare the number of versions whose label is right with that of models with and without the record.
 
     The score of `lira` with ``phi = log((c + 1/2) / (Q - c + 1/2))``, c of Q versions right.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``query_correct``.
-    variance : {"shrunk", "point", "pooled"}
-        As in `lira`.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats.
-
-    Raises
-    ------
-    NotApplicable
-        Without several queries, or references with and without the same target point.
 
     References
     ----------

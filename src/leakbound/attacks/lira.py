@@ -43,26 +43,6 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     phi is the log-odds of the true label, or -log(loss + 1e-12) if the release has none (regressors). The Gaussians are
     fitted to the references with and without the record. A record without references on both sides gets the score 0.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_odds`` or ``loss``; where there are ``query_log_odds`` or ``query_loss``, the mean score of all
-        queries is taken.
-    variance : {"shrunk", "point", "pooled"}
-        Point: of the references of each point. Pooled: one over all target points for the references with the point,
-        and one for those without. Shrunk: the mean of the two, with weights the number of references of the point and
-        8. Each has the divisor n, and is at least 1e-3 of the pooled one.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing, or references with and without the same target point.
-
     References
     ----------
     Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; of several queries the mean, as in their code;
@@ -82,19 +62,7 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
 
 
 def online(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> Float[Array, "T J"]:
-    """Compute `lira` with a pooled variance that is given, or with that of these points.
-
-    Parameters
-    ----------
-    signals : Signals
-    variance : {"shrunk", "point", "pooled"}
-    pooled : array of shape (2, T), optional
-        Of the references without and with each point, as of `PooledVariance`.
-
-    Returns
-    -------
-    array of shape (T, J)
-    """
+    """Compute `lira` with a pooled variance that is given, or with that of these points."""
     require_references(signals, both=True)
     outside, inside = _references(signals, variance, pooled)
 
@@ -118,23 +86,6 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     """Compute the offline LiRA score, the log-probability that a model without the record has a smaller phi.
 
     ``log Phi((phi - mean_out) / sd_out)``, one-sided. A record that all references contain gets log(1/2).
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_odds`` or ``loss``; phi and several queries as in ``lira``.
-    variance : {"shrunk", "point", "pooled"}
-        As in ``lira``, for the side without the record.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats, at most 0.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing, or references without the target points.
 
     References
     ----------
@@ -214,10 +165,6 @@ class _References:
 
 class PooledVariance:
     """The variance over all target points of each target, of the references without and with the point.
-
-    Parameters
-    ----------
-    n_targets : int
 
     Examples
     --------

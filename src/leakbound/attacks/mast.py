@@ -21,23 +21,6 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     ``s = (tau - loss) / T`` with ``tau = -T log mean exp(-loss_r / T)`` over the references r without the
     point. A record without such a reference gets the score 0.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``.
-    temperature : float
-        T > 0: the model is taken to be a draw with probability proportional to exp(-sum of losses / T).
-
-    Returns
-    -------
-    array of shape (T, J)
-        The log of the odds of membership at even prior odds.
-
-    Raises
-    ------
-    NotApplicable
-        If the loss is missing, or references without the target points.
-
     References
     ----------
     sablayrolles2019, eq. 29 and 30; the printed tau lacks the factor -T.
@@ -71,21 +54,6 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     ``s = tau - loss``; tau is the middle of the gap between two neighbouring losses that classifies most references
     correctly (members below tau), the lowest such gap if there are several. If all losses are equal, tau is that loss.
     A record without references both with and without it gets the score 0.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the loss is missing, or references with and without the same target point.
 
     References
     ----------

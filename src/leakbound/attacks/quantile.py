@@ -28,27 +28,6 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     models: a Gaussian with mean a + b m + c m^2, and log-variance of the same form. The score of a point is
     ``(phi - mean(m))/scale(m)``, the normal quantile of phi under it, one threshold for all points.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_odds``, or with ``loss``: then -log(loss + 1e-12) takes the place of the log-odds. Of several queries
-        (``query_log_odds``, ``query_loss``) the mean log-odds.
-    references : int, optional
-        Number of reference models that are used, the first that are not the target; all unless given, and if there are
-        fewer. One alone tells little of how hard a point is.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In standard deviations; for non-members about N(0, 1) at every m.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing, there is no reference model, or fewer than 6 points to learn from.
-    ValueError
-        If references < 1.
-
     Notes
     -----
     The population are the points that are in no model and are no target points; without any, the target points of the

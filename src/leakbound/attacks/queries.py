@@ -36,17 +36,6 @@ def with_queries(signals: Signals, *names: str) -> str:
 def one_by_one(signals: Signals, *names: str) -> list[Signals]:
     """Return the signals of each query, as signals without that axis.
 
-    Parameters
-    ----------
-    signals : Signals
-    *names : str
-        Signals without queries that the attack reads, the first that is there.
-
-    Returns
-    -------
-    list of Signals
-        Of the first of these names that was asked with queries; ``signals`` itself if none was.
-
     Examples
     --------
     >>> import numpy as np
@@ -68,20 +57,7 @@ def one_by_one(signals: Signals, *names: str) -> list[Signals]:
 def mean_score(
     signals: Signals, names: tuple[str, ...], score: Callable[[Signals], Float[Array, "T J"]]
 ) -> Float[Array, "T J"]:
-    """Compute the mean of a score over the queries.
-
-    Parameters
-    ----------
-    signals : Signals
-    names : tuple of str
-        As in `one_by_one`.
-    score : callable
-        Of signals without queries.
-
-    Returns
-    -------
-    array of shape (T, J)
-    """
+    """Compute the mean of a score over the queries."""
     queries = one_by_one(signals, *names)
     total = score(queries[0])
     for query in queries[1:]:

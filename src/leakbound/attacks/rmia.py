@@ -48,27 +48,6 @@ def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean") -> Float[A
     The population are the points that are in no model and are no target points; without any, the target points of the
     target. The references may contain the record.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``, or ``query_loss`` of several queries.
-    gamma : float
-        The least quotient of the ratio and that of a population point, > 0. With 1 the scores of non-members are
-        uniform for every model, so that one threshold fits all of them.
-    vote : {"mean", "majority"}
-        With several queries: whether the geometric mean of the quotients over the queries must be ``gamma``, or more
-        than half of them.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In (-1, 0).
-
-    Raises
-    ------
-    NotApplicable
-        If the loss or reference models are missing.
-
     References
     ----------
     Zarifzadeh, Liu & Shokri (2024), the RMIA score; they use gamma = 2.
@@ -93,28 +72,6 @@ def rmia_offline(
 
     The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the references
     without the record, or the target's own p where there are none.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``, or ``query_loss`` of several queries.
-    gamma : float
-        As in ``rmia``.
-    a : float, optional
-        In [0, 1]: the slope of the probability with the record as a function of that without it (1: equal). Unless
-        given, the references choose it, for each query and target without the target itself: see `offline_slopes`.
-    vote : {"mean", "majority"}
-        As in ``rmia``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In (-1, 0).
-
-    Raises
-    ------
-    NotApplicable
-        If the loss is missing, or references without the target points.
 
     References
     ----------
@@ -183,18 +140,6 @@ def offline_slopes(signals: Signals) -> Float[Array, " T"]:
 
     Each of these models in turn plays the target, with the others as its references. Whom it was trained on is known,
     so the area under the ROC of each a = 0, .1, ..., 1 is known too; the one with the largest mean area is taken.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``.
-
-    Returns
-    -------
-    array of shape (T,)
-        One number for all targets whose references are the same models. With leave one out, the targets t, t + 4,
-        t + 8, ... share one, which the models outside this group choose: no target has a part in its own. Where there
-        are fewer than two models to choose, or none of them has points in and out: 0.3.
 
     Notes
     -----
@@ -282,25 +227,6 @@ def rank_fraction(
     h = (1 + L / (1 + abs(L))) / 2, L = log ratio. With the 1 subtracted, ratios that exceed nearly all of the
     population keep their digits in float32.
 
-    Parameters
-    ----------
-    log_ratio : array of shape (J,)
-        Logarithms of the ratios of the target points.
-    population : array of shape (Z,)
-        Logarithms of the ratios of the population.
-    gamma : float
-        > 0.
-
-    Returns
-    -------
-    array of shape (J,)
-        In (-1, 0), float64. Time is of order (J + Z) log(J + Z), memory of order J + Z.
-
-    Raises
-    ------
-    ValueError
-        If gamma is not positive.
-
     References
     ----------
     Zarifzadeh, Liu & Shokri (2024), the RMIA score.
@@ -385,20 +311,6 @@ def majority_fraction(
     """Compute the fraction of the population that a record exceeds ``gamma`` times in most queries, minus 1.
 
     Ties are broken as in `rank_fraction`, by the mean of the log-ratios over the queries.
-
-    Parameters
-    ----------
-    log_ratio : array of shape (Q, J)
-        Logarithms of the ratios of each query at the target points.
-    population : array of shape (Q, Z)
-        Those of the population.
-    gamma : float
-        > 0.
-
-    Returns
-    -------
-    array of shape (J,)
-        In (-1, 0). Time is of order Q J Z.
 
     References
     ----------

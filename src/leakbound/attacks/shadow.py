@@ -32,21 +32,6 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     is cross-fitted: the models are divided into 5 folds, and a model is scored by the classifier that was trained on
     the other folds. A classifier is trained on at most 200,000 pairs of model and point, drawn at random.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_odds`` or ``loss``; ``correct`` and ``log_prob`` are used if they are there.
-
-    Returns
-    -------
-    array of shape (T, J)
-        Log-odds of membership, in nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal or the references are missing, or the references of a fold are all members or all not.
-
     References
     ----------
     Shokri, Stronati, Song & Shmatikov (2017), Section V; Salem et al. (2019), Section IV (one classifier

@@ -25,23 +25,6 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     The mean of n records is one step with D = (z - mu)/n and C of one record over n; for the mean of k of them
     q = k/n.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``step_dot`` and ``step_norm``.
-    rate : float
-        q in (0, 1]: the probability that a member takes part in a step, independently of the other steps.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats; the most powerful score for Gaussian releases (Neyman & Pearson 1933).
-
-    Raises
-    ------
-    NotApplicable
-        If a signal is missing.
-
     References
     ----------
     azize2024, eq. 10 (the mean). Algorithm 7 there takes the largest v_t of all steps; the sum above is the
@@ -74,21 +57,6 @@ def scalar_product(signals: Signals) -> Float[Array, "T J"]:
     """Compute the scalar product of the point and the released vector, both less the mean of the distribution.
 
     It needs no covariance. If all columns have the same variance, it orders releases as the likelihood ratio does.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``dot``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        In the squared units of the data.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
 
     References
     ----------

@@ -18,21 +18,6 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
 
     Its advantage is the generalisation gap of the accuracy.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``correct``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        1 where the predicted label is the true one, else 0.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
-
     References
     ----------
     Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 1; sablayrolles2019, Section 2.
@@ -50,21 +35,6 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
 
 def confidence(signals: Signals) -> Float[Array, "T J"]:
     """Score by the model's largest class probability, whatever the true label is (the likelihood attack).
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_prob``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        log max_i f_i(x) in nats: in the order of max_i f_i(x), and exact near probability 1.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
 
     References
     ----------
@@ -90,21 +60,6 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
 
     Source: delgrosso2021, sections 4.2 and 4.3.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``loss``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        -loss in nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
-
     References
     ----------
     Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 2; sablayrolles2019, eq. 31 with tau = 0.
@@ -125,21 +80,6 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
 
     ``(1 - p_y) log p_y + sum over i != y of p_i log(1 - p_i)``, p_y the probability of the true label.
     Source: delgrosso2021, eq. 35.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_prob`` and its labels.
-
-    Returns
-    -------
-    array of shape (T, J)
-        At most 0, in nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
 
     References
     ----------

@@ -19,21 +19,6 @@ _ENTRIES = 1 << 18  # targets x points x steps at a time
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the norm of the gradient of the loss, which training makes small at members.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``gradient_norm``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        At most 0, in nats per unit of the parameters.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
-
     References
     ----------
     Nasr, Shokri & Houmansadr (2019), the gradient norm as a feature; delgrosso2021, Section 5, white-box attacks.
@@ -56,25 +41,6 @@ def matt(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     ``-(theta - theta0) . g`` has the mean ``g^T H^-1 g`` for a member and 0 for a non-member around models without the
     point. The second term puts the threshold 0 halfway between the two. The score is the log-ratio of two normal
     posteriors with the covariance ``T H^-1``.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``taylor``.
-    temperature : float
-        T > 0: the model is taken to be a draw with probability proportional to exp(-sum of losses / T).
-
-    Returns
-    -------
-    array of shape (T, J)
-        In nats.
-
-    Raises
-    ------
-    NotApplicable
-        If the signal is missing.
-    ValueError
-        For a temperature that is not positive.
 
     References
     ----------
@@ -102,21 +68,6 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     distribution for all non-members, whatever their gradients, and needs no rate; it has less power against points that
     take part in few steps.
     Source: azize2024, appendix D.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``step_dot`` and ``step_norm``.
-
-    Returns
-    -------
-    array of shape (T, J)
-        At least 0; of non-members Gamma(S, 1), as -log of a product of S uniform variables.
-
-    Raises
-    ------
-    NotApplicable
-        If a signal is missing.
 
     References
     ----------

@@ -25,15 +25,6 @@ FIRST = 8  # models at the first look
 def looks(most: int) -> list[int]:
     """List the numbers of models at which one looks: 8, doubled until the largest number.
 
-    Parameters
-    ----------
-    most : int
-        The largest number of models.
-
-    Returns
-    -------
-    list of int
-
     Examples
     --------
     >>> from leakbound.auditing.adaptive import looks
@@ -61,20 +52,7 @@ def level_of_each(confidence: float, n_looks: int) -> float:
 
 
 def played_until(plan: AuditPlan, play: Callable[[AuditPlan], Report]) -> Report:
-    """Look at more and more models until what the plan waits for has come.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-        With ``until``.
-    play : callable
-        Makes the audit of a plan. Models of an earlier look are found in its store.
-
-    Returns
-    -------
-    Report
-        Of the last look, with a note of all of them.
-    """
+    """Look at more and more models until what the plan waits for has come."""
     numbers = looks(plan.n_models)
     level = level_of_each(plan.confidence, len(numbers))
     n_made = 0

@@ -320,35 +320,7 @@ def run(
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
 ) -> Report:
-    """Carry out an audit plan: what ``leakbound audit`` does.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    store : path or URL, optional
-    n_jobs : int, optional
-    tmp : path, optional
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
-        As in ``audit``.
-    from_store : {"", "all", "finished"}
-        Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are
-        finished, and says so.
-    command : str
-        Printed on the page.
-    allow_modules : str or sequence of str, optional
-        Modules, as ``"lightgbm,my_package"``, which the plan may import and call; by itself it runs classifiers and
-        regressors of scikit-learn and no other code.
-
-    Returns
-    -------
-    Report
-        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
-
-    Raises
-    ------
-    ValueError
-        In one line: for what makes no sense, and for a module that is not allowed.
-    """
+    """Carry out an audit plan: what ``leakbound audit`` does."""
     with only_from(allow_modules):
         return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on), command)
 
@@ -369,34 +341,6 @@ def fill_store(
 
     The chunks of all models of a plan are numbered one after another, so that the tasks of an array job can share
     them. Chunks that are in the store are not made again.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-        Of an audit of membership.
-    store : path or URL
-    chunks : range, optional
-        Numbers of the chunks; all unless given.
-    signals : path, optional
-        A new folder for the signals of all models, which `audit_signals` reads some points at a time: for more points
-        and models than fit into memory. All chunks must be there then. With several models in the plan, the folder
-        has one for each, named like it.
-    n_jobs : int, optional
-    tmp : path, optional
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
-    allow_modules : str or sequence of str, optional
-        As in ``run``.
-
-    Returns
-    -------
-    Filled
-        How many chunks were asked for and made, how many there are, and how many are still missing.
-
-    Raises
-    ------
-    ValueError
-        In one line: for a plan of another kind, chunks that there are not, a model that cannot be stored, and signals
-        that cannot be written to a folder.
 
     Examples
     --------

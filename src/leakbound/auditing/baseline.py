@@ -45,18 +45,7 @@ SHIFTS = (1.2, 1.6, 2.2, 3.0)  # planted, in units of the shift that a classifie
 
 @dataclass(frozen=True)
 class SourceTest:
-    """Whether members and others come from one source, as far as a classifier can tell.
-
-    Parameters
-    ----------
-    number : Interval or NotApplicable
-        Area under the ROC of the classifier with its interval over records, or why there is none. ``detail`` has
-        ``members``, ``others``, ``columns``; ``smallest_auc``, the area that is distinguished from 1/2 in 9 of 10
-        samples of this size; and, where it was simulated, ``smallest_shift`` of one column in standard deviations
-        that leads to that area.
-    accepted : bool
-        The user accepts a difference.
-    """
+    """Whether members and others come from one source, as far as a classifier can tell."""
 
     number: Interval | NotApplicable
     accepted: bool = False
@@ -85,25 +74,6 @@ def same_source(
 
     Gradient boosting in five folds on at most 20,000 records. Models with different members are tested one by one,
     at most four of them at a level that is corrected for their number, and the one with the largest lower end counts.
-
-    Parameters
-    ----------
-    points : Points or None
-        The records of the game; None if nobody gave them.
-    game : Game
-        In which the user says who was in.
-    seed : int
-        Of folds and classifier.
-    confidence : float
-        Of the interval.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    accepted : bool
-        The user accepts a difference.
-
-    Returns
-    -------
-    SourceTest
 
     Examples
     --------
@@ -180,16 +150,6 @@ def smallest_area(n_members: int, n_others: int, confidence: float = 0.95) -> fl
     """Compute the area under the ROC that an interval of this confidence tells from 1/2 in 9 of 10 samples.
 
     With the variance of Hanley and McNeil (1982) for two normal distributions, on the logit scale.
-
-    Parameters
-    ----------
-    n_members, n_others : int
-    confidence : float
-
-    Returns
-    -------
-    float
-        In (1/2, 1]: 1 where the samples are too small for any area.
 
     Examples
     --------

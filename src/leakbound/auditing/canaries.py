@@ -45,29 +45,7 @@ def private_network(
     name: str = "",
     parameters: Mapping[str, Any] | None = None,
 ) -> PrivateNetwork:
-    """Make a network that is trained by DP-SGD from the fields of a plan.
-
-    Parameters
-    ----------
-    make : class of a network, function that makes one, or import path of either
-    dpsgd : DpSgd or mapping
-        Its fields, and of `leakbound.dpsgd.network.PrivateNetwork` the words ``references``, ``gradients``,
-        ``device``, and ``aggregate`` and ``train``, functions or their import paths.
-    name : str
-        What the report calls it; the name of what makes it unless given.
-    parameters : mapping, optional
-        Keywords of ``make``.
-
-    Returns
-    -------
-    PrivateNetwork
-
-    Raises
-    ------
-    ValueError
-        In one line: for an unknown word with the nearest known one, for what makes no network, and where PyTorch is
-        missing with the command that installs it.
-    """
+    """Make a network that is trained by DP-SGD from the fields of a plan."""
     words = dpsgd.describe() if isinstance(dpsgd, DpSgd) else dict(dpsgd)
     field_names = [field.name for field in fields(DpSgd)]
     for word in words:
@@ -97,19 +75,6 @@ def private_network(
 def planned(model: ModelPlan) -> Described:
     """Make the release of one model table of a plan.
 
-    Parameters
-    ----------
-    model : ModelPlan
-
-    Returns
-    -------
-    Described
-
-    Raises
-    ------
-    ValueError
-        In one line, as `private_network` and ``leakbound.releases.factory.release_from``.
-
     Examples
     --------
     >>> from leakbound.auditing.canaries import planned
@@ -127,19 +92,6 @@ def all_planned(plan: AuditPlan) -> list[Described]:
 
     Models of one class that the plan does not name are named by the parameters in which they differ; the same model
     twice keeps its name twice, which is refused where the audit begins.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-
-    Returns
-    -------
-    list of Described
-
-    Raises
-    ------
-    ValueError
-        In one line, as `planned`.
 
     Examples
     --------
@@ -210,20 +162,6 @@ def attacks_on(
     The likelihood ratio of the steps takes the rate of the batches from the release (with several rates, each of
     them), and is one of the attacks by default.
 
-    Parameters
-    ----------
-    releases : sequence of Release
-    attacks : as in `leakbound.attacks.find`
-    one_run : bool
-        By default, leave out the attacks that compare with other models.
-    planted : str, optional
-        Kind of the canaries. Dirac canaries are gradients, not records: by default, leave out the attacks that ask a
-        model about a record.
-
-    Returns
-    -------
-    tuple of Attack
-
     Examples
     --------
     >>> from leakbound.auditing.canaries import attacks_on
@@ -250,17 +188,7 @@ def attacks_on(
 
 @dataclass(frozen=True)
 class Setting:
-    """A release with the data and the game that it is audited in.
-
-    Parameters
-    ----------
-    release : Release
-    data : Data
-        All points of the game.
-    game : Game
-    planted : str
-        Kind of the canaries, or "".
-    """
+    """A release with the data and the game that it is audited in."""
 
     release: Described
     data: Data
@@ -309,24 +237,6 @@ class Setting:
 
 def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
     """Choose the canaries of a release and toss a fair coin for each.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-        With ``canaries``.
-    release : Release
-        Dirac and Mahalanobis canaries need one that is trained by DP-SGD.
-    loaded : Data
-
-    Returns
-    -------
-    Setting
-        The release sees its steps at the canaries.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the canaries do not fit the release or the data.
 
     Examples
     --------

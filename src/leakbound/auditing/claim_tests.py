@@ -37,24 +37,7 @@ LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found n
 
 @dataclass(frozen=True)
 class ClaimTest:
-    """Evidence of each attack against claims of one release.
-
-    Parameters
-    ----------
-    method : str
-        A key of ``metrics.epsilon.METHODS``: what is counted.
-    evidence : mapping of str to Evidence
-        From the first half of the models as targets and the second half as references, so that no
-        reference is a target; of the first model alone, where the memberships of the models depend on each
-        other. Attacks that do not apply have none.
-    accuracy : mapping of str to float
-        Lower limit of the accuracy against the most exposed record, at the level of this test.
-    n_looks : int
-        How often one looks, each time with more models: the level of all tests is divided by it, so that a true claim
-        is refuted at any look with probability ``LEVEL`` at most (union bound).
-    compares_targets : bool
-        The scores come from elsewhere and compare the attacked models with each other: those of one model are used.
-    """
+    """Evidence of each attack against claims of one release."""
 
     method: str
     evidence: Mapping[str, counting.Evidence]
@@ -113,17 +96,6 @@ class ClaimTest:
         """Let the attacks that see each canary alone play, and count canaries as independent trials.
 
         That they are is an assumption about the training: this test says nothing of claims that are made without it.
-
-        Parameters
-        ----------
-        signals : Signals
-            Of Dirac canaries, in one model or several.
-        attacks : sequence of Attack
-            Those that look at several canaries at once are left out.
-
-        Returns
-        -------
-        ClaimTest
         """
         own = {attack.name: attack for attack in attacks if attack.name.partition("(")[0] in OF_EACH_CANARY}
         scores, unplayed = _applied(own, lambda attack: attack(signals))
@@ -164,15 +136,6 @@ class StepNoise:
     noise: |w|^2/(sigma c)^2 is at least chi-squared with as many degrees of freedom as w has numbers (noncentral and,
     given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
     Numbers that are rounded too coarsely are left out, see `leakbound.dpsgd.observer`.
-
-    Parameters
-    ----------
-    square : float
-        The sum.
-    n_degrees : float
-        Of freedom.
-    n_coarse : float
-        Numbers that were left out, because the parameters are rounded too coarsely to show the noise in them.
 
     Examples
     --------
@@ -224,17 +187,7 @@ class StepNoise:
 
 @dataclass(frozen=True)
 class AccountantClaim:
-    """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise.
-
-    Parameters
-    ----------
-    dpsgd : DpSgd
-        The training as it is claimed.
-    adjacency : {"add_remove", "replace_one"}
-        Of the game that was played: a record in or out, or swapped for another.
-    delta : float
-        At which epsilon is given.
-    """
+    """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise."""
 
     dpsgd: DpSgd
     adjacency: Literal["add_remove", "replace_one"]
@@ -242,13 +195,7 @@ class AccountantClaim:
 
     @cached_property
     def ceiling(self) -> TradeOff:
-        """The promised curve.
-
-        Raises
-        ------
-        ValueError
-            Without noise, which promises nothing.
-        """
+        """The promised curve."""
         return self.dpsgd.ceiling(self.adjacency)
 
     @property
@@ -282,17 +229,6 @@ class AccountantClaim:
 
         The curves fall with the noise, and every noise is tested by its whole curve at the same level; a refusal of
         a true one has at most the probability ``level`` (Mahloujifar, Melis & Chaudhuri 2024).
-
-        Parameters
-        ----------
-        claim_test : ClaimTest
-            With evidence.
-        level : float
-
-        Returns
-        -------
-        float
-            At least 0, and finite: 0 if no epsilon above .01 is refused.
         """
 
         @cache  # a curve takes a tenth of a second even with coarse steps
@@ -325,26 +261,7 @@ def accountant_verdict(
     noise_tests: Sequence[NoiseTest] = (),
     steps: StepLevel | None = None,
 ) -> Verdict:
-    """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on.
-
-    Parameters
-    ----------
-    promise : AccountantClaim
-    claim_test : ClaimTest
-    findings : sequence of Finding
-        As in `verdict`.
-    noise : StepNoise, optional
-    noise_tests : sequence of NoiseTest
-        Further tests of the steps, each at ``claim_test.of_noise``.
-    steps : StepLevel, optional
-
-    Returns
-    -------
-    Verdict
-        Refuted only if the tests, at the level of the claim test together, reject the whole curve, or the noise, the
-        size of a step or the batches as ``reason`` then says; ``measured`` is `AccountantClaim.ruled_out`. Noise of
-        which too little was seen is not tested, see `StepNoise.testable`.
-    """
+    """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on."""
     level = claim_test.level - claim_test.of_noise * len(noise_tests)  # union bound: all tests together keep it
     if noise is not None and noise.testable:
         level -= claim_test.of_noise
@@ -411,22 +328,7 @@ def _more_than_claimed(steps: StepLevel, level: float) -> Term | None:
 
 
 def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:
-    """Test a claim.
-
-    Parameters
-    ----------
-    claim : Claim
-    game : Game
-        That was played.
-    claim_test : ClaimTest
-    findings : sequence of Finding
-        Of the release; the operating point that shows the verdict best is taken from its TPRs.
-
-    Returns
-    -------
-    Verdict
-        Refuted only if the test at its level rejects the claim; ``measured`` is the bound at that level.
-    """
+    """Test a claim."""
     try:
         claim.in_game(game)
         if claim.quantity == "eta":

@@ -52,14 +52,7 @@ class Fit:
 
 
 def dry_run(plan: AuditPlan) -> Iterator[str]:
-    """Say what an audit would do, a line each, and fit one model of each release to measure it.
-
-    Raises
-    ------
-    ValueError
-        For whatever the audit itself would refuse before its first fit, in one line; for an attack that was asked for
-        by its name and can run on none of the releases after the fits that show it.
-    """
+    """Say what an audit would do, a line each, and fit one model of each release to measure it."""
     releases = [_not_quiet(release) for release in all_planned(plan)]
     source = plan.data or plan.dataset or "digits"
     loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)

@@ -64,26 +64,6 @@ def judge(
     """Attack one release and measure how far the attacks get.
 
     An attack that does not apply becomes a finding with its reason; any other exception stops the audit.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-    attacks : sequence of Attack
-    fpr : sequence of float
-        False positive rates of interest.
-    confidence : float
-        Of the intervals.
-    prior : float
-        Fraction of members at which accuracy and precision are reported, whatever it is in the game: a model that
-        reveals nothing is then guessed right as often as its baseline says, also where members are many.
-    limits : sequence of Limit
-        Of a policy, for which each attack is measured once more at the levels of its verdicts.
-    levels : Levels, optional
-        Needed with ``limits``.
-
-    Returns
-    -------
-    Judgement
     """
     findings: list[Finding] = []
     curves: list[Curve] = []
@@ -135,24 +115,7 @@ def measure(
     confidence: float,
     prior: float = 0.5,
 ) -> Iterator[Finding]:
-    """Yield the findings of one attack.
-
-    Parameters
-    ----------
-    observed : Observed
-    attack : Attack
-    scores : Scores or StoredScores
-        Of units.
-    fpr : sequence of float
-        False positive rates of interest.
-    confidence : float
-    prior : float
-        Of accuracy and precision.
-
-    Yields
-    ------
-    Finding
-    """
+    """Yield the findings of one attack."""
 
     def finding(
         quantity: str, bound_type: Any, at: Mapping[str, float], metric: Callable[..., Interval], *parameters: Any
@@ -184,21 +147,7 @@ def measure(
 
 
 def measured_curve(observed: Observed, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
-    """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists.
-
-    Parameters
-    ----------
-    observed : Observed
-    name : str
-        Of the attack.
-    scores : Scores or StoredScores
-    confidence : float
-        Of the band, at each rate by itself.
-
-    Returns
-    -------
-    Curve
-    """
+    """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists."""
     room: Any = metrics if isinstance(scores, Scores) else stored
     if isinstance(scores, Scores):
         n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))

@@ -31,16 +31,6 @@ def refuted(report: Report) -> list[str]:
 def failures(report: Report, limits: Sequence[str]) -> list[str]:
     """List the limits that the strongest attack on a release exceeds, or that could not be measured, in words.
 
-    Parameters
-    ----------
-    report : Report
-    limits : sequence of str
-        As ``tpr@0.01=0.05``: compared with the point value of the strongest attack.
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> import numpy as np
@@ -108,16 +98,6 @@ def remarks(report: Report, limits: Sequence[str]) -> list[str]:
     """Say of each release which attacks its limits do not know of, because there are no models to compare with.
 
     The attacks with references are the strongest ones: a limit that is kept without them says less.
-
-    Parameters
-    ----------
-    report : Report
-    limits : sequence of str
-
-    Returns
-    -------
-    list of str
-        Empty without limits, and if every attack that was asked for had its references.
     """
     lines = []
     for release in releases_of(report.about) if limits else ():

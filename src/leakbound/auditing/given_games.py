@@ -17,15 +17,6 @@ def refuse_no_coins(game: Game) -> None:
 
     Epsilon is then computed from the number of coins that were guessed, and would be too large.
 
-    Parameters
-    ----------
-    game : Game
-
-    Raises
-    ------
-    ValueError
-        If most or few records are in, or the models are of one size.
-
     Examples
     --------
     >>> from leakbound.core.games import half_split
@@ -52,16 +43,6 @@ def refuse_no_coins(game: Game) -> None:
 
 def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     """List what a reader should check of a game that the user describes.
-
-    Parameters
-    ----------
-    game : Game
-    has_units : bool
-        Several records belong to one unit, so that sets of equally many units may differ in their records.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------

@@ -54,24 +54,7 @@ def judge_blocks(
     tmp: str | os.PathLike[str] | None = None,
     table: Path | None = None,
 ) -> Judgement:
-    """Attack signals in files and measure how far the attacks get; as `leakbound.auditing.evaluate.judge`.
-
-    Parameters
-    ----------
-    observed : ObservedFiles
-        Whose signals are `BlockSignals`.
-    attacks : sequence of Attack
-    fpr : sequence of float
-    confidence, prior : float
-    tmp : path, optional
-        Place of the temporary folder.
-    table : Path, optional
-        Where the table of all records is written: ``.parquet`` or ``.csv``.
-
-    Returns
-    -------
-    Judgement
-    """
+    """Attack signals in files and measure how far the attacks get; as `leakbound.auditing.evaluate.judge`."""
     signals = observed.signals
     if signals.game.n_targets > stored.MOST_MODELS:
         raise ValueError(
@@ -262,13 +245,7 @@ def open_text(file: Any) -> Any:
 
 
 def refuse_table(path: str | os.PathLike[str] | None) -> Path | None:
-    """Check the name of the file for the table of all records.
-
-    Raises
-    ------
-    ValueError
-        In one line, for another ending, or ``.parquet`` where pyarrow is not installed.
-    """
+    """Check the name of the file for the table of all records."""
     if path is None:
         return None
     path = Path(path)

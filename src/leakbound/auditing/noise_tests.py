@@ -32,17 +32,7 @@ _MUCH_LESS = 0.8  # noise in one tensor or step, of that in all together, so tha
 
 @dataclass(frozen=True)
 class NoiseTest:
-    """A test of the steps, over all models.
-
-    Parameters
-    ----------
-    log_p : float
-        Logarithm of the p-value, corrected for everything that was compared.
-    reason : Term
-        Why the claim is wrong, if the p-value is small.
-    narrow : bool
-        The reason says more than that there is too little noise everywhere, and has one cause.
-    """
+    """A test of the steps, over all models."""
 
     log_p: float
     reason: Term
@@ -50,25 +40,7 @@ class NoiseTest:
 
 
 def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: float) -> list[NoiseTest]:
-    """Test the noise of each parameter tensor, whether it is new, the batches, and what one record adds to a step.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``step_tensors``, ``step_fresh``, ``step_batches`` and ``step_records``; without one of them its test is
-        not made.
-    dpsgd : DpSgd
-        The claim.
-    tensors : sequence of str
-        Names of the parameter tensors.
-    level : float
-        Of each test, at which the reason counts the tensors with too little noise.
-
-    Returns
-    -------
-    list of NoiseTest
-        Each at the same level.
-    """
+    """Test the noise of each parameter tensor, whether it is new, the batches, and what one record adds to a step."""
     tests, of_all = [], 1.0
     if "step_tensors" in signals.arrays:
         numbers = _by_model(signals, "step_tensors").sum(axis=0).reshape(-1, 4)
@@ -95,17 +67,7 @@ def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: f
 
 
 def record_notes(signals: Signals) -> list[str]:
-    """Say in one line each what could not be tested of what a record adds to a step.
-
-    Parameters
-    ----------
-    signals : Signals
-
-    Returns
-    -------
-    list of str
-        Empty if ``step_records`` was not observed, or everything could be tested.
-    """
+    """Say in one line each what could not be tested of what a record adds to a step."""
     if "step_records" not in signals.arrays:
         return []
     n_steps, length, is_known, in_parameters = _by_model(signals, "step_records").min(axis=0)[:_HEAD]

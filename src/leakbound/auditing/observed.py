@@ -24,18 +24,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class FindingSpec:
-    """What a finding is about.
-
-    Parameters
-    ----------
-    quantity, bound_type, attack, source : str
-        As in ``Finding``.
-    operating_point : mapping
-    assumptions : sequence of Term
-    per_record : bool
-    scope : Scope
-        The average over the target points unless given.
-    """
+    """What a finding is about."""
 
     quantity: str
     bound_type: BoundType
@@ -48,17 +37,7 @@ class FindingSpec:
 
 
 class Observed(ABC):
-    """A release that has been observed, wherever its signals lie: what a finding and the report say of it.
-
-    Attributes
-    ----------
-    name : str
-        Unique in the report.
-    data : Data or None
-    facts : mapping
-    sources : SourceTest or None
-        As in `ObservedRelease`.
-    """
+    """A release that has been observed, wherever its signals lie: what a finding and the report say of it."""
 
     name: str
     data: Data | None
@@ -104,16 +83,7 @@ class Observed(ABC):
 
 @dataclass(frozen=True)
 class ObservedFiles(Observed):
-    """A release whose signals lie in files.
-
-    Parameters
-    ----------
-    name : str
-    signals : BlockSignals
-    sources : SourceTest or None
-    data : None
-    facts : mapping
-    """
+    """A release whose signals lie in files."""
 
     name: str
     signals: BlockSignals
@@ -134,35 +104,7 @@ class ObservedFiles(Observed):
 
 @dataclass(frozen=True)
 class ObservedRelease(Observed):
-    """A release that has been observed, with what the report says about it.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the report.
-    signals : Signals
-    data : Data or None
-        None where scores or signals come without their points.
-    claims : sequence of Claim
-    facts : mapping
-        What the report says about the release beyond its game.
-    sources : SourceTest or None
-        Whether members and others come from one source, where the user says who was in; None where we drew it.
-    n_shared : int
-        How many of the others are among the members too, where the user says who was in.
-    structure : Structure or None
-        Of the fitted model that would be released, where a policy asks for it.
-    names : array of shape (N,), optional
-        What the owner calls the records; those of the points of the signals unless given.
-    slices : mapping of str to array of shape (N,)
-        Columns by whose values the records are grouped.
-    labels : array of shape (N,) or (N, L), optional
-        Labels of the records; those of the points of the signals unless given.
-    other_recipe : Term or None
-        Why the references are not of the model's recipe, if they are not.
-    n_looks : int
-        At how many numbers of models the claims are tested, of which this is one.
-    """
+    """A release that has been observed, with what the report says about it."""
 
     name: str
     signals: Signals

@@ -46,15 +46,7 @@ PRIOR = 0.5  # at which a policy limits accuracy, whatever the prior of the repo
 
 @dataclass(frozen=True)
 class Levels:
-    """Confidence of the two kinds of intervals.
-
-    Parameters
-    ----------
-    release : float
-        Of the upper ends that allow a release.
-    refusal : float
-        Of the lower ends that refuse one.
-    """
+    """Confidence of the two kinds of intervals."""
 
     release: float
     refusal: float
@@ -76,15 +68,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class AttackEnds:
-    """What one attack reaches of one limited quantity.
-
-    Parameters
-    ----------
-    attack : str
-    value, low, high : float or None
-        None for an end that could not be measured; then ``reason`` says why.
-    reason : Term or None
-    """
+    """What one attack reaches of one limited quantity."""
 
     attack: str
     value: float | None = None
@@ -97,20 +81,7 @@ Ends = Mapping[Limit, AttackEnds]
 
 
 def ends_of(attack: str, scores: Scores, limits: Sequence[Limit], levels: Levels) -> Ends:
-    """Measure what an attack reaches of each limited quantity.
-
-    Parameters
-    ----------
-    attack : str
-    scores : Scores
-        Of units.
-    limits : sequence of Limit
-    levels : Levels
-
-    Returns
-    -------
-    mapping of Limit to AttackEnds
-    """
+    """Measure what an attack reaches of each limited quantity."""
     ends = {}
     for limit in limits:
         if limit.quantity in OF_GROUPS:  # `group_checks` looks at them
@@ -185,17 +156,7 @@ def _of_constant_scores(scores: Scores, limit: Limit, confidence: float) -> Inte
 
 
 def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
-    """Yield what the structure of the fitted model shows, where it was read.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-
-    Yields
-    ------
-    Finding
-        Exact counts: numbers of the data, which are never published.
-    """
+    """Yield what the structure of the fitted model shows, where it was read."""
     if observed.structure is None:
         return
     for quantity, value in _counts(observed.structure).items():
@@ -219,25 +180,7 @@ def decision(
     groups: AttackedGroups | None = None,
     left_out: Sequence[str] = (),
 ) -> DecisionFacts:
-    """Compare a model with a policy.
-
-    Parameters
-    ----------
-    policy : PolicyPlan
-    observed : ObservedRelease
-    ends : sequence of mapping
-        Of `ends_of`, one for each attack that was run.
-    below : Term, optional
-        Why attacks that are wrong more often than a guess leave no verdict.
-    groups : AttackedGroups, optional
-        Where the policy limits what is reached in groups, or how many records are exposed.
-    left_out : sequence of str
-        The default attacks that were not asked for.
-
-    Returns
-    -------
-    DecisionFacts
-    """
+    """Compare a model with a policy."""
     run = {_base_name(end.attack) for of_attack in ends for end in of_attack.values()}
     if groups is not None:
         run |= {_base_name(on.attack) for on in groups.attacks}
@@ -291,19 +234,7 @@ def _default_attacks(left_out: Sequence[str]) -> CheckFacts:
 
 
 def refuse_unknown_attacks(policy: PolicyPlan | None, attacks: Sequence[Attack]) -> None:
-    """Refuse a policy that asks for an attack that nobody knows, before any fit.
-
-    Parameters
-    ----------
-    policy : PolicyPlan or None
-    attacks : sequence of Attack
-        Those that are run, which may have names of the user's own.
-
-    Raises
-    ------
-    ValueError
-        In one line, with the nearest known name.
-    """
+    """Refuse a policy that asks for an attack that nobody knows, before any fit."""
     if policy is not None:
         own = {_base_name(attack.name) for attack in attacks}
         others = [name for name in policy.attacks if name not in own]
@@ -326,18 +257,7 @@ def _doubt(observed: ObservedRelease) -> Term | None:
 
 
 def with_claims(report: Report) -> Report:
-    """Refuse the models about which a claim is refuted: what is promised of them is false.
-
-    Parameters
-    ----------
-    report : Report
-        Of an audit, with the verdicts on all claims.
-
-    Returns
-    -------
-    Report
-        The same report without a policy.
-    """
+    """Refuse the models about which a claim is refuted: what is promised of them is false."""
     about = about_as(AuditAbout, report.about)
     refuted = {
         curve.release for curve in report.curves if curve.verdict is not None and curve.verdict.word == "refuted"

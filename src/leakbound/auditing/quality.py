@@ -19,21 +19,7 @@ GAMES = {"half_split", "one_model", "signals"}  # in which the others are record
 
 
 def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:
-    """Yield the accuracy or R2 of the models on records that are not in their training data.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-    confidence : float
-        Of the interval.
-
-    Yields
-    ------
-    Finding
-        One, with ``training``, ``gap``, ``baseline`` (of the model that looks at nothing) and ``models_of_one_class``
-        in its detail as far as they are known; none where the game has no members or others like the data, or nothing
-        is known of the answers.
-    """
+    """Yield the accuracy or R2 of the models on records that are not in their training data."""
     game = observed.signals.game
     member = game.target_member
     if game.kind not in GAMES or (member.all(axis=1) | ~member.any(axis=1)).any():

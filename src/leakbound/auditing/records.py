@@ -23,17 +23,7 @@ SHOWN = 10  # records with a strip and a preview
 
 @dataclass(frozen=True)
 class RecordRisk:
-    """What the games against single records show.
-
-    Parameters
-    ----------
-    finding : Finding
-        The most exposed record, or the reason why there is none.
-    games : GamesFacts or None
-        The histogram of correct guesses, and how many records are exposed.
-    records : mapping of str to list
-        One table by columns, a row a record.
-    """
+    """What the games against single records show."""
 
     finding: Finding
     games: GamesFacts | None = None
@@ -41,20 +31,7 @@ class RecordRisk:
 
 
 def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: float) -> RecordRisk:
-    """Count the games that an attack wins against each record.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-    attack : Attack or None
-        The strongest one; None if no attack applies.
-    confidence : float
-        Of all records at once.
-
-    Returns
-    -------
-    RecordRisk
-    """
+    """Count the games that an attack wins against each record."""
     name = "" if attack is None else attack.name
     try:
         if attack is None:
@@ -86,18 +63,7 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
 def most_exposed_finding(
     observed: Observed, attack: str, found: NotApplicable | tuple[int, int, float, float]
 ) -> Finding:
-    """Report the most exposed record, or why there is none.
-
-    Parameters
-    ----------
-    observed : Observed
-    attack : str
-    found : NotApplicable, or (correct guesses, games, lower limit, confidence)
-
-    Returns
-    -------
-    Finding
-    """
+    """Report the most exposed record, or why there is none."""
     spec = FindingSpec("most_exposed", "lower", attack, "clopper1934", per_record=True, scope=Scope("worst"))
     if isinstance(found, NotApplicable):
         return observed.finding(spec, found)
@@ -121,21 +87,7 @@ def games_facts(
     confidence: float,
     baseline_accuracy: float,
 ) -> GamesFacts:
-    """Say how many records lost 0, 1, ... games, and how many are exposed.
-
-    Parameters
-    ----------
-    won : int array of shape (games + 1,)
-        Records against which 0, 1, ... games were won.
-    attack : str
-    n_exposed : int
-    smallest_detectable, confidence, baseline_accuracy : float
-        As in `leakbound.metrics.games_won`.
-
-    Returns
-    -------
-    GamesFacts
-    """
+    """Say how many records lost 0, 1, ... games, and how many are exposed."""
     n_games, n_records = len(won) - 1, int(won.sum())
     needed = models_needed(n_records, confidence, baseline_accuracy)
     first_exposed = None

@@ -35,17 +35,7 @@ COLUMNS = 200  # target points, and as many of the population, on which a named 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a trial fit of a release has shown.
-
-    Parameters
-    ----------
-    game : Game
-        That the release will be audited in.
-    shapes : mapping of str to tuple of int, or None
-        The signals that it gives, with the lengths of their axes behind (M, N); None where no cheap fit is possible.
-    group : array of shape (N,), optional
-        Unit of each point.
-    """
+    """What a trial fit of a release has shown."""
 
     game: Game
     shapes: Mapping[str, tuple[int, ...]] | None
@@ -57,24 +47,6 @@ def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], 
 
     Some estimators need more points than a few, so that only a fit on real data refuses one. A network is trained for
     one step, or one epoch of the data set. A user-supplied training loop has no short form and is not tried.
-
-    Parameters
-    ----------
-    release : Release
-    points : Points
-    game : Game
-    want : sequence of str
-        Names of signals.
-    seed : int
-
-    Returns
-    -------
-    Rehearsal
-
-    Raises
-    ------
-    ValueError
-        If the release cannot be fitted, with its name.
 
     Examples
     --------
@@ -116,19 +88,7 @@ def few_points(points: Points) -> Int[Array, " n"]:
 
 
 def refuse_idle(attacks: Sequence[Attack], rehearsals: Sequence[Rehearsal]) -> None:
-    """Refuse an attack that was asked for by its name and can run on none of the releases.
-
-    Parameters
-    ----------
-    attacks : sequence of Attack
-    rehearsals : sequence of Rehearsal
-        One of each release.
-
-    Raises
-    ------
-    ValueError
-        With the reason.
-    """
+    """Refuse an attack that was asked for by its name and can run on none of the releases."""
     for attack in attacks:
         if not attack.by_name:
             continue

@@ -30,30 +30,7 @@ def assemble(
     command: str = "",
     failed: Mapping[str, str] | None = None,
 ) -> Report:
-    """Judge each release and combine the results in one report.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    attacks : sequence of Attack
-    releases : sequence of ObservedRelease
-        Releases that have been observed.
-    notes : sequence of str
-        What a reader should know of the data and the run.
-    command : str
-        That makes this report again.
-    failed : mapping of str to str, optional
-        Releases of the plan that could not be observed, with the error of each.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    ValueError
-        If a claim is about a release that is not there.
-    """
+    """Judge each release and combine the results in one report."""
     refuse_unknown(plan, [*(observed.name for observed in releases), *(failed or {})])
     policy = plan.policy
     limits = () if policy is None else policy.parsed_limits
@@ -92,23 +69,7 @@ def assemble_blocks(
     table: Path | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Judge a release whose signals lie in files; as `assemble`.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    attacks : sequence of Attack
-    observed : ObservedFiles
-    tmp : path, optional
-        Place of the temporary folder.
-    table : Path, optional
-        Where the table of all records is written.
-    notes : sequence of str
-
-    Returns
-    -------
-    Report
-    """
+    """Judge a release whose signals lie in files; as `assemble`."""
     with progress("attacks", None):
         judgement = judge_blocks(observed, attacks, plan.fpr, plan.confidence, plan.prior, tmp=tmp, table=table)
     return Report(

@@ -77,29 +77,6 @@ def play(
 
     A release that is trained by DP-SGD is compared with its accountant: the report has the curve as certified, with a
     verdict, and its epsilon next to those that the attacks prove.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    attacks : sequence of Attack
-    releases : sequence of Release
-        With different names.
-    loaded : Data
-    execution : Execution
-    command : str
-        Printed on the page.
-    versions : callable, optional
-        Makes the versions of the records that models are asked about, where the plan has several queries.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    ValueError
-        In one line and before the first fit: if plan, releases and data do not fit, no release can be fitted, or an
-        attack that was asked for by its name cannot run. A release that cannot be fitted is left out beside others.
     """
     if plan.accept_shift:
         raise ValueError("accept_shift is for audits in which you say who was in; here it is drawn at random")
@@ -210,22 +187,6 @@ def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterat
 def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
     """Combine a release with the data and the game of its audit: the same for all, unless canaries are planted.
 
-    Parameters
-    ----------
-    plan : AuditPlan
-    attacks : sequence of Attack
-    release : Described
-    loaded : Data
-
-    Returns
-    -------
-    Setting
-
-    Raises
-    ------
-    ValueError
-        If plan, release and data do not fit, in one line.
-
     Examples
     --------
     >>> from leakbound import data
@@ -247,22 +208,6 @@ def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim |
 
     Batches of fixed size are a larger fraction of the records where fewer of them are in. In a game of coins the curve
     is that of the fewest, whatever the coins are: of the records that are always in, and one more.
-
-    Parameters
-    ----------
-    setting : Setting
-    claims : sequence of Claim
-        Epsilon is given at the largest delta among them; at 1e-5 unless there is one.
-
-    Returns
-    -------
-    AccountantClaim or None
-        None if the release is not trained by DP-SGD.
-
-    Raises
-    ------
-    ValueError
-        Without noise, which promises nothing.
     """
     if not is_private(setting.release):
         return None
@@ -322,24 +267,7 @@ def denied(claim: Claim, promise: AccountantClaim) -> Term | None:
 
 
 def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
-    """List the claims about a release, in the game that is played.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    release : str
-        Its name.
-    game : Game
-
-    Returns
-    -------
-    list of Claim
-
-    Raises
-    ------
-    ValueError
-        For an eta or an accuracy that the prior makes impossible.
-    """
+    """List the claims about a release, in the game that is played."""
     baseline_accuracy = max(game.prior, 1 - game.prior)
     claims = []
     for claim in plan.claim:
@@ -439,24 +367,6 @@ def with_accountant(
     """Add to a report the accountant's curve and epsilon, and the epsilon below which no noise explains the attacks.
 
     The verdict, and the epsilon that holds for any guarantee, do not assume that canaries are independent.
-
-    Parameters
-    ----------
-    report : Report
-    observed : ObservedRelease
-    promise : AccountantClaim
-    attacks : sequence of Attack
-    confidence : float
-    tensors : sequence of str
-        Names of the parameter tensors.
-    canaries_independent : bool
-        Whether DP-SGD, with whatever noise, makes the scores of the canaries independent of each other.
-    own_layers_unseen : bool
-        Whether the canaries reach only a layer that was added for them.
-
-    Returns
-    -------
-    Report
     """
     at, source = {"delta": promise.delta}, BOUNDS["dpsgd"].source
     # the accountant's curve is for neighbours that differ in one record, not in the several records of a unit

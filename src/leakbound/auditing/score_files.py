@@ -19,17 +19,7 @@ SIGNALS = ("loss", "log_odds", "correct", "log_prob")
 
 
 class ProbabilityTable(NamedTuple):
-    """What a table of probabilities holds.
-
-    Parameters
-    ----------
-    signals : Signals
-        Loss, log-odds, correctness and log-probabilities of one model, in the order of the table.
-    names : array of shape (N,) or None
-        What the owner calls the records.
-    notes : tuple of str
-        What was done to rounded probabilities.
-    """
+    """What a table of probabilities holds."""
 
     signals: Signals
     names: Shaped[np.ndarray, " N"] | None
@@ -45,20 +35,6 @@ def read_probabilities(
     encoding: str | None = None,
 ) -> ProbabilityTable:
     r"""Read the probabilities of one trained model from a table.
-
-    Parameters
-    ----------
-    path, separator, decimal, encoding
-        As in `leakbound.data.score_tables.read_answers`.
-
-    Returns
-    -------
-    ProbabilityTable
-
-    Raises
-    ------
-    ValueError
-        In one line: for a column that is not there, or values that are none.
 
     Examples
     --------

@@ -20,24 +20,7 @@ POPULATION = 0.1  # fraction of the points that is set aside where an attack nee
 
 
 def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
-    """Draw the game of a plan.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    points : Points
-    attacks : sequence of Attack
-        If one of them compares with the population, a tenth of the points is set aside for it.
-
-    Returns
-    -------
-    Game
-
-    Raises
-    ------
-    ValueError
-        If the game does not fit the points.
-    """
+    """Draw the game of a plan."""
     n_points, references, seed = len(points), plan.references, plan.seed
     if plan.game == "half_split":
         return games.half_split(
@@ -61,26 +44,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
 def queried(
     release: Described, points: Points, plan: AuditPlan, function: Callable[..., Any] | None = None
 ) -> Described:
-    """Let a release be asked about several versions of each record, where the plan says so.
-
-    Parameters
-    ----------
-    release : Release
-    points : Points
-    plan : AuditPlan
-    function : callable, optional
-        Of a call, in place of the name in the plan.
-
-    Returns
-    -------
-    Release
-        Itself with one query.
-
-    Raises
-    ------
-    ValueError
-        In one line, if versions of these records cannot be made.
-    """
+    """Let a release be asked about several versions of each record, where the plan says so."""
     if plan.n_queries == 1:
         return release
     if isinstance(getattr(release, "dpsgd", None), DpSgd):

@@ -52,28 +52,6 @@ def by_slice(
     the slice, each at a level at which all of them hold together (Bonferroni): of every slice that is large enough,
     the accuracy, the accuracy on the rest of the records, and the true positive rate at each rate of interest. So any
     slice may be picked out afterwards. The attack is one that was chosen on all records, not on a slice.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-        With ``slices``: columns, which are cut by ``leakbound.data.slices.cut``. The level of a unit with several
-        records is that of its records, or ``"several values"``.
-    attack : Attack or None
-        The strongest one; None if no attack applies.
-    fpr : sequence of float
-        False positive rates of interest.
-    confidence : float
-        Of all intervals together.
-    prior : float
-        Of the accuracy.
-
-    Returns
-    -------
-    BySlice
-        The accuracies of all slices, then their true positive rates. The scope of a finding names the slice; its
-        ``detail`` has the index of its ``column``, the number of ``records``, the accuracy on the ``rest`` with its
-        limits ``rest_low`` and ``rest_high``, and the ends of a quarter, ``from`` and ``to``. A slice with fewer than
-        10 members or 10 others in an attacked model on average has the reason, which does not say how many there are.
     """
     if not observed.slices:
         return BySlice()

@@ -19,18 +19,7 @@ LARGEST = 1e4  # of a parameter that is searched; beyond it nothing is kept secr
 
 @dataclass(frozen=True)
 class Stated:
-    """What a report says of a bound.
-
-    Parameters
-    ----------
-    subject : str
-        What is bounded, in words.
-    findings, curves : sequences
-    records : mapping of str to list
-        A row a record or cell, the most exposed first.
-    data : Data or None
-    notes : sequence of str
-    """
+    """What a report says of a bound."""
 
     subject: str
     findings: Sequence[Finding]
@@ -41,22 +30,7 @@ class Stated:
 
 
 def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) -> list[Finding]:
-    """List what a ceiling allows any attacker: accuracy, eta and advantage, and the TPR at each FPR.
-
-    Parameters
-    ----------
-    curve : TradeOff
-    prior : float
-        Fraction of the records that are in.
-    fpr : sequence of float
-        False-alarm rates of interest.
-    **common
-        Fields of all findings: ``status``, ``source``, ``game``, ``assumptions``, ``scope``.
-
-    Returns
-    -------
-    list of Finding
-    """
+    """List what a ceiling allows any attacker: accuracy, eta and advantage, and the TPR at each FPR."""
     at = {"prior": prior}
     return [
         Finding("accuracy", curve.accuracy(prior), operating_point=at, bound_type="upper", **common),
@@ -70,19 +44,7 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
 
 
 def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
-    """How far a ceiling lets an attacker go in the quantity of a limit.
-
-    Parameters
-    ----------
-    curve : TradeOff
-    limit : Limit
-        Only its quantity and rate are read.
-    prior : float
-
-    Returns
-    -------
-    float
-    """
+    """How far a ceiling lets an attacker go in the quantity of a limit."""
     match limit.quantity:
         case "advantage":
             return curve.advantage()
@@ -95,25 +57,7 @@ def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
 
 
 def largest(ceiling: Callable[[float], TradeOff], text: str, prior: float) -> float:
-    """Find the largest parameter whose ceiling keeps a limit, rounded down to six digits.
-
-    Parameters
-    ----------
-    ceiling : callable
-        From a parameter >= 0 (epsilon, mu) to its ceiling; a larger parameter allows more.
-    text : str
-        The limit, as ``"accuracy=0.55"``.
-    prior : float
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If even the baseline accuracy passes the limit, or nothing does.
-    """
+    """Find the largest parameter whose ceiling keeps a limit, rounded down to six digits."""
     limit = Limit.parse(text, "at_most", PROVED)
 
     def keeps_limit(parameter: float) -> bool:

@@ -24,16 +24,6 @@ class Cycle:
     Each record is in D with probability q = ``prior``; with theta = 2 pi (j L/M + l v)/L its factor is
     ``1 - q + q e^{i theta}``, l the frequency of the total on a cycle of L numbers and j that of the size on a cycle
     of M (1 if the size is random). L is odd: then theta is never pi, and no factor is 0.
-
-    Parameters
-    ----------
-    length : int
-        L.
-    row, column : int arrays of shape (S,)
-        ``j L/M`` and ``l`` of the frequencies that are kept.
-    value : complex array of shape (S,)
-        The product of all factors, over the probability of the size, but for a shift of the total.
-    prior : float
     """
 
     length: int
@@ -91,18 +81,7 @@ class Cycle:
 
 
 def lengths(distinct: Int[Array, " v"], counts: Int[Array, " v"], prior: float, k: int, spread: int) -> tuple[int, int]:
-    """Count the totals and the sizes on the cycle of `Cycle.of`, before any other work is done.
-
-    Parameters
-    ----------
-    distinct, counts : int arrays of shape (v,)
-        Distinct values, and how many records have each.
-    prior : float
-    k : int
-        Size of D; 0 if it is random.
-    spread : int
-        Of the noise, on either side.
-    """
+    """Count the totals and the sizes on the cycle of `Cycle.of`, before any other work is done."""
     n = int(counts.sum())
     n_sizes = _odd_length(min(n + 1, 2 + _bernstein(n * prior * (1 - prior), 1.0, _TAIL + np.log(n)))) if k else 1
     window = _window(distinct, counts, prior, k) + 2 * spread

@@ -252,16 +252,6 @@ def exact_tradeoff(
 def deterministic(outputs: ArrayLike) -> Float[Array, "n_subsets n_outputs"]:
     """Return the probabilities, 0 or 1, of an algorithm without randomness.
 
-    Parameters
-    ----------
-    outputs : array_like of shape (n_subsets, d) or (n_subsets,)
-        Its output for each subset.
-
-    Returns
-    -------
-    array of shape (n_subsets, n_outputs)
-        A column for each distinct output, in ascending order.
-
     Examples
     --------
     >>> from leakbound.bounds.exact import deterministic
@@ -274,15 +264,7 @@ def deterministic(outputs: ArrayLike) -> Float[Array, "n_subsets n_outputs"]:
 
 @dataclass(frozen=True, eq=False)
 class BayesAttacker:
-    """The attacker whom `exact_eta` measures, against one record; made by `bayes_attacker`.
-
-    Parameters
-    ----------
-    outputs, weights, noise
-        As in `exact_eta`, the weights with sum 1.
-    member : bool array of shape (n_subsets,)
-        Whether the record is in each subset.
-    """
+    """The attacker whom `exact_eta` measures, against one record; made by `bayes_attacker`."""
 
     outputs: Float[Array, "n_subsets d"]
     member: Bool[Array, " n_subsets"]
@@ -290,21 +272,7 @@ class BayesAttacker:
     noise: Density | None
 
     def posterior(self, release: ArrayLike) -> Float[Array, " n_releases"]:
-        """Probability that the record is a member, given each release.
-
-        Parameters
-        ----------
-        release : array_like of shape (n_releases, d), or (n_releases,) for d = 1
-
-        Returns
-        -------
-        array of shape (n_releases,)
-
-        Raises
-        ------
-        ValueError
-            If no subset can give such a release.
-        """
+        """Probability that the record is a member, given each release."""
         releases = np.asarray(release, dtype=float)
         if releases.ndim <= 1 and self.outputs.shape[1] == 1:
             releases = releases.reshape(-1, 1)  # one number a release

@@ -139,22 +139,6 @@ def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Arra
 
     Source: lowy2024, definition 7.
 
-    Parameters
-    ----------
-    loss : array_like of shape (W, N)
-        N = 2n.
-    epsilon, sensitivity : float
-        As in `pmp_exponential`.
-
-    Returns
-    -------
-    array of shape (N, W)
-
-    Raises
-    ------
-    ValueError
-        As `pmp_exponential`.
-
     Examples
     --------
     >>> from leakbound.bounds.exponential import exponents

@@ -358,17 +358,6 @@ def gap_of_models(
 ) -> Interval:
     """Compute `gap_bound` of several models from their mean losses.
 
-    Parameters
-    ----------
-    mean_in, mean_out : arrays of shape (M,)
-        Mean loss of each model on its members and on its others, in [low, high].
-    low, high, prior, confidence : float
-        As in `gap_bound`.
-
-    Returns
-    -------
-    Interval
-
     Examples
     --------
     >>> import numpy as np

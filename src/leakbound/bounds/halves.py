@@ -39,22 +39,6 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     double-precision totals, where a result is off by at most ``2 (_TILE + W + 8) 2^-24`` (7e-5 for 32 outputs)
     and in practice by 1e-7. Exponents that spread too far for floating point are summed as logarithms.
 
-    Parameters
-    ----------
-    exponent : array of shape (N, W)
-        Finite; N = 2n records, W outputs.
-
-    Returns
-    -------
-    array of shape (N, W)
-
-    Raises
-    ------
-    ValueError
-        If there are too many halves.
-    ArithmeticError
-        If the sums fail the check ``sum_w P_D(w) = 1``.
-
     Examples
     --------
     >>> import numpy as np
@@ -87,14 +71,6 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
 def countable(n: int, n_outputs: int, most: int) -> bool:
     """Whether C(2n, n) halves are at most so many with 32 outputs, in proportion fewer with more outputs.
 
-    Parameters
-    ----------
-    n, n_outputs, most : int
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from leakbound.bounds.halves import MOST, countable
@@ -106,18 +82,6 @@ def countable(n: int, n_outputs: int, most: int) -> bool:
 
 def check_total(inside: Float[Array, "N W"], outside: Float[Array, "N W"], tolerance: float) -> None:
     """Check the invariant of the sums: over all outputs, each record is in C(2n-1, n) halves and out of as many.
-
-    Parameters
-    ----------
-    inside, outside : arrays of shape (N, W)
-        Logarithms of the sums of P_D(w) over the halves with and without each record.
-    tolerance : float
-        Largest relative error.
-
-    Raises
-    ------
-    ArithmeticError
-        If a total is off by more.
 
     Examples
     --------

@@ -155,18 +155,6 @@ def leakage_advantage(m: ArrayLike, rho: float = 1.0) -> Float[Array, "*J"]:
 
     ``rho (2 Phi(sqrt(m/rho)/2) - 1)`` (azize2024, corollary 3.2, for rho = 1).
 
-    Parameters
-    ----------
-    m : array of shape (J,) or ()
-        Leakage scores >= 0, infinity allowed.
-    rho : float
-        Fraction of the records that is averaged, in (0, 1].
-
-    Returns
-    -------
-    array of shape (J,) or ()
-        In [0, rho]. Status: asymptotic.
-
     Examples
     --------
     >>> from leakbound.bounds.leakage import leakage_advantage
@@ -207,17 +195,7 @@ def leakage_threshold(m: float, fpr: float) -> float:
 
 
 class WrongTarget(NamedTuple):
-    """What an attacker reaches who tests for another record than the one that was put in.
-
-    Parameters
-    ----------
-    score : float
-        Leakage score of the attack, for `leakage_tradeoff`; at most that of the record.
-    threshold : float
-        Most accurate threshold of the attacker's log-likelihood ratio, in nats.
-    sign : {1, -1}
-        Members lie above the threshold (1) or below it (-1).
-    """
+    """What an attacker reaches who tests for another record than the one that was put in."""
 
     score: float
     threshold: float

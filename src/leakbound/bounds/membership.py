@@ -40,17 +40,6 @@ class Epsilons:
     Between the first and the third lies what the data are short of the worst case, between the second and
     the fourth what the attacker does not know. The third, which scales the promise by the sensitivity of the
     data, is not the second; a ratio to it (lowy2024, figures) mixes both effects with its own slack.
-
-    Parameters
-    ----------
-    eps_global : float
-        Of differential privacy, over all data sets.
-    eps_subset_exact : float
-        epsilon(X): over adjacent halves of these records.
-    eps_subset_nominal : float
-        ``eps_global Delta(X)/Delta``, Delta the sensitivity and Delta(X) that of these records.
-    eps_pmp : float
-        Of practical membership privacy.
     """
 
     eps_global: float

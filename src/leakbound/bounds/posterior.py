@@ -168,18 +168,6 @@ def correctness_success(member_accuracy: float, other_accuracy: float, prior: fl
 
     ``prior member_accuracy + (1 - prior)(1 - other_accuracy)``; at even odds (1 + gap of the accuracies)/2.
 
-    Parameters
-    ----------
-    member_accuracy, other_accuracy : float
-        Accuracy of the model on its training set and on fresh points, in [0, 1].
-    prior : float
-        Probability of a member, in (0, 1).
-
-    Returns
-    -------
-    float
-        May lie below max(prior, 1 - prior).
-
     References
     ----------
     sablayrolles2019, eq. 41; yeom2018, section 3.2.

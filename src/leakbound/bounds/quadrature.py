@@ -44,26 +44,7 @@ class Density(Protocol):
 def absolute_integral(
     outputs: Float[Array, "n_outputs d"], weights: Float[Array, "n_outputs n"], noise: Density
 ) -> Float[Array, " n"]:
-    """``int |sum_u w_u g(z - u)| dz`` for each column of weights, g the density of the noise.
-
-    Parameters
-    ----------
-    outputs : array of shape (n_outputs, d)
-        The centres u, all different; d is 1 (error below 1e-12) or 2 (about 1e-6).
-    weights : array of shape (n_outputs, n)
-    noise : object with ``log_density`` and ``rms``
-        Decreasing away from 0, and smooth but at 0 (but on the lines through 0 parallel to an axis, if d = 2).
-
-    Returns
-    -------
-    array of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If d > 2, if there are too many outputs, or if the density falls too slowly, does not integrate to 1 or is
-        too rough for the tolerance.
-    """
+    """``int |sum_u w_u g(z - u)| dz`` for each column of weights, g the density of the noise."""
     n_outputs, d = outputs.shape
     if d > 2:
         raise ValueError(f"the integral over the noise is done for releases of 1 or 2 numbers, got {d}")
@@ -87,23 +68,7 @@ def panel_nodes() -> Float[Array, " m"]:
 def panel_integrals(
     values: Float[Array, "m p n"], width: ArrayLike, negligible: float
 ) -> tuple[Float[Array, "p n"], Bool[Array, "p n"]]:
-    """Integral of ``|f|`` over panels, from the values of f at their nodes.
-
-    Parameters
-    ----------
-    values : array of shape (m, p, n)
-        n functions f at the `panel_nodes` of p panels.
-    width : array_like
-        Of the panels; broadcast to (p, n).
-    negligible : float
-        An error in one panel that does not matter.
-
-    Returns
-    -------
-    integral : array of shape (p, n)
-    proved : bool array of shape (p, n)
-        The error is negligible: the series is resolved and its sign changes at most once, or there is too little.
-    """
+    """Integral of ``|f|`` over panels, from the values of f at their nodes."""
     series = np.tensordot(_SERIES, values[1:-1], axes=1)
     size = np.abs(series)
     others = size[1:].sum(axis=0)

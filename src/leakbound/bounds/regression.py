@@ -25,26 +25,7 @@ _BLOCK = 1 << 20  # numbers of one block of work
 
 @dataclass(frozen=True, eq=False)
 class RegressionLeakage:
-    """What least squares leaks about who is in its data; see `linear_regression_bayes`.
-
-    Parameters
-    ----------
-    leverage : array of shape (n,)
-        h_j, in [0, 1); their sum is d.
-    tv : array of shape (n,)
-        Total variation between the two cases for each record; (1 + tv)/2 is the best accuracy against it.
-    accuracy : float
-        Of the best attacker, averaged over the records: exact.
-    information : float
-        I(response; estimate | membership) in nats, at least that about membership.
-    lower, upper : float
-        Bounds of the accuracy that one has without the exact distribution: from the generalisation gap and the tail
-        of the squared residual, and from ``information``.
-    gap : float
-        Expected squared error at fresh responses minus that at the record's own: 2 d noise_std^2/n.
-    tail : Exponential
-        Of the squared residual: proxy noise_std^2 (1 + largest leverage).
-    """
+    """What least squares leaks about who is in its data; see `linear_regression_bayes`."""
 
     leverage: Float[Array, " n"]
     tv: Float[Array, " n"]

@@ -12,27 +12,6 @@ Sampling = Literal["fixed", "poisson"]
 def inclusion(n: int, k: int | None, sampling: str, prior: float | None) -> tuple[int, float]:
     """Size of D (0 where it is random) and the probability that a given record is in it.
 
-    Parameters
-    ----------
-    n : int
-        Number of records, at least 2 for a fixed size.
-    k : int or None
-        Size of D for ``sampling="fixed"``, from 1 to n - 1; None is n // 2.
-    sampling : {"fixed", "poisson"}
-        All subsets of k records are equally likely, or each record is in by its own coin.
-    prior : float or None
-        Probability of the coin, in (0, 1); None is 1/2.
-
-    Returns
-    -------
-    k : int
-    prior : float
-
-    Raises
-    ------
-    ValueError
-        If a value is out of its range or belongs to the other sampling.
-
     Examples
     --------
     >>> from leakbound.bounds.sampling import inclusion

@@ -108,17 +108,7 @@ def smallest_cell(
 
 @dataclass(frozen=True)
 class Merged:
-    """Cells that become one.
-
-    Parameters
-    ----------
-    parts : tuple of int
-        Their indices, ascending.
-    size : int
-        Records of the smallest cell that is not empty, after merging.
-    eta : float
-        Of the records of that cell: the largest.
-    """
+    """Cells that become one."""
 
     parts: tuple[int, ...]
     size: int

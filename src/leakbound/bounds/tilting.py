@@ -41,12 +41,7 @@ _ROUNDING = 1e-13  # of a variance, relative to the mean square: what the differ
 
 @dataclass(frozen=True, eq=False)
 class LogOdds:
-    """ln(IN/OUT) of each record given each output, with limits that hold for all of them at once.
-
-    Parameters
-    ----------
-    value, low, high : arrays of shape (N, W)
-    """
+    """ln(IN/OUT) of each record given each output, with limits that hold for all of them at once."""
 
     value: Float[Array, "N W"]
     low: Float[Array, "N W"]
@@ -59,24 +54,6 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
     The limits are those of an empirical Bernstein inequality (Maurer & Pontil 2009, theorem 4), which holds for every
     sample size and every distribution, applied to the one-sided tests of ``E(a - r b) = 0`` for the ratio r; all 2 N W
     of them hold together. They are cut to what holds with certainty, `swap_range`.
-
-    Parameters
-    ----------
-    exponent : array of shape (N, W)
-        As in `leakbound.bounds.halves.log_odds`.
-    n_subsets : int
-        Random subsets, shared by the outputs.
-    confidence : float
-    seed : int
-
-    Returns
-    -------
-    LogOdds
-
-    Raises
-    ------
-    ValueError
-        If there are too many records, or the exponents of a record spread too far.
 
     Examples
     --------
@@ -120,15 +97,6 @@ def swap_range(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Floa
     of the half with x: between ``e^{d_w - max d}`` and ``e^{d_w - min d}``. OUT/IN is a mean of these over
     halves, and within each over n of the other records: at least the mean of the n smallest, at most that of
     the n largest.
-
-    Parameters
-    ----------
-    exponent : array of shape (N, W)
-        Of a record at most 300 nats apart.
-
-    Returns
-    -------
-    low, high : arrays of shape (N, W)
 
     Examples
     --------

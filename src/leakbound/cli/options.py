@@ -57,24 +57,6 @@ def options_of(
     (``NAME=VALUE``), is an option that may be repeated. A truth value is a flag without a value, ``--no-`` where it
     is true unless given. The help is the field's description with its default.
 
-    Parameters
-    ----------
-    plan : type of Plan
-    skip : collection of str
-        Fields that are no options.
-    spelt : mapping of str to Spelling
-        Fields whose flag or help differs from what the field says.
-
-    Returns
-    -------
-    list of inspect.Parameter
-        Keyword-only, named as the fields, None (or an empty list) unless given; for `command`.
-
-    Raises
-    ------
-    ValueError
-        If `skip` or `spelt` names a field that the plan has not.
-
     Examples
     --------
     >>> from leakbound.cli.options import options_of
@@ -95,20 +77,7 @@ def options_of(
 
 
 def option(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
-    """Make an option that is no field of a plan: what to write, where to run.
-
-    Parameters
-    ----------
-    name : str
-        Of the keyword.
-    kind : type
-        What the command line reads.
-    text : str
-        Its help.
-    default : object
-    flag : str
-        As it is typed; ``--name`` unless given, and ``--yes/--no`` for both sides of a truth value.
-    """
+    """Make an option that is no field of a plan: what to write, where to run."""
     info = typer.Option(flag or f"--{name.replace('_', '-')}", help=_without_markup(text))
     return _keyword(name, Annotated[kind, info], default)
 
@@ -122,24 +91,6 @@ def grouped(
     parameters: Sequence[inspect.Parameter], groups: Mapping[str, Sequence[str]], rest: str
 ) -> list[inspect.Parameter]:
     """Order the options of a command by groups, each of which is a panel of its help.
-
-    Parameters
-    ----------
-    parameters : sequence of inspect.Parameter
-        Of `options_of`, `option` and `argument`.
-    groups : mapping of str to sequence of str
-        The keywords of each panel, in the order of the help; keywords that the command does not have are left out.
-    rest : str
-        The panel of all other options, which comes first.
-
-    Returns
-    -------
-    list of inspect.Parameter
-
-    Raises
-    ------
-    ValueError
-        If two of them have one keyword.
 
     Examples
     --------
@@ -180,21 +131,6 @@ def command(
 ) -> Callable[..., None]:
     """Make a function with these parameters and this help, as ``typer.Typer.command`` reads it.
 
-    Parameters
-    ----------
-    doc : str
-        The help of the command: one line, an empty line, what else there is to say.
-    run : callable
-        Called with all parameters as keywords.
-    parameters : sequence of inspect.Parameter
-        Of `options_of`, `option` and `argument`.
-    name : str
-        Of the command, where typer is given none; that of `run` unless given.
-
-    Returns
-    -------
-    callable
-
     Examples
     --------
     >>> from leakbound.cli.options import command, option
@@ -216,17 +152,6 @@ def command(
 
 def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     """Translate what was typed to fields of the plan: without what was not given, and ``NAME=VALUE`` as a mapping.
-
-    Parameters
-    ----------
-    plan : type of Plan
-    given : mapping
-        Values of the parameters of `options_of`, or of some of them.
-
-    Raises
-    ------
-    ValueError
-        If a value of a mapping is no ``NAME=VALUE``, or a name is given twice.
 
     Examples
     --------

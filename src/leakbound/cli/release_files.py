@@ -30,13 +30,6 @@ class ReleaseFiles:
 
     Parts are written in the owner's folder, so that nothing unfinished lies where files are taken for publication. The
     value appears last: a folder without ``release.json`` holds no release.
-
-    Parameters
-    ----------
-    folder : Path
-        It gets ``release.json``, ``release.html`` and ``release.csv``, for publication, and ``owner/``.
-    repeatable : bool
-        A ledger gives the same release again: what a killed run left may be completed.
     """
 
     folder: Path
@@ -44,13 +37,7 @@ class ReleaseFiles:
 
     @classmethod
     def of(cls, out: Path, ledger: str | None = None, signals: Path | None = None) -> Self:
-        """Take a folder that holds neither ledger nor signals.
-
-        Raises
-        ------
-        ValueError
-            If the name is that of a file, or a secret would lie in the folder that is published.
-        """
+        """Take a folder that holds neither ledger nor signals."""
         if out.suffix in (".json", ".html"):
             folder = out.with_suffix("") if out.stem and not out.stem.startswith(".") else Path(FOLDER)
             raise ValueError(
@@ -74,15 +61,7 @@ class ReleaseFiles:
         return (*(owner / name for name in PRIVATE), *(self.folder / name for name in PUBLIC[1:]), self.release)
 
     def check(self) -> None:
-        """Check that no release is there, and that everything can be written where it belongs.
-
-        Raises
-        ------
-        ValueError
-            If a release is there, or a file where its folder should be.
-        OSError
-            If nothing can be written.
-        """
+        """Check that no release is there, and that everything can be written where it belongs."""
         for file in self.all:
             try:
                 file.lstat()

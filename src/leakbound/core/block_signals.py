@@ -46,18 +46,7 @@ _NOT_SIGNALS = ("member", "labels", "is_target_point")
 
 @dataclass(frozen=True, eq=False)
 class BlockGame:
-    """What an audit says of the game of signals in files; as `Game`, without its arrays.
-
-    Parameters
-    ----------
-    n_models, n_targets, n_points, n_target_points, n_population : int
-    prior : float
-        Fraction of the target points that are members.
-    n_in : int
-        The number of models that each target point is in, where it is the same for all; else 0.
-    references : References
-        Whether references have and lack target points.
-    """
+    """What an audit says of the game of signals in files; as `Game`, without its arrays."""
 
     n_models: int
     n_targets: int
@@ -361,16 +350,7 @@ class BlockWriter(SignalsWriter):
         labels: Int[Array, " B"] | None = None,
         is_target_point: Bool[Array, " B"] | None = None,
     ) -> None:
-        """Write the next points.
-
-        Parameters
-        ----------
-        member : bool array of shape (B, M)
-        signals : mapping of str to array of shape (B, M, ...)
-            The same names at every call; stored as float32.
-        labels : int array of shape (B,), optional
-        is_target_point : bool array of shape (B,), optional
-        """
+        """Write the next points."""
         arrays: dict[str, Array] = {"member": np.asarray(member, dtype=bool)}
         arrays |= {name: np.asarray(array, dtype=np.float32) for name, array in signals.items()}
         if labels is not None:
@@ -455,13 +435,7 @@ def write_blocks(folder: str | os.PathLike[str], *, n_models: int, n_targets: in
 
 
 def new_folder(folder: str | os.PathLike[str]) -> Path:
-    """Make a folder for signals, readable by its owner alone.
-
-    Raises
-    ------
-    ValueError
-        If it has something in it.
-    """
+    """Make a folder for signals, readable by its owner alone."""
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} is not empty; name a new folder for the signals")

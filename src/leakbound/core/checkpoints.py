@@ -34,13 +34,7 @@ _PLACE: ContextVar[CheckpointPlace | None] = ContextVar("checkpoint_place", defa
 
 @contextmanager
 def kept_in(place: CheckpointPlace | None) -> Iterator[None]:
-    """Say where the checkpoints of what runs in this context lie.
-
-    Parameters
-    ----------
-    place : CheckpointPlace or None
-        None: no checkpoint is written.
-    """
+    """Say where the checkpoints of what runs in this context lie."""
     token = _PLACE.set(place)
     try:
         yield

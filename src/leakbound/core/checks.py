@@ -62,25 +62,6 @@ def numbers(name: str, values: ArrayLike) -> np.ndarray:
 def probability(name: str, value: Any, *, open_ends: bool = False) -> float:
     """Check that a value is in [0, 1], or strictly between 0 and 1; see `fraction`.
 
-    Parameters
-    ----------
-    name : str
-        What the value is, for the message.
-    value : object
-        The value.
-    open_ends : bool
-        Whether 0 and 1 are refused.
-
-    Returns
-    -------
-    float
-        The value.
-
-    Raises
-    ------
-    ValueError
-        For another value.
-
     Examples
     --------
     >>> from leakbound.core.checks import probability
@@ -103,26 +84,6 @@ def fraction(
 
     A percentage in its place (60 for 0.6) is the commonest mistake, and where 60 was accepted as a limit nothing
     would ever exceed it. The error therefore names the fraction that was meant.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the value.
-    value : object
-        What was given.
-    least, most : float
-        Ends of the allowed range.
-    above, below : bool
-        Whether the value must be > ``least``, and < ``most``.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the value is no number, not finite, or out of the range.
 
     Examples
     --------
@@ -147,13 +108,7 @@ def fraction(
 
 
 def gain_over_prior(eta: Any, smaller_prior: float) -> float:
-    """Check that an eta can be promised: above 0, and below the smaller prior, the largest possible gain.
-
-    Raises
-    ------
-    ValueError
-        If it is not; for a percentage the message names the fraction that was probably meant.
-    """
+    """Check that an eta can be promised: above 0, and below the smaller prior, the largest possible gain."""
     number = real("eta", eta)
     if of_percentage(number):
         fraction("eta", number)
@@ -170,23 +125,6 @@ def of_percentage(number: float) -> str:
 def positive(name: str, value: Any) -> float:
     """Check that a value is a finite number > 0.
 
-    Parameters
-    ----------
-    name : str
-        What the value is, for the message.
-    value : object
-        The value.
-
-    Returns
-    -------
-    float
-        The value.
-
-    Raises
-    ------
-    ValueError
-        For another value.
-
     Examples
     --------
     >>> from leakbound.core.checks import positive
@@ -201,25 +139,6 @@ def positive(name: str, value: Any) -> float:
 
 def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
     """Check that a value is a number >= 0.
-
-    Parameters
-    ----------
-    name : str
-        What the value is, for the message.
-    value : object
-        The value.
-    infinite : bool
-        Whether infinity is allowed.
-
-    Returns
-    -------
-    float
-        The value.
-
-    Raises
-    ------
-    ValueError
-        For another value.
 
     Examples
     --------
@@ -237,25 +156,6 @@ def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """Check that a value is a whole number, at least ``least``.
-
-    Parameters
-    ----------
-    name : str
-        What the value is, for the message.
-    value : object
-        The value.
-    least : int
-        The smallest number allowed.
-
-    Returns
-    -------
-    int
-        The value.
-
-    Raises
-    ------
-    ValueError
-        For another value.
 
     Examples
     --------
@@ -281,25 +181,6 @@ def same_length(**named: Sized) -> int:
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Check that a value is one of several words.
 
-    Parameters
-    ----------
-    name : str
-        What the value is, for the message.
-    value : object
-        The value.
-    allowed : iterable of str
-        The words.
-
-    Returns
-    -------
-    str
-        The value.
-
-    Raises
-    ------
-    ValueError
-        For another value; the message names the nearest word.
-
     Examples
     --------
     >>> from leakbound.core.checks import one_of
@@ -323,18 +204,6 @@ OTHER_NAMES = {  # what is called differently elsewhere, or was called so before
 def nearest(word: str, words: Iterable[str]) -> str:
     """Suggest the nearest word, as `` (did you mean 'lira'?)``.
 
-    Parameters
-    ----------
-    word : str
-        An unknown word.
-    words : iterable of str
-        The known ones.
-
-    Returns
-    -------
-    str
-        Empty where no word is near.
-
     Examples
     --------
     >>> from leakbound.core.checks import nearest
@@ -352,18 +221,6 @@ def known_keywords(
     first: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function name the nearest keyword when it is called with one that it does not have.
-
-    Parameters
-    ----------
-    use : mapping of str to str
-        What to use instead of a keyword that belongs to another function.
-    first : mapping of str to str
-        What to use instead of a first argument that belongs to another function.
-
-    Returns
-    -------
-    callable
-        A decorator; signature and docstring of the function stay.
 
     Examples
     --------
@@ -403,16 +260,6 @@ LONGEST = 300  # characters of an error line
 def printable(text: str) -> str:
     r"""Text that a terminal shows and does not obey: escapes, controls and marks of direction as ``\x1b``.
 
-    Parameters
-    ----------
-    text : str
-        Perhaps with names of columns, files or models, which may hold anything.
-
-    Returns
-    -------
-    str
-        Every character that is not printable (``str.isprintable``) as Python writes it in a string.
-
     Examples
     --------
     >>> from leakbound.core.checks import printable
@@ -439,16 +286,6 @@ def visible(text: str) -> str:
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Convert a message to one line that a terminal shows as it is; a long one to its beginning and end.
-
-    Parameters
-    ----------
-    text : str
-    longest : int
-        Characters of the line.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -24,23 +24,6 @@ def gaussian_hockey(m: ArrayLike, epsilon: float) -> Float[Array, "*shape"]:
     ``phi(a) (M(a) - M(a + m))``, M = (1 - Phi)/phi the Mills ratio: no exponential of epsilon is taken. For short
     shifts the difference is the Taylor series around the middle, ``-2 sum M^(k)(epsilon/m) (m/2)^k/k!`` over odd k.
 
-    Parameters
-    ----------
-    m : array_like
-        Shifts in standard deviations, >= 0, infinity allowed.
-    epsilon : float
-        >= 0.
-
-    Returns
-    -------
-    array
-        In [0, 1], of the shape of m; relative error below 1e-10 where it is above 1e-300.
-
-    Raises
-    ------
-    ValueError
-        For a negative or missing shift or epsilon.
-
     Examples
     --------
     >>> from leakbound.core.divergences import gaussian_hockey

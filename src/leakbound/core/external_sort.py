@@ -26,19 +26,7 @@ _SIGN_64 = np.uint64(1 << 63)
 
 
 class SortedWords:
-    """Words in ascending order, in a file.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file; it is removed with `close`.
-    n : int
-        Number of words.
-    piece : int
-        Words that are read to look up one of them.
-    first : array of shape (n_pieces,)
-        The first word of each piece.
-    """
+    """Words in ascending order, in a file."""
 
     def __init__(self, path: Path, n: int, piece: int, first: UInt[Array, " p"]) -> None:
         self.path, self.n, self.piece, self.first = path, n, piece, first
@@ -90,21 +78,6 @@ class SortedWords:
 def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN, piece: int = PIECE) -> SortedWords:
     """Sort words that come block by block.
 
-    Parameters
-    ----------
-    blocks : iterable of uint64 arrays
-        Of any lengths.
-    folder : Path
-        For the files: up to 16 bytes a word while it is sorted, 8 afterwards.
-    run : int
-        Words that are sorted in memory at once.
-    piece : int
-        Words that are read afterwards to look up one of them.
-
-    Returns
-    -------
-    SortedWords
-
     Examples
     --------
     >>> import tempfile
@@ -132,13 +105,7 @@ def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN
 
 
 def read_into(file: FileIO, array: Array) -> None:
-    """Fill an array from a file at its place.
-
-    Raises
-    ------
-    EOFError
-        If the file ends before.
-    """
+    """Fill an array from a file at its place."""
     view = array.data.cast("B") if array.size else memoryview(b"")
     while view:
         n_read = file.readinto(view)

@@ -18,23 +18,6 @@ Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves
 class Scope:
     """Whom a number is about.
 
-    Parameters
-    ----------
-    kind : str
-        * "every": each record, whoever it is.
-        * "worst", "median": the most exposed record (or cell of a table), and the one in the middle.
-        * "average": a record drawn at random. Such a number says nothing about a particular one.
-        * "one": one fixed record.
-        * "any_data": each record of any data set, not only of this one.
-        * "halves": each record of the halves of this data set; "nominal": the same by the nominal sensitivity.
-        * "slice": a record drawn at random from those with one value of a column that the user names.
-        * "group": a record drawn at random from a class, or from a part of the response.
-    index : int or None
-        Index of the record, where it is one record and known.
-    name : str
-        Name of the cell of a table, of the slice or of the group, taken from the data, or what the owner calls the
-        record.
-
     Examples
     --------
     >>> Scope("worst", 17).unnamed

@@ -33,16 +33,6 @@ class Grid:
     Every multiple that noise can make of one statistic it can make of its neighbour too, up to the ends of the
     generator's tails: a normal draw beyond 8 standard deviations has a probability of about 1e-15.
 
-    Parameters
-    ----------
-    step : float, or tuple of d floats
-        A power of two; one for each coordinate where their units differ.
-
-    Raises
-    ------
-    ValueError
-        If a step is no power of two.
-
     Examples
     --------
     >>> import numpy as np
@@ -63,24 +53,7 @@ class Grid:
 
     @classmethod
     def for_noise(cls, scale: ArrayLike, magnitude: ArrayLike, error: float | None = None) -> Grid:
-        """Return the coarsest grid with at least 1,024 steps in the scale of the noise.
-
-        Parameters
-        ----------
-        scale : float, or array of shape (d,)
-            Of the noise: the smallest standard deviation of a coordinate, or that of each.
-        magnitude : float, or array of shape (d,)
-            Largest absolute value that the statistic is expected to take, known without looking at the data in
-            use.
-        error : float, optional
-            Largest arithmetic error of the statistic; ``magnitude 2^-36`` unless given, above that of sums
-            and means of a billion records; a badly conditioned fit has a larger one.
-
-        Raises
-        ------
-        ValueError
-            If such a step would be below the arithmetic error: no grid hides it under so little noise.
-        """
+        """Return the coarsest grid with at least 1,024 steps in the scale of the noise."""
         if np.ndim(scale) or np.ndim(magnitude):
             pairs = np.broadcast_arrays(scale, magnitude)
             return cls(
@@ -94,23 +67,11 @@ class Grid:
         return np.asarray(self.step)
 
     def round(self, value: ArrayLike) -> Int[Array, "*shape"]:
-        """Round to the nearest multiples, as whole numbers of steps; halves go to the even one.
-
-        Raises
-        ------
-        ValueError
-            If a value is not finite, or beyond 2^53 steps.
-        """
+        """Round to the nearest multiples, as whole numbers of steps; halves go to the even one."""
         return self._in_range(self._steps(value)).astype(np.int64)
 
     def value(self, multiples: Int[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """Convert whole numbers of steps to numbers on the grid, exactly.
-
-        Raises
-        ------
-        ValueError
-            Beyond 2^53 steps.
-        """
+        """Convert whole numbers of steps to numbers on the grid, exactly."""
         return np.asarray(self._in_range(multiples).astype(float) * self.steps)
 
     def snap(self, value: ArrayLike) -> Float[Array, "*shape"]:
@@ -123,13 +84,7 @@ class Grid:
         return steps
 
     def release(self, statistic: ArrayLike, noise: ArrayLike) -> Float[Array, "*shape"]:
-        """Add the two, each rounded to the grid first, as whole numbers.
-
-        Raises
-        ------
-        ValueError
-            If a number is not finite, or a number or the sum is beyond 2^53 steps.
-        """
+        """Add the two, each rounded to the grid first, as whole numbers."""
         return self.value(np.asarray(self.round(statistic) + self.round(noise)))
 
     def _steps(self, value: ArrayLike) -> Float[Array, "*shape"]:

@@ -19,18 +19,6 @@ _LEAST_SQUARE, _LARGEST_SQUARE = 1e-280, 1e300  # of lengths between, no square 
 def p_norm(z: Float[Array, "*batch d"], p: float = 2.0) -> Float[Array, "*batch"]:
     """Compute the plain p-norm over the last axis, without overflow or underflow.
 
-    Parameters
-    ----------
-    z : array of shape (..., d)
-        With d >= 1.
-    p : float
-        From 1 to infinity; 2 unless given.
-
-    Returns
-    -------
-    array of shape (...)
-        In the unit of z; infinite where the length itself is above 1.8e308, NaN where a vector is not finite.
-
     Examples
     --------
     >>> import numpy as np
@@ -78,18 +66,6 @@ def _scaled_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"
 
 def clipped(rows: Float[Array, "N d"], clip: float) -> Float[Array, "N d"]:
     """Scale down the rows that are longer than a clip to that length.
-
-    Parameters
-    ----------
-    rows : array of shape (N, d)
-        Finite.
-    clip : float
-        Largest Euclidean length, > 0.
-
-    Returns
-    -------
-    array of shape (N, d)
-        Rows that are short enough are unchanged.
 
     Examples
     --------

@@ -32,28 +32,6 @@ def bisect(
     no floating-point number lies between its ends. If the condition changes several times in the bracket, the search
     ends at one of these changes.
 
-    Parameters
-    ----------
-    holds : callable
-        The condition, a function of a float.
-    inside : float
-        Where the condition holds (this is not checked). The condition may hold above or below this number.
-    outside : float
-        Where it does not hold, or is taken not to hold: the condition is not evaluated there.
-    rtol : float
-        Relative tolerance. With 0 and an ``atol`` of 0 the search ends at adjacent floating-point numbers.
-    atol : float
-        Absolute tolerance.
-    max_steps : int, optional
-        The largest number of halvings, whatever the width of the bracket is then.
-    geometric : bool
-        Divide the bracket at the geometric mean of its ends, which must be > 0, instead of the arithmetic mean.
-
-    Returns
-    -------
-    float
-        The end of the last bracket at which the condition holds: ``inside``, or a number at which it was evaluated.
-
     Examples
     --------
     >>> from leakbound.core.numerics import bisect
@@ -77,20 +55,6 @@ def bisect(
 
 def bisect_integers(holds: Callable[[int], bool], inside: int, outside: int) -> int:
     """Find the integer next to which a condition begins to fail.
-
-    Parameters
-    ----------
-    holds : callable
-        The condition, a function of an integer.
-    inside : int
-        Where the condition holds; not checked. It may hold above or below this integer.
-    outside : int
-        Where it does not hold; not evaluated.
-
-    Returns
-    -------
-    int
-        An integer at which the condition holds; at its neighbour towards ``outside`` it does not.
 
     Examples
     --------
@@ -153,23 +117,6 @@ def smallest_where(
 
     The start is doubled until the condition holds, or halved until it does not; `bisect` does the rest.
 
-    Parameters
-    ----------
-    holds : callable
-        The condition: false below some number, true above it.
-    start : float
-        Where the search begins, > 0.
-    rtol : float
-        Relative tolerance; 0 for the smallest floating-point number.
-    geometric : bool
-        As in `bisect`.
-
-    Returns
-    -------
-    float
-        A number at which the condition holds, at most ``1 + rtol`` times the smallest one. Infinity if the condition
-        holds at no finite number that is reached.
-
     Examples
     --------
     >>> from leakbound.core.numerics import smallest_where
@@ -202,27 +149,6 @@ def largest_where(
     """Find the largest number at which a condition holds that holds at all smaller numbers too.
 
     The start is doubled until the condition fails or ``end`` is reached; `bisect` does the rest.
-
-    Parameters
-    ----------
-    holds : callable
-        The condition: true below some number, false above it.
-    inside : float
-        Where the condition holds, < start; not checked.
-    start : float
-        Where the search begins, > 0.
-    end : float
-        The first of the doubled numbers that is >= ``end`` is taken to be too large. Without an end the condition must
-        fail at some finite number, or the search does not terminate.
-    rtol : float
-        Relative tolerance, as in `bisect`.
-    atol : float
-        Absolute tolerance, as in `bisect`.
-
-    Returns
-    -------
-    float
-        ``inside``, or a larger number at which the condition holds.
 
     Examples
     --------

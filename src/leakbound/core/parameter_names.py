@@ -9,16 +9,6 @@ from collections.abc import Sequence
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Leave out the steps of a pipeline from the names of parameters, where what is left tells them apart.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the parameters that are varied.
-
-    Returns
-    -------
-    dict of str to str
-        What the report calls them.
-
     Examples
     --------
     >>> from leakbound.core.parameter_names import short_names

@@ -35,22 +35,6 @@ def kind(value: Any) -> str:
 def mapping(name: str, value: Any, keys: str) -> dict[str, Any]:
     """Check that a value is a mapping with these keys and no others.
 
-    Parameters
-    ----------
-    name : str
-    value : object
-    keys : str
-        Separated by spaces.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        For another value.
-
     Examples
     --------
     >>> from leakbound.core.plain_json import mapping
@@ -148,16 +132,6 @@ def positive(name: str, value: Any) -> float:
 def encoded(array: Num[Array, "*shape"], dtype: str) -> str:
     """Write an array as the base 64 of its bytes in C order.
 
-    Parameters
-    ----------
-    array : array
-    dtype : str
-        Of the bytes, with their order: ``"<f8"``, ``"u1"``.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import numpy as np
@@ -170,27 +144,7 @@ def encoded(array: Num[Array, "*shape"], dtype: str) -> str:
 
 
 def decoded(name: str, value: Any, shape: tuple[int, ...], dtype: str) -> Num[Array, "*shape"] | UInt8[Array, "*shape"]:
-    """Read an array that `encoded` wrote.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    shape : tuple of int
-        That is expected: a text of another length is refused before it is decoded.
-    dtype : str
-        As in `encoded`.
-
-    Returns
-    -------
-    array of this shape
-        In the byte order of this machine.
-
-    Raises
-    ------
-    ValueError
-        For another value.
-    """
+    """Read an array that `encoded` wrote."""
     packed = text(name, value)
     number = np.dtype(dtype)
     n_bytes = number.itemsize * math.prod(shape)

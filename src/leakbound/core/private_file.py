@@ -96,13 +96,7 @@ def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
 
 
 def behind_link(path: Path) -> Path:
-    """Return the file to write: that behind a link, which stays; a new file in its place would be another one.
-
-    Raises
-    ------
-    ValueError
-        In one line, for a link whose file is gone.
-    """
+    """Return the file to write: that behind a link, which stays; a new file in its place would be another one."""
     if not path.is_symlink():
         return path
     if not path.exists():

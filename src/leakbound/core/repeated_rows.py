@@ -21,13 +21,6 @@ Array = np.ndarray
 class RepeatedRows:
     """A table of n rows, of which only m are kept.
 
-    Parameters
-    ----------
-    rows : array of shape (m, d)
-        Every one of them occurs; two may be equal.
-    which : int array of shape (n,)
-        The row of each record, 0 to m - 1.
-
     Examples
     --------
     >>> import numpy as np
@@ -108,16 +101,6 @@ def taken(table: Table, records: Int[Array, " r"]) -> Table:
 
 def side_by_side(tables: list[Table]) -> Table:
     """Join the columns of tables of the same records.
-
-    Parameters
-    ----------
-    tables : list of tables with n rows each
-        At least one.
-
-    Returns
-    -------
-    table of n rows
-        Compact if all are, with a row for each combination that occurs.
 
     Examples
     --------

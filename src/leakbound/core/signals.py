@@ -131,18 +131,6 @@ def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
     Two names of ``SIGNALS`` are different signals, however alike they are; so one of the two names that are compared
     is no key of it.
 
-    Parameters
-    ----------
-    asked : sequence of str
-        The names that the attack asks for, none of which is given.
-    given : collection of str
-        The names of the signals that are there.
-
-    Returns
-    -------
-    Term
-        A key of ``leakbound.core.reasons.REASONS`` with the names.
-
     Examples
     --------
     >>> why_missing(["loss"], ["los"])
@@ -165,21 +153,6 @@ def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
 def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array, " N"]:
     """Check the labels that say which class of ``log_prob`` is the true one.
 
-    Parameters
-    ----------
-    labels : array-like of shape (N,)
-    n_points, n_classes : int
-        N and K.
-
-    Returns
-    -------
-    int array of shape (N,)
-
-    Raises
-    ------
-    ValueError
-        If they are not N whole numbers from 0 to K - 1.
-
     Examples
     --------
     >>> class_indices([0, 2], n_points=2, n_classes=3).tolist()
@@ -200,23 +173,6 @@ def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array
 
 def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> dict[str, Float[Array, "M N"]]:
     """Compute loss, log-odds and correctness from the log-probabilities of all classes.
-
-    Parameters
-    ----------
-    log_prob : array of shape (M, N, K)
-        In nats, in class order; K >= 2.
-    labels : int array of shape (N,)
-        Class index of each point.
-
-    Returns
-    -------
-    dict of str to array of shape (M, N)
-        ``loss``, ``log_odds`` and ``correct`` as in ``SIGNALS``, point-major.
-
-    Raises
-    ------
-    ValueError
-        If the probabilities of a point do not sum to 1.
 
     Examples
     --------
@@ -257,15 +213,6 @@ def _refuse_not_normalised(log_p: Float[Array, "M n K"]) -> None:
 
 def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
     """Refuse values that a signal cannot have, and signals that contradict each other.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array of shape (M, N, ...)
-
-    Raises
-    ------
-    ValueError
-        With the first place where something is wrong.
 
     Examples
     --------
@@ -308,21 +255,6 @@ def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
 def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Float[Array, "M N"]]:
     """Take from signals with an axis of queries what the models say of the points themselves.
 
-    Parameters
-    ----------
-    arrays : mapping of str to array of shape (M, N, ...)
-
-    Returns
-    -------
-    dict of str to array of shape (M, N)
-        ``loss``, ``log_odds`` and ``correct``, as far as they are given with queries and not without.
-
-    Raises
-    ------
-    ValueError
-        If a query has values that the signal cannot have, signals contradict each other at a query, or a signal is not
-        that of the first query.
-
     Examples
     --------
     >>> first_queries({"query_loss": np.array([[[0.5, 0.25]]])})["loss"].tolist()
@@ -357,20 +289,7 @@ def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Fl
 def refuse_disagreeing(
     arrays: Mapping[str, Float[Array, "M N ..."]], derived: Mapping[str, Float[Array, "M N"]]
 ) -> None:
-    """Refuse a given ``loss``, ``log_odds`` or ``correct`` that is not that of ``log_prob`` and the labels.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array of shape (M, N, ...)
-        As they were given.
-    derived : mapping of str to array of shape (M, N)
-        Of `of_log_prob`.
-
-    Raises
-    ------
-    ValueError
-        With the first place where they disagree.
-    """
+    """Refuse a given ``loss``, ``log_odds`` or ``correct`` that is not that of ``log_prob`` and the labels."""
     ends = {"loss": (0.0, _LARGEST_LOSS), "log_odds": (-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS), "correct": (0.0, 1.0)}
     for name, (low, high) in ends.items():
         if name not in arrays:

@@ -29,22 +29,6 @@ _FLOAT = np.dtype(np.float32)
 class ModelWriter(SignalsWriter):
     """Writes signals model by model to a folder that `BlockSignals` reads.
 
-    Parameters
-    ----------
-    folder : path
-        A new one, readable by its owner alone.
-    member : bool array of shape (M, N)
-    is_target_point : bool array of shape (N,)
-    n_targets : int
-        The first T models are attacked.
-    memory : int
-        Bytes of signals that are kept before they are written.
-
-    Raises
-    ------
-    ValueError
-        If the folder has something in it; at the end, if a model is missing.
-
     Examples
     --------
     >>> import tempfile
@@ -80,20 +64,7 @@ class ModelWriter(SignalsWriter):
             file.write(is_target_point.tobytes())
 
     def add(self, rows: slice, arrays: Mapping[str, Num[Array, "m N ..."]]) -> None:
-        """Take the signals of some models.
-
-        Parameters
-        ----------
-        rows : slice
-            Their numbers.
-        arrays : mapping of str to array of shape (m, N, ...)
-            The same names and shapes at every call; stored as float32.
-
-        Raises
-        ------
-        ValueError
-            In one line, for other names or another shape.
-        """
+        """Take the signals of some models."""
         shapes = {name: array.shape[2:] for name, array in arrays.items()}
         if self._shapes and shapes != self._shapes:
             raise ValueError(

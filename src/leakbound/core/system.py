@@ -47,25 +47,6 @@ def is_root() -> bool:
 def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
     """Create a file and open it for writing, with a mode from its first moment on.
 
-    Parameters
-    ----------
-    path : Path
-        Of the new file.
-    mode : int
-        Its permissions, where the system has modes.
-
-    Returns
-    -------
-    int
-        The file descriptor.
-
-    Raises
-    ------
-    FileExistsError
-        If there is a file.
-    OSError
-        If nothing can be written there.
-
     Examples
     --------
     >>> import os, tempfile

@@ -33,15 +33,6 @@ _OWNER = re.compile(rf"\.{_NAME}\.(?:part|tmp)$", re.ASCII)
 def part_of(target: Path) -> Path:
     """Name the file or folder next to a target in which it is written until it is complete.
 
-    Parameters
-    ----------
-    target : path
-
-    Returns
-    -------
-    path
-        Another one at every call: ``.NAME.HOST.PROCESS.RANDOM.part``.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -59,15 +50,7 @@ def parts_of(target: Path) -> str:
 
 
 def sweep(folder: Path, pattern: str) -> None:
-    """Remove the files and folders of a folder that match a pattern and whose owner is gone.
-
-    Parameters
-    ----------
-    folder : path
-        Nothing happens where there is none.
-    pattern : str
-        As of ``Path.glob``, for instance `parts_of` a target.
-    """
+    """Remove the files and folders of a folder that match a pattern and whose owner is gone."""
     for path in folder.glob(pattern):
         if abandoned(path):
             remove(path)
@@ -78,14 +61,6 @@ def abandoned(path: Path) -> bool:
 
     A process on this host is asked for; what belongs to another host, has no owner in its name, or to a process
     number that is in use, counts as abandoned when nobody has changed it for `MAX_AGE` seconds.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    bool
     """
     named = _OWNER.search(path.name)
     if named is not None and _is_gone(named):
@@ -98,15 +73,6 @@ def abandoned(path: Path) -> bool:
 
 def is_gone(name: str) -> bool:
     """Tell whether the process of a name of `owner` ran on this host and is gone.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    bool
-        False for a process of another host, which cannot be asked, and for any other name.
 
     Examples
     --------
@@ -143,23 +109,6 @@ def folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
 
     What killed processes left in the place is removed first. The folder itself is removed when its last user leaves
     and it is empty, and with all that is in it when the process ends.
-
-    Parameters
-    ----------
-    place : path, optional
-        A folder, which is made where there is none; the system's folder for temporary files unless given.
-
-    Yields
-    ------
-    path
-        The same one for each place as long as the process lives.
-
-    Raises
-    ------
-    ValueError
-        If the place is a file.
-    OSError
-        In one line, if nothing can be written there.
 
     Examples
     --------

@@ -260,13 +260,7 @@ class Game:
 
 
 class References(NamedTuple):
-    """What the references of a game have seen of its target points.
-
-    Parameters
-    ----------
-    without, including, both : bool
-        Some target point has references without it, with it, with and without it.
-    """
+    """What the references of a game have seen of its target points."""
 
     without: bool
     including: bool
@@ -275,13 +269,7 @@ class References(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PartOfGame(Game):
-    """Some target points of a game that is read block by block.
-
-    Parameters
-    ----------
-    references : References
-        Of the whole game.
-    """
+    """Some target points of a game that is read block by block."""
 
     references: References = field(kw_only=True)
 

@@ -11,16 +11,6 @@ _TWO_WORDS = re.compile(r"\s*([^\W\d_][\w -]*?)\s*/\s*([^\W\d_][\w -]*?)\s*")
 class UnitWord(str):
     """A word for one unit, with the word for several if that was given: ``Person/Personen``.
 
-    Parameters
-    ----------
-    text : str
-        One word, or two with a slash between them; anything else is one word as it is.
-
-    Attributes
-    ----------
-    several : str or None
-        The word for several; None if it was not given.
-
     Examples
     --------
     >>> from leakbound.core.unit_words import UnitWord

@@ -43,16 +43,6 @@ R = TypeVar("R")
 def in_one_line(read: Callable[P, R]) -> Callable[P, R]:
     """Make a reader whose ValueErrors are lines of at most 300 characters, without what a terminal would obey.
 
-    Parameters
-    ----------
-    read : callable
-        The reader.
-
-    Returns
-    -------
-    callable
-        The reader with other messages.
-
     Examples
     --------
     >>> from leakbound.core.untrusted import in_one_line
@@ -86,18 +76,6 @@ class Refused(ValueError):
 def parsing(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     """Turn whatever a parser raises for the content of a file into one ValueError.
 
-    Parameters
-    ----------
-    path : path
-        What the error names.
-    kind : str
-        What the file was read as.
-
-    Raises
-    ------
-    ValueError
-        In one line, for any exception inside the block that is no `Refused`.
-
     Examples
     --------
     >>> from leakbound.core.untrusted import parsing
@@ -126,19 +104,6 @@ def refuse_large(path: str | os.PathLike[str], n_bytes: int, cure: str = "") -> 
 
     A file may take 256 MB, or 100 times its size on disk if that is more, and never more than half of the memory
     that is free.
-
-    Parameters
-    ----------
-    path : path
-    n_bytes : int
-        What its content takes in memory.
-    cure : str
-        What to do instead.
-
-    Raises
-    ------
-    ValueError
-        If it is more than allowed.
     """
     on_disk = os.path.getsize(path)
     allowed = max(FREE, TIMES * on_disk)
@@ -169,23 +134,7 @@ def megabytes(n_bytes: int) -> str:
 
 
 def json_value(path: str | os.PathLike[str]) -> Any:
-    """Read the value in a JSON file strictly: no key twice, no NaN, not nested deeper than Python reads.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    ValueError
-        In one line, if the file is not JSON or too large.
-    OSError
-        If it cannot be opened.
-    """
+    """Read the value in a JSON file strictly: no key twice, no NaN, not nested deeper than Python reads."""
     content = _content(path, min(max(FREE, TIMES * os.path.getsize(path)), free_memory() // 2) // JSON_TIMES)
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
@@ -198,23 +147,7 @@ def json_value(path: str | os.PathLike[str]) -> Any:
 
 
 def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the table in a TOML file of at most a megabyte.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        In one line, if the file is not TOML or too large.
-    OSError
-        If it cannot be opened.
-    """
+    """Read the table in a TOML file of at most a megabyte."""
     content = _content(path, LARGEST_TOML)
     try:
         return tomllib.loads(content.decode("utf-8"))
@@ -226,20 +159,6 @@ def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def npz_arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read the arrays of an ``.npz`` file; nothing is unpickled, and headers are checked before memory is taken.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict of str to array
-
-    Raises
-    ------
-    ValueError
-        In one line: if it is no archive of arrays, holds objects, is damaged, or unpacks to more than `refuse_large`
-        allows.
 
     Examples
     --------
@@ -268,18 +187,6 @@ def refuse_archive(path: str | os.PathLike[str], archive: zipfile.ZipFile, cure:
     """Refuse an archive by its directory: too many files, or more bytes than `refuse_large` allows.
 
     `zipfile` unpacks of each file at most what the directory says.
-
-    Parameters
-    ----------
-    path : path
-    archive : ZipFile
-    cure : str
-        What to do instead.
-
-    Raises
-    ------
-    ValueError
-        In one line.
     """
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:
@@ -288,20 +195,7 @@ def refuse_archive(path: str | os.PathLike[str], archive: zipfile.ZipFile, cure:
 
 
 def refuse_wide_csv(path: str | os.PathLike[str], separator: bytes = b",") -> None:
-    """Refuse a CSV file by a pass over its bytes: lines and columns that would not fit, before it is parsed.
-
-    Parameters
-    ----------
-    path : path
-    separator : bytes
-        What separates columns.
-
-    Raises
-    ------
-    ValueError
-        In one line: for a line of more than 16 MB, more than 100,000 columns, or a table that would take more memory
-        than `refuse_large` allows.
-    """
+    """Refuse a CSV file by a pass over its bytes: lines and columns that would not fit, before it is parsed."""
     n_lines, longest, begun = 1, 0, 0
     with Path(path).open("rb") as file:
         n_columns = 1 + max((file.readline(LONGEST_CSV_LINE).count(separator) for _ in range(2)), default=0)

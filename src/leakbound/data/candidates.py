@@ -23,22 +23,7 @@ MOST_VALUES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A sensitive attribute: its columns and its values.
-
-    Parameters
-    ----------
-    points : Points
-        The N records, with the attribute among the features.
-    name : str
-    columns : tuple of int
-        Positions of its columns in ``points.x``: one, or the block of a one-hot code.
-    value : int array of shape (N,)
-        Index of the value of each record.
-    example : int array of shape (V,)
-        Index of a record that has each value; of a bin, the record at its (lower) median.
-    names : tuple of str
-        The V values as text.
-    """
+    """A sensitive attribute: its columns and its values."""
 
     points: Points
     name: str
@@ -50,18 +35,7 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The records as they are, followed by V rows for each attacked record.
-
-    Parameters
-    ----------
-    points : Points
-        R = N + J V rows.
-    record : int array of shape (R,)
-        Index of the record that a row is a candidate for.
-    own : bool array of shape (R,)
-        Whether it is one of the first N rows, the only ones that a model is trained on. The rows of an attacked record
-        follow one another in the order of the values.
-    """
+    """The records as they are, followed by V rows for each attacked record."""
 
     points: Points
     record: Int[Array, " R"]
@@ -70,29 +44,6 @@ class Candidates:
 
 def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), name: str = "") -> Attribute:
     """Find a sensitive attribute in the features, or add it to them.
-
-    Parameters
-    ----------
-    points : Points
-    column : str, int, list of them, or array of shape (N,)
-        The name of a column of a frame; the index j of a column of an array, or ``"xj"``; a list of columns
-        that hold a one-hot code; or the values themselves. Values that are no feature yet become one: a column of
-        a frame, one-hot columns of an array.
-    bins : sequence of float
-        For a column of numbers: the number of bins, with equally many records, or two or more edges between bins. A
-        bin is a value; its candidate has the (lower) median of the bin. Without bins each number is a value of its own.
-    name : str
-        The name of the attribute in errors and in the report; that of the column unless given.
-
-    Returns
-    -------
-    Attribute
-
-    Raises
-    ------
-    ValueError
-        In one line: for an unknown column (with the nearest one), missing values, one value only, more than
-        1,000 values, bins of what is no number, or the label itself.
 
     Examples
     --------
@@ -171,15 +122,6 @@ def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
 
 def others(attribute: Attribute) -> Points:
     """Return what an attacker knows without the release: all other columns and the label, to predict the value from.
-
-    Parameters
-    ----------
-    attribute : Attribute
-
-    Returns
-    -------
-    Points
-        The label is a feature (text if it names a class), and the index of the value is to be predicted.
 
     Examples
     --------

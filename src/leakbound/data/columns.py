@@ -91,15 +91,6 @@ def numbers(data: Data) -> Float[Array, "N d"]:
 def largest_numbers(points: Points) -> dict[str, float]:
     """Find the largest absolute value of each column of numbers, and of the labels if they are numbers.
 
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    dict of str to float
-        By the names of the columns, x0, x1, ... of an array; missing values count for nothing.
-
     Examples
     --------
     >>> import numpy as np
@@ -239,23 +230,6 @@ def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list
 def without_names(x: Any, id: Any) -> tuple[Any, Any]:
     """Take the column that names the records out of the features.
 
-    Parameters
-    ----------
-    x : frame, or other features
-    id : str, array of shape (N,) or None
-        The name of a column; or the names themselves.
-
-    Returns
-    -------
-    x : the features
-        Without that column.
-    names : array of shape (N,) or None
-
-    Raises
-    ------
-    ValueError
-        In one line: if there is no such column.
-
     Examples
     --------
     >>> import pandas as pd
@@ -276,15 +250,6 @@ def identifier_notes(points: Points) -> list[str]:
     r"""Name the columns with another value in each record, which a model may memorise records by.
 
     A few records that repeat an earlier one in everything do not hide such a column.
-
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    list of str
-        A sentence for each such column of whole numbers or text; none with fewer than 20 records.
 
     Examples
     --------
@@ -335,15 +300,6 @@ def _is_free_text(column: pd.Series) -> bool:
 def date_notes(points: Points) -> list[str]:
     r"""Name the columns of text that look like dates, which are categories to a model.
 
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    list of str
-        A sentence for each column all of whose texts have a day, a month and a year in numbers.
-
     Examples
     --------
     >>> import pandas as pd
@@ -385,16 +341,6 @@ def date_notes(points: Points) -> list[str]:
 
 def alike_levels(points: Points) -> list[str]:
     r"""Name values of a column of text, or of the label, that are different classes and look the same.
-
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    list of str
-        A sentence for each column with values that differ only by spaces at their ends, by how Unicode composes their
-        letters, or by zeros behind the point.
 
     Examples
     --------
@@ -443,15 +389,6 @@ def _counted(text: str, n: int) -> str:
 
 def repeated_names(points: Points) -> list[str]:
     r"""Say how many names of records repeat an earlier one.
-
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    list of str
-        One sentence; none where all names differ, or where a unit of several records is named by its group.
 
     Examples
     --------

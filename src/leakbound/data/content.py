@@ -25,20 +25,6 @@ def row_names(points: Points, decimal: str | None = None, identifier: str | None
     Numbers count in single precision, whether they are whole or not, also where they are written as texts: no record
     decides how another one is named. Dates and texts count as they are printed. Equal records are numbered.
 
-    Parameters
-    ----------
-    points : Points
-        The label, if there is one, counts as a column.
-    decimal : {".", ","}, optional
-        The decimal sign of texts, where it was declared.
-    identifier : str, optional
-        What the column of the names of the points is called, which then counts as well.
-
-    Returns
-    -------
-    uint8 array of shape (N, 16)
-        A hash of the content, and the number of the record among equal ones.
-
     Examples
     --------
     >>> import numpy as np
@@ -59,21 +45,7 @@ def row_names(points: Points, decimal: str | None = None, identifier: str | None
 
 
 def row_names_of_parquet(path: str | Path) -> UInt8[Array, "N 16"]:
-    """Name each record of a Parquet file as `row_names` does, with one column in memory at a time.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    uint8 array of shape (N, 16)
-
-    Raises
-    ------
-    ValueError
-        In one line, if it cannot be read.
-    """
+    """Name each record of a Parquet file as `row_names` does, with one column in memory at a time."""
     names = sorted(columns_in_parquet(path))
     return _names_of_columns(read_table(Path(path), columns=[name])[0].iloc[:, 0] for name in names)
 

@@ -54,20 +54,7 @@ def numbers_in_texts(frame: pd.DataFrame) -> dict[int, list[str]]:
 
 
 def refuse_open_decimal(path: Path, frame: pd.DataFrame, separator: str) -> None:
-    """Refuse numbers whose decimal sign nobody has declared: with a comma, or next to another separator than a comma.
-
-    Parameters
-    ----------
-    path : Path
-    frame : DataFrame
-        The file, read with decimal points.
-    separator : str
-
-    Raises
-    ------
-    Refused
-        With the name of a column.
-    """
+    """Refuse numbers whose decimal sign nobody has declared: with a comma, or next to another separator than a comma."""
     unclear = "," if separator == "," else ".,"
     for place, texts in numbers_in_texts(frame).items():
         signs = [sign for sign in _NUMBERS if all(_is_number(text, sign) for text in texts)]
@@ -84,18 +71,6 @@ def refuse_open_decimal(path: Path, frame: pd.DataFrame, separator: str) -> None
 
 def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, list[str]]:
     """Read columns of text such as 1,234.5 as numbers, where the decimal sign is known.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    decimal : {".", ","}
-        The decimal sign; the other one separates thousands.
-
-    Returns
-    -------
-    frame : DataFrame
-    names : list of str
-        The columns that were read so.
 
     Examples
     --------
@@ -121,24 +96,7 @@ def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, lis
 def with_codes(
     frame: pd.DataFrame, padded: Iterable[int], thousands: str, texts_of: TextsOf
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Keep columns as texts that lose digits as numbers: 007, and whole numbers that float64 does not hold.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    padded : iterable of int
-        Places of columns with a field that begins with a zero and a digit.
-    thousands : str
-        The sign between thousands.
-    texts_of : callable
-        Reads the texts of the columns at some places.
-
-    Returns
-    -------
-    frame : DataFrame
-    names : list of str
-        The columns that were kept.
-    """
+    """Keep columns as texts that lose digits as numbers: 007, and whole numbers that float64 does not hold."""
     # pandas keeps whole numbers of more than 64 bits as objects, or as texts with texts for missing values
     unread = {place for place, texts in numbers_in_texts(frame).items() if set(texts) & set(MISSING)}
     doubtful = set(unread)

@@ -56,12 +56,6 @@ def rows_of(path: Path, declared: str | None, encoding: str) -> Rows:
     """Count the rows of a CSV file, and refuse a file that is no table.
 
     The separator is a comma unless another one was declared.
-
-    Raises
-    ------
-    ValueError
-        In one line: for a row with more or fewer fields than the header, a quote inside of a field, an empty line
-        inside of the table, two kinds of line ends, and a header that is missing, or has an empty or repeated name.
     """
     separator = declared or ","
     octets = _octets(path, encoding)

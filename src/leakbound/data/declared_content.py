@@ -84,20 +84,6 @@ def text_of(value: Any) -> str:
 def columns_as_numbers(points: Points, columns: Sequence[str], decimal: str | None = None) -> tuple[Points, int]:
     """Read some columns as numbers, each field by itself.
 
-    Parameters
-    ----------
-    points : Points
-    columns : sequence of str
-    decimal : {".", ","}, optional
-        The decimal sign of texts, where it was declared.
-
-    Returns
-    -------
-    points : Points
-        With a frame of these columns; NaN for what is missing or no finite number.
-    n_missing : int
-        How many values these are.
-
     Examples
     --------
     >>> import pandas as pd
@@ -127,14 +113,6 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]], other
 
     A level matches a field of the same text, also ``True`` and ``False`` as other programs write them. One that is a
     number matches equal numbers of a column that holds numbers and no texts.
-
-    Parameters
-    ----------
-    points : Points
-    levels : mapping of str to sequence
-        By column.
-    others : sequence of str
-        Columns whose last level takes every other value, and missing ones.
 
     Examples
     --------

@@ -37,29 +37,7 @@ def read_declared(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> Data:
-    """Read the records of a file by its declared form alone.
-
-    Parameters
-    ----------
-    source : str or path
-        As in `leakbound.data.read`. The types of a Parquet or NPZ file are its declared form.
-    drop : sequence of str
-        Columns of a table that are left out.
-    id : str, optional
-        The column that names the records, each by a name of its own.
-    separator, decimal, encoding : str, optional
-        How a CSV file is written: a comma, a point and UTF-8 unless given.
-
-    Returns
-    -------
-    Data
-        The fields of CSV are texts.
-
-    Raises
-    ------
-    ValueError
-        In one line: which row has another form.
-    """
+    """Read the records of a file by its declared form alone."""
     path = Path(source)
     if path.suffix != ".csv" or not path.is_file() or path.stat().st_size == 0:
         data = read(source, drop, id, separator=separator, decimal=decimal, encoding=encoding)
@@ -84,24 +62,6 @@ def declared_csv(path: Path, declared: str | None = None, encoding: str = "utf-8
 
     Each line is a record with as many fields as the header. A field in double quotes may hold separators, and double
     quotes that are written twice; a line break ends every line.
-
-    Parameters
-    ----------
-    path : Path
-    declared : str, optional
-        The separator; a comma unless given.
-    encoding : str
-        One that writes a line break as the byte 10, and no other letter with that byte.
-
-    Returns
-    -------
-    DataFrame
-        Of texts.
-
-    Raises
-    ------
-    Refused
-        With the number of the row that has another form.
     """
     separator = declared or ","
     refuse_wide_csv(path, separator.encode())

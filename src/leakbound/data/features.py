@@ -27,15 +27,7 @@ LARGEST = 1e300  # replaces infinite values
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Records as numbers.
-
-    Parameters
-    ----------
-    values : array of shape (n, p)
-        NaN where a value is missing.
-    categorical : bool array of shape (p,)
-        Columns whose numbers are codes of categories, 0 to at most 99.
-    """
+    """Records as numbers."""
 
     values: Float[Array, "n p"]
     categorical: Bool[Array, " p"]
@@ -50,21 +42,6 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     the 1,024 columns with most entries are used, and how many entries a row has. Several arrays by name are read one
     by one; sequences of different lengths become their length, with counts of their token ids in 64 buckets, or with
     mean, smallest and largest of other numbers.
-
-    Parameters
-    ----------
-    points : Points
-    rows : int array of shape (n,)
-        Indices of the records.
-
-    Returns
-    -------
-    Features
-
-    Raises
-    ------
-    NotApplicable
-        If the records are of another form, such as a list.
 
     Examples
     --------

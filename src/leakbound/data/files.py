@@ -318,27 +318,7 @@ def read_table(
     *,
     encoding: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read a CSV or Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    separator, decimal, encoding : str, optional
-        As in ``load``.
-    columns : sequence of str, optional
-        Those of a Parquet file that are read, all of which it has; the whole file is read unless given.
-
-    Returns
-    -------
-    frame : DataFrame
-    notes : list of str
-        How an unusual CSV file was read, in a sentence.
-
-    Raises
-    ------
-    ValueError
-        In one line, if it cannot be read or has no rows.
-    """
+    """Read a CSV or Parquet file."""
     _refuse_csv_flags(path, separator, decimal, encoding)
     notes: list[str] = []
     if path.suffix == ".csv":
@@ -359,13 +339,7 @@ def read_table(
 
 
 def columns_in_parquet(path: str | Path) -> list[str]:
-    """List the columns of a Parquet file by its schema, in their order; a saved index is none of them.
-
-    Raises
-    ------
-    ValueError
-        In one line, if it cannot be read.
-    """
+    """List the columns of a Parquet file by its schema, in their order; a saved index is none of them."""
     with parsing(path, "parquet"):
         schema = _parquet(path).read_schema(path)
         return [str(name) for name in schema.empty_table().to_pandas().columns]
@@ -559,20 +533,7 @@ def _has_array(arrays: Mapping[str, Array], name: str, path: Path) -> None:
 
 
 def has_column(frame: pd.DataFrame, name: str, source: str | Path) -> None:
-    """Refuse a column that is not there, and suggest the nearest one.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    name : str
-    source : str or path
-        The name of the table in the error.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
+    """Refuse a column that is not there, and suggest the nearest one."""
     if name not in frame.columns:
         raise ValueError(
             f"{source}: no column {name!r}{nearest(name, map(str, frame.columns))}; columns: {some(frame.columns)}"

@@ -30,25 +30,7 @@ SEVERAL_CLASSES = "several classes"  # a unit whose records are of different cla
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Some of the units whose membership is guessed.
-
-    Parameters
-    ----------
-    name : str
-        As ``"class 1"``. That of a joined group names none of its classes.
-    units : int array of shape (n,)
-        Their indices, in ascending order.
-    is_judged : bool
-        Limits ask that every attack stays below them in this group. Otherwise it is a small class in a joined group,
-        which may show a leak by itself, but needs not exclude one.
-    joined : tuple of str
-        The names of the groups that it is made of, if it is of several.
-    models_needed : int or None
-        Of a joined group: with so many models each of these would be judged by itself. None if one of them has fewer
-        than 20 records.
-    ends : tuple of (float, float) or ()
-        Smallest and largest response of a part by rank.
-    """
+    """Some of the units whose membership is guessed."""
 
     name: str
     units: Int[Array, " n"]
@@ -98,26 +80,6 @@ def groups_by_label(
     is_classifier: bool,
 ) -> list[Group]:
     """Group the target units by their labels, and join what is too small.
-
-    Parameters
-    ----------
-    label : array of shape (J,) or (J, L)
-        Of the target records. Classes are groups. Of several columns of zeros and ones, each is a label, and the
-        records that have it are a group. Of numbers to be predicted, the tenths by rank are groups, equal numbers
-        together; of several responses, those of each.
-    unit : int array of shape (J,) or None
-        Index of the unit of each record; None where each is a unit of its own. A unit with records of several classes
-        is in the group "several classes".
-    n_models : int
-        Attacked models.
-    is_classifier : bool
-        Whether numbers are classes.
-
-    Returns
-    -------
-    list of Group
-        First those that are judged, then the small ones among them by themselves. Empty for labels that are neither
-        classes nor a few numbers, as rows of tokens.
 
     Examples
     --------

@@ -29,20 +29,7 @@ _PILLOW = "images need Pillow; install it with: pip install 'leakbound[images]'"
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images of one size, in files or decoded.
-
-    Parameters
-    ----------
-    files : sequence of N str
-    size : tuple of int
-        Height and width.
-    colour : bool
-        Whether they are read with three channels.
-    content : array of shape (N,)
-        A hash of each file's bytes: equal files have equal hashes.
-    decoded : array of shape (N, H, W) or (N, H, W, 3), or None
-        None if they are decoded each time.
-    """
+    """Images of one size, in files or decoded."""
 
     files: Sequence[str]
     size: tuple[int, int]
@@ -71,13 +58,7 @@ class Images:
         return replace(self, files=files, content=self.content[indices], decoded=decoded)
 
     def pixels(self, indices: Int[Array, " b"]) -> UInt8[Array, "b H W ..."]:
-        """Decode the images at these positions.
-
-        Raises
-        ------
-        ValueError
-            Naming a file that cannot be read.
-        """
+        """Decode the images at these positions."""
         if self.decoded is not None:
             return self.decoded[indices]
         pixels = np.empty((len(indices), *self.shape[1:]), dtype=np.uint8)
@@ -92,13 +73,7 @@ class Images:
         return replace(self, decoded=self.pixels(np.arange(len(self))))
 
     def followed_by(self, other: Images) -> Images:
-        """Append other images to these.
-
-        Raises
-        ------
-        ValueError
-            If their sizes or channels differ.
-        """
+        """Append other images to these."""
         if self.shape[1:] != other.shape[1:]:
             raise ValueError(f"members are images of shape {self.shape[1:]}, others {other.shape[1:]}")
         decoded = None
@@ -110,28 +85,7 @@ class Images:
 
 @in_one_line
 def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
-    """Find the images of a folder, the class of each one, and a digest of their names and contents.
-
-    Parameters
-    ----------
-    folder : path
-        With a sub-folder for each class; its ``.png``, ``.jpg``, ``.jpeg``, ``.bmp`` and ``.webp`` files, at any depth,
-        in the order of their names. Files whose name begins with a dot are no images.
-
-    Returns
-    -------
-    images : Images
-        In grey if all of them are, else in colour; transparency is dropped.
-    label : array of shape (N,)
-        The name of each one's sub-folder.
-    digest : str
-
-    Raises
-    ------
-    ValueError
-        In one line: no images, fewer than two classes, an image that cannot be read or is of another size, Pillow
-        missing.
-    """
+    """Find the images of a folder, the class of each one, and a digest of their names and contents."""
     root = Path(folder)
     classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     if len(classes) < 2:

@@ -60,17 +60,6 @@ def complete_rows(frame: pd.DataFrame, names: Sequence[str]) -> Bool[Array, " N"
 def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> None:
     """Refuse columns with missing values.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    names : sequence of str, optional
-        The columns that are used; all unless given.
-
-    Raises
-    ------
-    ValueError
-        In one line: how many values of the first such column, where, and what to do.
-
     Examples
     --------
     >>> import pandas as pd
@@ -97,21 +86,7 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> N
 
 
 def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") -> None:
-    """Refuse columns that hold a value that is no number.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    names : sequence of str
-        These columns; nothing is refused where there are none.
-    label : str
-        A column that may be meant as the response; empty where there is none.
-
-    Raises
-    ------
-    ValueError
-        In one line: which columns, the first such value, and what to do.
-    """
+    """Refuse columns that hold a value that is no number."""
     if not names:
         return
     place, value = first_text(frame, names[0])
@@ -127,16 +102,6 @@ def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") 
 
 def rows_left_out(kept: Bool[Array, " N"] | None) -> list[str]:
     """Say how many rows were left out for a missing value, to the owner of the data.
-
-    Parameters
-    ----------
-    kept : bool array of shape (N,) or None
-        Of each row; None where no row was to be left out.
-
-    Returns
-    -------
-    list of str
-        A sentence, or nothing.
 
     Examples
     --------
@@ -172,17 +137,6 @@ def sign_hint(text: str) -> str:
 
 def first_text(frame: pd.DataFrame, name: str) -> tuple[int, str]:
     """Find the first value of a column that is no number, and say in which record it is.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    name : str
-        A column that is not numeric.
-
-    Returns
-    -------
-    record : int
-    text : str
 
     Examples
     --------

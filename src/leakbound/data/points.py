@@ -106,22 +106,6 @@ def from_arrays(x: Any, y: Any = None, group: Any = None, names: Any = None) -> 
 def with_names(points: Points, names: Any) -> Points:
     """Give points other names.
 
-    Parameters
-    ----------
-    points : Points
-    names : array-like of shape (N,)
-
-    Returns
-    -------
-    Points
-        The same, with names as text: a number alike whether it is a whole number or a float, as in a column of whole
-        numbers of which one is missing in another version of the file.
-
-    Raises
-    ------
-    ValueError
-        If a name is missing, or there are more or fewer names than points.
-
     Examples
     --------
     >>> from leakbound.data import from_arrays

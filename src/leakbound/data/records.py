@@ -50,14 +50,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts, which an estimator takes as a list, a Series or an array.
-
-    Parameters
-    ----------
-    values : object array of shape (N,)
-    kind : {"list", "series", "array"}
-        What the user gave.
-    """
+    """Texts, which an estimator takes as a list, a Series or an array."""
 
     values: Shaped[Array, " N"]
     kind: Literal["list", "series", "array"]
@@ -88,12 +81,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """A sparse matrix of SciPy with a row for each record.
-
-    Parameters
-    ----------
-    matrix : csr_array or csr_matrix of shape (N, d)
-    """
+    """A sparse matrix of SciPy with a row for each record."""
 
     matrix: Any
 
@@ -132,12 +120,7 @@ class Sparse:
 
 @dataclass(frozen=True, eq=False)
 class Fields:
-    """Several arrays by name, with an entry of each for every record, as the token ids and the mask of a text.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array of shape (N, ...)
-    """
+    """Several arrays by name, with an entry of each for every record, as the token ids and the mask of a text."""
 
     arrays: Mapping[str, Shaped[Array, "N ..."]]
 
@@ -172,13 +155,7 @@ class Fields:
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences of different lengths, as lists of token ids or arrays with a row for each step in time.
-
-    Parameters
-    ----------
-    rows : object array of shape (N,)
-        A list, tuple or array for each record, as the user gave it.
-    """
+    """Sequences of different lengths, as lists of token ids or arrays with a row for each step in time."""
 
     rows: Shaped[Array, " N"]
 
@@ -207,19 +184,6 @@ class Sequences:
 def sparse_rows(matrix: Any) -> Sparse:
     """Take a sparse matrix of any format as rows without entries that are 0.
 
-    Parameters
-    ----------
-    matrix : sparse array or matrix of shape (N, d)
-
-    Returns
-    -------
-    Sparse
-
-    Raises
-    ------
-    ValueError
-        If it holds no numbers.
-
     Examples
     --------
     >>> from scipy.sparse import coo_matrix
@@ -237,14 +201,6 @@ def sparse_rows(matrix: Any) -> Sparse:
 
 def texts(values: Any) -> Texts | None:
     """Take a list, Series or array of texts; None if it is anything else.
-
-    Parameters
-    ----------
-    values : object
-
-    Returns
-    -------
-    Texts or None
 
     Examples
     --------
@@ -269,19 +225,6 @@ def texts(values: Any) -> Texts | None:
 
 def fields(arrays: Mapping[str, Any]) -> Fields:
     """Take arrays of equal length by name.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array of shape (N, ...)
-
-    Returns
-    -------
-    Fields
-
-    Raises
-    ------
-    ValueError
-        If there are none, they differ in length, or hold something else than numbers.
 
     Examples
     --------
@@ -314,14 +257,6 @@ def fields(arrays: Mapping[str, Any]) -> Fields:
 def sequences(values: Any) -> Sequences | None:
     """Take rows of different lengths: a list, tuple or array of lists or arrays; None if it is anything else.
 
-    Parameters
-    ----------
-    values : object
-
-    Returns
-    -------
-    Sequences or None
-
     Examples
     --------
     >>> from leakbound.data.records import sequences
@@ -348,16 +283,7 @@ def sequences(values: Any) -> Sequences | None:
 
 
 def as_given(x: Any) -> Any:
-    """Return features as the user gave them: arrays and frames are what they were.
-
-    Parameters
-    ----------
-    x : array, frame, or Records
-
-    Returns
-    -------
-    object
-    """
+    """Return features as the user gave them: arrays and frames are what they were."""
     return x.as_given if isinstance(x, Texts | Sparse | Fields | Sequences) else x
 
 

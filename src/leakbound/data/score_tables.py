@@ -28,30 +28,7 @@ def read_scores(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> tuple[Float[Array, "T J"], Bool[Array, "T J"], Shaped[Array, " J"] | None]:
-    """Read attack scores from a table.
-
-    Parameters
-    ----------
-    path : path
-        ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0) and ``score`` (larger means
-        member); with a column ``model``, the rows of each model in the same order of records. A column ``id`` names the
-        records.
-    separator, decimal, encoding : str, optional
-        As in ``leakbound.data.load``.
-
-    Returns
-    -------
-    value : array of shape (T, J)
-        Scores of T models.
-    member : bool array of shape (T, J)
-    names : array of shape (J,) or None
-        What the owner calls the records.
-
-    Raises
-    ------
-    ValueError
-        In one line: for a column that is not there, or values that are none.
-    """
+    """Read attack scores from a table."""
     path = Path(path)
     frame = _table(path, ("member", "score"), separator, decimal, encoding)
     member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
@@ -72,20 +49,7 @@ def read_scores(
 
 
 class Answers(NamedTuple):
-    """The probabilities of one trained model, a row for each record.
-
-    Parameters
-    ----------
-    member : bool array of shape (n,)
-    label : int array of shape (n,)
-        The column of each record's label among the probabilities.
-    p : array of shape (n, K)
-        Rows that were rounded are divided by their sum.
-    names : array of shape (n,) or None
-        What the owner calls the records.
-    note : str
-        What was done to rounded rows; empty if nothing was.
-    """
+    """The probabilities of one trained model, a row for each record."""
 
     member: Bool[Array, " n"]
     label: Int[Array, " n"]
@@ -102,26 +66,7 @@ def read_answers(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> Answers:
-    """Read the probabilities of one trained model from a table.
-
-    Parameters
-    ----------
-    path : path
-        ``.csv`` or ``.parquet`` with the columns ``member`` (true or false, 1 or 0), ``label``, and ``p_LABEL`` for
-        each label: the model's probability of it, which may be rounded to two or more digits. A column ``id`` names
-        the records.
-    separator, decimal, encoding : str, optional
-        As in ``leakbound.data.load``.
-
-    Returns
-    -------
-    Answers
-
-    Raises
-    ------
-    ValueError
-        In one line: for a column that is not there, or values that are none.
-    """
+    """Read the probabilities of one trained model from a table."""
     path = Path(path)
     frame = _table(path, ("member", "label"), separator, decimal, encoding)
     columns = [name for name in map(str, frame.columns) if name.startswith("p_")]

@@ -25,17 +25,7 @@ Slices = str | Sequence[str] | Mapping[str, Any] | pd.Series | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A column cut into levels.
-
-    Parameters
-    ----------
-    names : tuple of str
-        All different. Of numbers that are cut, ``"quarter 1 of 4"`` and so on: no value of the data is in these names.
-    of_record : int array of shape (N,)
-        Index of the level of each record.
-    ends : tuple of (float, float)
-        Smallest and largest value of each quarter, in the order of the names; empty where the names are values.
-    """
+    """A column cut into levels."""
 
     names: tuple[str, ...]
     of_record: Int[Array, " N"]
@@ -69,25 +59,6 @@ def by_columns(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
 def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dict[str, Shaped[Array, " N"]]:
     """Look up the columns that records are sliced by.
 
-    Parameters
-    ----------
-    points : Points
-    by : str, sequence of str, mapping of str to array of shape (N,), or one such array
-        Names of columns, of which ``"label"`` and ``"group"`` are the label and the unit of privacy unless a column is
-        called so. Columns of an array are ``"x0"``, ``"x1"``, ... A mapping brings the values itself.
-    table : DataFrame, optional
-        All columns of the file, also those that are no features.
-
-    Returns
-    -------
-    dict of str to array of shape (N,)
-        The values of each record by the name of the column.
-
-    Raises
-    ------
-    ValueError
-        In one line: for an unknown column, with the nearest one, or another number of values.
-
     Examples
     --------
     >>> from leakbound.data import from_arrays
@@ -105,16 +76,6 @@ def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dic
 
 def refuse_without_groups(slices: Mapping[str, Shaped[Array, " N"]]) -> None:
     """Refuse columns that make no groups of records to compare.
-
-    Parameters
-    ----------
-    slices : mapping of str to array of shape (N,)
-        The values of each record by the name of the column.
-
-    Raises
-    ------
-    ValueError
-        In one line: for a column with a single value, or with another text or date in each record.
 
     Examples
     --------
@@ -143,14 +104,6 @@ def cut(values: Shaped[Array, " N"]) -> Levels:
     Numbers with more than 20 different values are cut at their quartiles. Other values are levels, numbers in ascending
     order, text from the most frequent on; of more than 20, the 19 most frequent ones are, and the rest is one level.
     Text is in quotation marks where its name would also be that of another level, as ``"missing"``.
-
-    Parameters
-    ----------
-    values : array of shape (N,)
-
-    Returns
-    -------
-    Levels
 
     Examples
     --------

@@ -47,40 +47,6 @@ def dpsgd(
 ) -> TradeOff:
     """Bound every attack on DP-SGD: Gaussian noise on sums of clipped gradients of random batches.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation sigma of the noise in units of the clipping norm, > 0.
-    sample_rate : float
-        Probability q that a record is in a batch, in (0, 1]: with fixed batches, their fraction of the records of the
-        data with it.
-    steps : int
-        Number of batches, at most 10^9.
-    adjacency : {"add_remove", "replace_one"}
-        What the attacker has to distinguish. ``add_remove``: the record is in the data or not, in a step
-        (1 - q) N(0, sigma^2) + q N(1, sigma^2) against N(0, sigma^2). ``replace_one``: this record or
-        another, (1 - q) N(0, sigma^2) + q N(1, sigma^2) against (1 - q) N(0, sigma^2) + q N(-1, sigma^2). A
-        game that swaps one record for another (data of fixed size) needs ``replace_one``.
-    coarseness : float
-        Interval of the grid in units of the finest, >= 1. Time falls with it, and the error grows with its square.
-    batches : {"poisson", "fixed"}
-        Each record independently, or the same number of records in each step, drawn without replacement. A record in
-        a fixed batch takes the place of another, whose gradient is up to 2 clipping norms away: a step of
-        ``add_remove`` is (1 - q) N(0, sigma^2) + q N(2, sigma^2) against N(0, sigma^2), one of ``replace_one`` the
-        worse of that pair and its mirror image.
-
-    Returns
-    -------
-    TradeOff
-        Never above the true curve but for floating-point rounding, some 1e-16 per step: below 1e-10 up to 100,000
-        steps. With sample rate 1 it is exact, a `Gaussian`; else a `Profile` of about 4,000 points at most.
-        Noise below 0.05 (0.1 with fixed batches) counts as none: a step shows the records of its batch.
-
-    Raises
-    ------
-    ValueError
-        For values outside the ranges above.
-
     Notes
     -----
     Dominating pairs and their composition: Zhu, Dong & Wang 2022, theorems 10 and 11, and for replace-one
@@ -136,18 +102,6 @@ def dpsgd(
 
 def epsilon_at_least(noise_multiplier: float, sample_rate: float, steps: int, delta: float) -> float:
     """Compute an epsilon that DP-SGD with Poisson batches exceeds: adding or removing some record reveals more.
-
-    Parameters
-    ----------
-    noise_multiplier, sample_rate, steps : float, float, int
-        As in `dpsgd`.
-    delta : float
-
-    Returns
-    -------
-    float
-        Below the true epsilon, by about 1e-4 per step at most; 0 where this is not computed: for more than 100,000
-        steps, noise that hides nothing, or a delta below 1e-10, of which the transform's rounding is no small part.
 
     Notes
     -----

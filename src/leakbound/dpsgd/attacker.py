@@ -21,28 +21,7 @@ MOST_REFERENCES = 256
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """The watched points, and what the attacker knows of the other records.
-
-    Parameters
-    ----------
-    watched : int array of shape (J,)
-        Indices of the watched points, each in with probability 1/2.
-    known : int array of shape (P,)
-        Indices of the records that the attacker knows to be in.
-    knowledge : {"distribution", "others"}
-        The gradients of these records, or also which batches they are in.
-    coordinates : int array of shape (J,) or (0,)
-        If the watched points are Dirac canaries: the one coordinate of each one's gradient.
-    n_references : int
-        Number of records whose gradients are followed to estimate the distribution of all, 2 to 256.
-    seed : int
-        Of the draw of these records.
-
-    Raises
-    ------
-    ValueError
-        In one line.
-    """
+    """The watched points, and what the attacker knows of the other records."""
 
     watched: Int[Array, " J"]
     known: Int[Array, " P"]
@@ -95,16 +74,7 @@ class Attacker:
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Records with the same probability of being in: those drawn in a step represent all of them.
-
-    Parameters
-    ----------
-    indices : int array of shape (n,)
-    inside : float
-        Probability that one of them is in the training data.
-    n_drawn : int
-        r, the number of records that are drawn in a step.
-    """
+    """Records with the same probability of being in: those drawn in a step represent all of them."""
 
     indices: Int[Array, " n"]
     inside: float

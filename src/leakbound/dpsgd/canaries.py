@@ -26,17 +26,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """The points of a game, and which of them are canaries.
-
-    Parameters
-    ----------
-    points : Points
-        All records of the game.
-    numbers : int array of shape (C,)
-        Indices of the canaries, ascending: for ``games.canaries``.
-    coordinates : int array of shape (C,) or (0,)
-        Of Dirac canaries: the coordinate of each one's gradient.
-    """
+    """The points of a game, and which of them are canaries."""
 
     points: Points
     numbers: Int[Array, " C"]
@@ -51,17 +41,6 @@ class Canaries:
 def random(points: Points, n: int, seed: int = 0) -> Canaries:
     """Draw records at random, unchanged: an audit without designed canaries attacks these.
 
-    Parameters
-    ----------
-    points : Points
-    n : int
-        C, fewer than there are points.
-    seed : int
-
-    Returns
-    -------
-    Canaries
-
     Examples
     --------
     >>> import numpy as np
@@ -75,23 +54,6 @@ def random(points: Points, n: int, seed: int = 0) -> Canaries:
 
 def mislabelled(points: Points, n: int, seed: int = 0) -> Canaries:
     """Draw records at random and give each another label, drawn uniformly from the other classes.
-
-    Parameters
-    ----------
-    points : Points
-        With labels of at least 2 classes.
-    n : int
-        C, fewer than there are points.
-    seed : int
-
-    Returns
-    -------
-    Canaries
-
-    Raises
-    ------
-    ValueError
-        Without labels, or with one class alone.
 
     Examples
     --------
@@ -122,26 +84,6 @@ def mahalanobis(
     One network is trained without the candidates, which are ranked in each step by ``g^T C0^-1 g``; those with the
     largest sums of ranks are chosen. C0 is the covariance of the noise of the step plus the second moment of the
     gradients of the other records; azize2024, Algorithm 6 leaves out the noise, so that its matrix has no inverse.
-
-    Parameters
-    ----------
-    points : Points
-    n : int
-        C, at most the number of candidates.
-    seed : int
-    release : PrivateNetwork
-        The training to be audited.
-    candidates : int, optional
-        Records to choose from, drawn at random; half of the points unless given.
-
-    Returns
-    -------
-    Canaries
-
-    Raises
-    ------
-    ValueError
-        For fewer candidates than canaries.
 
     Examples
     --------
@@ -175,25 +117,6 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     No record has such a gradient, but the guarantee of DP-SGD holds for any. Canaries of different coordinates do not
     interfere, so that many fit into one run (Nasr et al. 2023, Section C.2).
 
-    Parameters
-    ----------
-    points : Points
-    n : int
-        C, at most the number of parameters of the network; in a user-supplied training loop, which gets parameters for
-        the canaries alone, any number.
-    seed : int
-    release : PrivateNetwork
-
-    Returns
-    -------
-    Canaries
-        The points, followed by n that represent the canaries: copies of the first one, never trained on.
-
-    Raises
-    ------
-    ValueError
-        For more canaries than parameters.
-
     Examples
     --------
     >>> import numpy as np
@@ -223,14 +146,6 @@ def rank_sums(values: Float[Array, "C S"]) -> Float[Array, " C"]:
     """Sum the ranks of each candidate over the steps, the largest value ranked last; equal values share a rank.
 
     Source: azize2024, algorithm 6.
-
-    Parameters
-    ----------
-    values : array of shape (C, S)
-
-    Returns
-    -------
-    array of shape (C,)
 
     Examples
     --------

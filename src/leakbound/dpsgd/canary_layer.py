@@ -25,17 +25,6 @@ class Marked(nn.Module):
     The canaries test what is done to gradients in this layer, and nothing else: a training that clips it but not the
     layers of the network itself passes.
 
-    Parameters
-    ----------
-    network : nn.Module
-        Its output has one column for each class.
-    shape : tuple of int
-        The shape of a point as the network reads it.
-    n_canaries, n_classes : int
-        Canary j = 1, 2, ... has the class (j - 1) mod n_classes.
-    length : float
-        The approximate norm of the gradients.
-
     Examples
     --------
     >>> import torch
@@ -67,23 +56,7 @@ class Marked(nn.Module):
 def marked(
     network: nn.Module, inputs: Inputs, label: Int[Tensor, " N"], canaries: Int[Array, " C"], length: float
 ) -> tuple[Marked, Inputs, Int[Tensor, " N"]]:
-    """Extend the network, its points and their labels, so that some of the points are canaries.
-
-    Parameters
-    ----------
-    network : nn.Module
-    inputs : Inputs
-    label : int64 tensor of shape (N,)
-    canaries : int array of shape (C,)
-        Indices of the points that become canaries: features of 0, and all classes in turn, so that none is learned.
-    length : float
-        As in `Marked`.
-
-    Returns
-    -------
-    Marked, Inputs, int64 tensor of shape (N,)
-        The given network is part of the first, and is trained with it.
-    """
+    """Extend the network, its points and their labels, so that some of the points are canaries."""
     features, labels = inputs.batch(np.arange(len(inputs)), label.device).flatten(1), label.clone()
     with torch.no_grad():
         n_classes = network(features[:1].unflatten(1, inputs.shape)).shape[1]

@@ -55,18 +55,7 @@ class Gradients(Protocol):
 
 
 class ByLayer:
-    """Gradients of a stack of linear layers and activations: one forward and one backward pass.
-
-    Parameters
-    ----------
-    module : nn.Module
-        ``nn.Sequential``, nested or not, of ``nn.Linear``, ``nn.Flatten`` and activations.
-
-    Raises
-    ------
-    ValueError
-        If it is no such stack.
-    """
+    """Gradients of a stack of linear layers and activations: one forward and one backward pass."""
 
     block = _LAYERED_AT_ONCE
 
@@ -98,13 +87,7 @@ class ByLayer:
 
 
 class ByPoint:
-    """Gradients of any network, by ``vmap`` of its gradient.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Without batch normalisation.
-    """
+    """Gradients of any network, by ``vmap`` of its gradient."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = out_of_place(module).eval()
@@ -129,25 +112,6 @@ class ByPoint:
 
 def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     """Choose how the per-sample gradients of a network are computed.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Its output has one column for each class. It is copied and not changed.
-    how : {"auto", "layers", "vmap", "opacus"}
-        ``layers``: for stacks of linear layers and activations, at the cost of an ordinary gradient. ``vmap`` of the
-        gradient: for others. ``opacus``: the hooks of its ``GradSampleModule``, for layers that ``vmap`` cannot handle.
-        ``auto``: the first of these that applies.
-
-    Returns
-    -------
-    Gradients
-
-    Raises
-    ------
-    ValueError
-        For batch normalisation and dropout, with which a point has no gradient of its own, and for networks without
-        parameters that are trained. Frozen ones are constants.
 
     Examples
     --------
@@ -217,40 +181,12 @@ def clipped(rows: Rows, clip: float) -> Rows:
 def noisy_sum(
     parts: Iterable[Rows], dpsgd: DpSgd, noise: Float[Tensor, " d"], normaliser: float
 ) -> Float[Tensor, " d"]:
-    """Compute what a step of DP-SGD releases: the sum of the clipped gradients of its batch, and noise.
-
-    Parameters
-    ----------
-    parts : iterable of Rows
-        The gradients of the batch, some at a time.
-    dpsgd : DpSgd
-    noise : tensor of shape (d,)
-        Standard normal.
-    normaliser : float
-        B, by which the sum will be divided; not used, because the noise is that of the sum.
-
-    Returns
-    -------
-    tensor of shape (d,)
-    """
+    """Compute what a step of DP-SGD releases: the sum of the clipped gradients of its batch, and noise."""
     return clipped_sum(parts, dpsgd.clip, start=dpsgd.noise_multiplier * dpsgd.clip * noise)
 
 
 def clipped_sum(parts: Iterable[Rows], clip: float, start: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
     """Add the clipped rows of all parts to ``start``.
-
-    Parameters
-    ----------
-    parts : iterable of Rows
-        The gradients of a batch, some at a time.
-    clip : float
-        c, the largest Euclidean norm of a row; longer ones are scaled down to it.
-    start : tensor of shape (d,)
-        The noise, or zeros.
-
-    Returns
-    -------
-    tensor of shape (d,)
 
     Examples
     --------

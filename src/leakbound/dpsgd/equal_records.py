@@ -58,22 +58,7 @@ def tensors_and_layers(module: nn.Module) -> tuple[list[int], list[str]]:
 def chosen_record(
     module: nn.Module, inputs: Inputs, clip: float, seed: int
 ) -> tuple[Float[Tensor, "1 ..."], Int[Tensor, " 1"]]:
-    """Choose a record whose gradient is long in every parameter tensor, at the parameters before the training.
-
-    Parameters
-    ----------
-    module : nn.Module
-    inputs : Inputs
-        Of the records of the audit, of which 24 are tried; numbers that are no token ids also 3 and 10 times as large.
-    clip : float
-        c.
-    seed : int
-
-    Returns
-    -------
-    x, y
-        The record, with the label of the class that the network thinks least likely.
-    """
+    """Choose a record whose gradient is long in every parameter tensor, at the parameters before the training."""
     network, device = out_of_place(module), next(module.parameters()).device
     n_tried = min(_N_CANDIDATES, len(inputs))
     tried = np.sort(stream(seed, "equal records").choice(len(inputs), n_tried, replace=False))
@@ -95,20 +80,7 @@ def chosen_record(
 
 @dataclass
 class EqualRecords:
-    """The steps of a training on copies of one record.
-
-    Parameters
-    ----------
-    module : nn.Module
-        The network, which is copied.
-    x : tensor of shape (1, ...)
-    y : int64 tensor of shape (1,)
-        The record.
-    n_copies : int
-        N.
-    dpsgd : DpSgd
-        The claim.
-    """
+    """The steps of a training on copies of one record."""
 
     module: nn.Module
     x: Float[Tensor, "1 ..."]
@@ -136,14 +108,7 @@ class EqualRecords:
         return self.n_steps >= min(MOST_STEPS, self.dpsgd.steps)
 
     def step(self, step: FollowedStep, n_in_batch: int | None = None) -> None:
-        """Observe a step.
-
-        Parameters
-        ----------
-        step : FollowedStep
-        n_in_batch : int, optional
-            Number of copies in its batch, where that is known.
-        """
+        """Observe a step."""
         if self.is_finished:
             return
         self._in_parameters &= step.before is step.parameters

@@ -43,19 +43,7 @@ class Rounding(NamedTuple):
 
 
 class FollowedStep(NamedTuple):
-    """A step, seen through two vectors: ``(before - after) scale`` is the noisy sum.
-
-    Parameters
-    ----------
-    parameters : tensor of shape (d,)
-        Those before the step, at which the gradients of the batch were computed.
-    before, after : tensor of shape (d,)
-        The parameters before and after the step; where the gradient is read, 0 and its negative.
-    scale : float
-        From their difference to the noisy sum.
-    rounding : Rounding
-        Of the two.
-    """
+    """A step, seen through two vectors: ``(before - after) scale`` is the noisy sum."""
 
     parameters: Float[Tensor, " d"]
     before: Float[Tensor, " d"]
@@ -78,28 +66,7 @@ def followed(
     observe: Callable[[FollowedStep], None],
     parameters: Sequence[Tensor] | None = None,
 ) -> Iterator[None]:
-    """Call a function with every step of an optimizer while the context lasts.
-
-    Parameters
-    ----------
-    optimizer : torch.optim.Optimizer, or opacus' DPOptimizer around one
-        It may be wrapped afterwards.
-    normaliser : float
-        B, by which the training divides the noisy sum.
-    observe : callable
-        Called after each step.
-    parameters : sequence of tensor, optional
-        All parameters that are trained, in the order of the vectors; those of the optimizer unless given.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    ValueError
-        For an optimizer that is not PyTorch's own, which may add noise itself; if it has not exactly these parameters.
-    """
+    """Call a function with every step of an optimizer while the context lasts."""
     inner = getattr(optimizer, "original_optimizer", optimizer)
     positive("normaliser", normaliser)
     plain = is_plain(inner)

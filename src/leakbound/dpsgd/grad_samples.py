@@ -16,15 +16,7 @@ from leakbound.dpsgd.gradient_rows import DenseRows
 
 
 class ByHooks:
-    """Gradients by Opacus' ``GradSampleModule``, layer type by layer type.
-
-    Parameters
-    ----------
-    module : nn.Module
-        It is changed, so give a copy; of layers that Opacus supports and that do not overwrite their inputs.
-    block : int
-        Number of points at a time.
-    """
+    """Gradients by Opacus' ``GradSampleModule``, layer type by layer type."""
 
     def __init__(self, module: nn.Module, block: int) -> None:
         # In training mode, because Opacus records nothing otherwise; dropout is refused before.

@@ -45,12 +45,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """Gradients as a matrix.
-
-    Parameters
-    ----------
-    matrix : tensor of shape (B, d)
-    """
+    """Gradients as a matrix."""
 
     matrix: Float[Tensor, "B d"]
 
@@ -75,17 +70,7 @@ class DenseRows:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The gradients of one linear layer: ``error x input^T`` for its weights, ``error`` for its bias.
-
-    Parameters
-    ----------
-    input : tensor of shape (B, i)
-        The inputs of the layer.
-    error : tensor of shape (B, o)
-        Gradient of the loss with respect to the outputs of the layer.
-    bias : bool
-        Whether the layer has one.
-    """
+    """The gradients of one linear layer: ``error x input^T`` for its weights, ``error`` for its bias."""
 
     input: Float[Tensor, "B i"]
     error: Float[Tensor, "B o"]
@@ -116,10 +101,6 @@ class LayerRows:
     """Gradients of a stack of linear layers, kept as the two factors of each layer: no row is ever computed.
 
     Norms: Goodfellow (2015); the clipped sum from the same backward pass: Bu, Wang, Zha & Karypis (2023).
-
-    Parameters
-    ----------
-    layers : tuple of Layer
     """
 
     layers: tuple[Layer, ...]
@@ -160,17 +141,7 @@ class LayerRows:
 
 @dataclass(frozen=True, eq=False)
 class CoordinateRows:
-    """Gradients that are 0 except at one coordinate each.
-
-    Parameters
-    ----------
-    where : int tensor of shape (B,)
-        The coordinate of each row.
-    value : tensor of shape (B,)
-        Its value there.
-    d : int
-        Number of coordinates.
-    """
+    """Gradients that are 0 except at one coordinate each."""
 
     where: Int[Tensor, " B"]
     value: Float[Tensor, " B"]

@@ -39,21 +39,7 @@ _SPREADS = 6.0  # standard errors by which the measured variance of the noise is
 
 
 class Batches(NamedTuple):
-    """What the steps say of the batches.
-
-    Parameters
-    ----------
-    n_canaries : int
-        Those that are in; 0 if too few are, and then nothing is said.
-    log_p_rate : float
-        Logarithm of the p-value of the sampling rate.
-    rate : float
-        Estimated.
-    log_p_order : float
-        Logarithm of the p-value of the order, corrected for the number of lags.
-    lag : int
-        At which it is smallest.
-    """
+    """What the steps say of the batches."""
 
     n_canaries: int
     log_p_rate: float
@@ -70,23 +56,6 @@ def batches(
     errors: Float[Array, " S"] | None = None,
 ) -> Batches:
     """Test rate and order of the batches.
-
-    Parameters
-    ----------
-    inside : array of shape (S, k)
-        The released sums at the canaries that are in, in deviations of the claimed noise.
-    outside : array of shape (S, n)
-        At those that are not.
-    rate : float
-        q, as it is claimed.
-    noise_multiplier : float
-        sigma, as it is claimed.
-    errors : array of shape (S,), optional
-        Largest rounding error of the numbers of a step.
-
-    Returns
-    -------
-    Batches
 
     Examples
     --------

@@ -109,20 +109,7 @@ class _OthersSum:
 
 @dataclass(frozen=True, eq=False)
 class CanaryCoordinates:
-    """The coordinates of Dirac canaries: what is tested of the noise and of the batches there is no attack.
-
-    Parameters
-    ----------
-    outside : int array of shape (n,)
-        Of the canaries that are not in the training data.
-    inside : int array of shape (k,)
-        Of those that are.
-    alone : bool
-        Nothing but noise and these canaries is in the sums there: the others' gradients are known and subtracted, or
-        do not reach them.
-    sign : int
-        Of a canary's gradient there, 1 or -1.
-    """
+    """The coordinates of Dirac canaries: what is tested of the noise and of the batches there is no attack."""
 
     outside: Int[Array, " n"]
     inside: Int[Array, " k"]
@@ -132,31 +119,6 @@ class CanaryCoordinates:
 
 class Watch:
     """An observer of the steps of a training: the terms of the likelihood ratio of each watched point.
-
-    Parameters
-    ----------
-    gradients : Gradients
-        Of the network.
-    inputs : Inputs
-        Of all points of the game; those of Dirac canaries are not read.
-    label : int64 tensor of shape (N,)
-    dpsgd : DpSgd
-        The claimed training.
-    attacker : Attacker
-    tensors : sequence of int
-        Number of parameters of each tensor, in the order of the parameters, whose noise is tested one by one; all
-        together unless given.
-    canaries : CanaryCoordinates, optional
-        Where whether the noise of each step is new, and the batches, are tested. The noise is tested at coordinates
-        drawn at random, and the batches are not, unless there are any.
-    ratios : bool
-        Whether the terms of the likelihood ratio are computed, which take most of the time: ``step_dot`` and
-        ``step_norm``.
-
-    Raises
-    ------
-    ValueError
-        Without noise: fewer gradients than parameters leave directions without variance.
 
     Notes
     -----
@@ -209,28 +171,7 @@ class Watch:
         known: Int[Array, " P"],
         references: int = MOST_REFERENCES,
     ) -> Watch:
-        """Build the observer of a user-supplied training loop, of whatever library.
-
-        Parameters
-        ----------
-        module : nn.Module
-            The network before it is wrapped; it is copied.
-        points : Points
-            All records of the game.
-        dpsgd : DpSgd
-            The claimed training.
-        watched : int array of shape (J,)
-            Indices of the points whose membership is guessed, each in with probability 1/2.
-        known : int array of shape (P,)
-            Indices of the records that the attacker knows to be in.
-        references : int
-            As in `Attacker`.
-
-        Returns
-        -------
-        Watch
-            For `follow`; then `signals`.
-        """
+        """Build the observer of a user-supplied training loop, of whatever library."""
         label = torch.from_numpy(labels_of(points, type(module).__name__)[1])
         attacker = Attacker(watched, known, n_references=references)
         tensors = [parameter.numel() for parameter in trained_parameters(module)]
@@ -246,30 +187,7 @@ class Watch:
         batch: Int[Array, " b"] | None = None,
         at: Float[Tensor, " d"] | None = None,
     ) -> None:
-        """Observe a step.
-
-        Parameters
-        ----------
-        before : tensor of shape (d,)
-            The parameters before the step.
-        after : tensor of shape (d,)
-            The parameters after it.
-        scale : float
-            B/lr, from a change of the parameters to the noisy sum.
-        known : tensor of shape (d,), optional
-            The part of the sum from the others, if they are known: needed by an attacker who knows everyone else.
-        rounding : Rounding, optional
-            How the parameters are rounded; as the dtype of the tensors unless given.
-        batch : int array of shape (b,), optional
-            Indices of the points in the batch of the step, where they are known.
-        at : tensor of shape (d,), optional
-            The parameters at which the gradients are computed; `before` unless given.
-
-        Raises
-        ------
-        ValueError
-            If parameters are not finite, or the attacker knows everyone else and `known` is not given.
-        """
+        """Observe a step."""
         if rounding is None:
             rounding = Rounding.of([after])
         total = (before - after) * scale
@@ -343,27 +261,7 @@ class Watch:
             yield
 
     def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
-        """Return the signals of all steps at each of N points; 0 at points that are not watched.
-
-        Parameters
-        ----------
-        n_points : int
-            N.
-
-        Returns
-        -------
-        mapping
-            ``step_dot``, ``step_norm``, and ``step_noise`` of shape (N, 3): the sum of squares, their number, and the
-            number of those that were left out because the parameters are too coarse. ``step_tensors``, ``step_fresh``
-            and ``step_batches`` are what the tests of single tensors, of new noise and of the batches have found,
-            see ``leakbound.core.signals.SIGNALS``. ``step_in`` if the batches of all steps were told: 1 where the point
-            is in the batch of the step, else 0.
-
-        Raises
-        ------
-        ValueError
-            If the number of observed steps is not the claimed one.
-        """
+        """Return the signals of all steps at each of N points; 0 at points that are not watched."""
         if not self._n_steps:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
         if self._n_steps != self._dpsgd.steps:
@@ -441,19 +339,7 @@ class Watch:
 
 
 class _Step(NamedTuple):
-    """A step as it is observed: the parameters, and the noisy sum less what is known of it.
-
-    Parameters
-    ----------
-    before, after : tensor of shape (d,)
-        The parameters.
-    scale : float
-        From a change of the parameters to the noisy sum.
-    total : tensor of shape (d,)
-        The sum.
-    rounding : Rounding
-        Of the parameters.
-    """
+    """A step as it is observed: the parameters, and the noisy sum less what is known of it."""
 
     before: Float[Tensor, " d"]
     after: Float[Tensor, " d"]

@@ -34,21 +34,7 @@ _FORMAT = "leakscope canaries 1"  # our former name, so that older files are rea
 
 @dataclass(frozen=True, eq=False)
 class PlantedCanaries:
-    """Records to train on, some of which are canaries, and which canaries are among them.
-
-    Parameters
-    ----------
-    x, y : array of shape (n, ...), array of shape (n,)
-        To train on: all records that are no canaries, and the canaries that are in, in the order of the given data.
-    canary_x, canary_y : array of shape (C, ...), array of shape (C,)
-        All canaries, to be scored: those that are in and those that are not.
-    inside : bool array of shape (C,)
-        The secret: which of them are in. No part of the training may read it.
-    number : int array of shape (n,)
-        Of each record to train on: the index of the canary that it is, and -1 if it is none. A loss needs it for Dirac
-        canaries alone.
-    kind : str
-    """
+    """Records to train on, some of which are canaries, and which canaries are among them."""
 
     x: Shaped[Array, "n ..."]
     y: Shaped[Array, " n"]
@@ -159,22 +145,7 @@ def canaries(
 
 @in_one_line
 def read_game(file: str | os.PathLike[str]) -> Game:
-    """Read who was in from a file that `canaries` has written.
-
-    Parameters
-    ----------
-    file : path
-
-    Returns
-    -------
-    Game
-        Of one model, whose target points are the canaries.
-
-    Raises
-    ------
-    ValueError
-        In one line: if it is no such file, is damaged, or may be read by others.
-    """
+    """Read who was in from a file that `canaries` has written."""
     content, _ = private_file.read(Path(file))
     return game_of(_inside(file, content))
 

@@ -34,17 +34,7 @@ _CANCELLATION = 1e-12  # relative error of a difference of sums of squares, more
 
 
 class Residual(NamedTuple):
-    """The most conspicuous member of a family.
-
-    Parameters
-    ----------
-    log_p : float
-        Logarithm of its p-value times the number of members, at most 0.
-    first, last : int
-        The steps s and t, from 1; of ``predicted`` the lag, twice.
-    left : float
-        What is left, in deviations of the claimed noise.
-    """
+    """The most conspicuous member of a family."""
 
     log_p: float
     first: int
@@ -54,18 +44,6 @@ class Residual(NamedTuple):
 
 def residuals(rows: Float[Array, "S k"], errors: Float[Array, " S"] | None = None) -> dict[str, Residual]:
     """Test whether any step can be predicted better than its claimed noise allows.
-
-    Parameters
-    ----------
-    rows : array of shape (S, k)
-        The released sums at k coordinates, in deviations of the claimed noise.
-    errors : array of shape (S,), optional
-        Largest rounding error of the numbers of a row. It makes every residual larger by the triangle inequality.
-
-    Returns
-    -------
-    mapping
-        By ``FAMILIES``; without a member, as of a single step, with p-value 1.
 
     Examples
     --------

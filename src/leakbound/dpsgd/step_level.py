@@ -51,17 +51,6 @@ OF_RATE = 0.2  # the fraction of the level that the rate of the batches takes
 class StepLevel:
     """How often canaries are seen in the batches that they are in, and in those that they are not in.
 
-    Parameters
-    ----------
-    dpsgd : DpSgd
-        The claimed training, which fixes the thresholds: `THRESHOLDS` times 1/sigma.
-    n_in, n_out : int
-        Pairs of a canary and a step with the canary in the batch, and not in the batch.
-    n_pairs : int
-        Pairs of a member and a step: each is in the batch with the sampling rate.
-    above_in, above_out : tuple of int
-        Number of each kind above each threshold.
-
     Notes
     -----
     The limits hold if the noise is independent over steps and over the coordinates of the canaries, if a record moves
@@ -87,20 +76,7 @@ class StepLevel:
 
     @classmethod
     def of(cls, signals: Signals, dpsgd: DpSgd) -> StepLevel | None:
-        """Count the pairs of all attacked models.
-
-        Parameters
-        ----------
-        signals : Signals
-            With ``step_dot``, ``step_norm`` and ``step_in`` of Dirac canaries.
-        dpsgd : DpSgd
-            The claimed training.
-
-        Returns
-        -------
-        StepLevel or None
-            None where no batches were told, and for batches of fixed size, which are not drawn by coins.
-        """
+        """Count the pairs of all attacked models."""
         if any(name not in signals.arrays for name in SIGNALS) or dpsgd.batches == "fixed":
             return None
         thresholds = np.array(THRESHOLDS) / dpsgd.noise_multiplier
@@ -120,17 +96,7 @@ class StepLevel:
         return cls(dpsgd, n_in, n_out, n_pairs, tuple(above_in.tolist()), tuple(above_out.tolist()))
 
     def least_size(self, level: float) -> float:
-        """Compute the smallest mu that is not rejected; with `least_rate` both hold but with probability ``level``.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        float
-            0 if nothing is shown.
-        """
+        """Compute the smallest mu that is not rejected; with `least_rate` both hold but with probability ``level``."""
         if not self.n_in or not self.n_out:
             return 0.0
         tail = level * (1 - OF_RATE) / (2 * len(self.above_in))
@@ -152,20 +118,7 @@ class StepLevel:
     def epsilon(
         self, delta: float, confidence: float, adjacency: Literal["add_remove", "replace_one"] = "add_remove"
     ) -> float:
-        """Compute the accountant's epsilon for the smallest size and the smallest rate that are not rejected.
-
-        Parameters
-        ----------
-        delta : float
-        confidence : float
-            That the training has at least this epsilon, under the assumptions of the class.
-        adjacency : {"add_remove", "replace_one"}
-
-        Returns
-        -------
-        float
-            Finite; 0 if nothing is shown.
-        """
+        """Compute the accountant's epsilon for the smallest size and the smallest rate that are not rejected."""
         level = 1 - probability("confidence", confidence, open_ends=True)
         size, rate = self.least_size(level), self.least_rate(level)
         if size < 1e-6 or rate == 0:

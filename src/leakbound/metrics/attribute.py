@@ -26,18 +26,6 @@ def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array,
 
     Source: delgrosso2021, theorems 1 and 5.
 
-    Parameters
-    ----------
-    score : array of shape (T, J, V)
-        Higher = more likely the record.
-    truth : int array of shape (J,)
-        Number of the true value.
-
-    Returns
-    -------
-    array of shape (T, J)
-        1 or 0; 1/k where the true value is one of k best.
-
     Examples
     --------
     >>> import numpy as np
@@ -56,23 +44,6 @@ def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"],
     With at least 8 models the interval is over models (cluster t). With fewer, or where all models are equal, it is
     Clopper-Pearson over the records, each with its mean over the models: it speaks of other records, not of other
     models.
-
-    Parameters
-    ----------
-    guessed : array of shape (T, J)
-        See `right`.
-    chosen : bool array of shape (T, J)
-        The members of each model, or its non-members.
-    confidence : float
-
-    Returns
-    -------
-    Interval
-
-    Raises
-    ------
-    NotApplicable
-        If no record is chosen.
 
     Examples
     --------
@@ -112,23 +83,6 @@ def attribute_gain(
     ``min(T, J) - 1`` degrees of freedom. An interval over models alone takes luck about fixed records for a leak.
     With fewer than 8 models it is over records alone. Where guesses with and without the release differ for fewer than
     6 records in all, the interval is that of Clopper and Pearson for the records won and lost.
-
-    Parameters
-    ----------
-    guessed, baseline : arrays of shape (T, J)
-        Chance to be right with and without the release, see `right`.
-    member : bool array of shape (T, J)
-    confidence : float
-
-    Returns
-    -------
-    Interval
-        In [-1, 1].
-
-    Raises
-    ------
-    NotApplicable
-        If there are no members.
 
     Examples
     --------

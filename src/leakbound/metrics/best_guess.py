@@ -154,26 +154,7 @@ def over_models(
     variance_inflation: float,
     confidence: float,
 ) -> Interval:
-    """Compute the interval of the accuracy from that of each model.
-
-    Parameters
-    ----------
-    tried_accuracy : array of shape (R,)
-        At the threshold of the other half of the models.
-    hindsight_accuracy : array of shape (R,)
-        At the best threshold of all models.
-    threshold : float
-        That one.
-    if_models_differed_more : float
-        See `_if_models_differed_more`.
-    n_trials : int
-        See `effective_trials`.
-    variance_inflation, confidence : float
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute the interval of the accuracy from that of each model."""
 
     def limits(model_accuracy: Float[Array, " R"]) -> Interval:
         mean = float(np.clip(model_accuracy.mean(), 0, 1))

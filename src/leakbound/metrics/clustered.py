@@ -99,15 +99,7 @@ def tried_ranks(n: int) -> Int[Array, " r"]:
 
 @dataclass(frozen=True, eq=False)
 class ClassScores(RankedClass):
-    """The scores of members, or of non-members, in descending order, each with its cluster.
-
-    Parameters
-    ----------
-    descending : array of shape (n,)
-    cluster : int array of shape (n,)
-        The model, or the record, of each score.
-    n_of_clusters : int
-    """
+    """The scores of members, or of non-members, in descending order, each with its cluster."""
 
     descending: Float[Array, " n"]
     cluster: Int[Array, " n"]
@@ -181,15 +173,7 @@ class ClassScores(RankedClass):
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """The true positive rate at a false positive rate, with limits that know of clusters.
-
-    Parameters
-    ----------
-    members, others : RankedClass
-    inflation : float
-        Factor of the variance between clusters.
-    confidence : float
-    """
+    """The true positive rate at a false positive rate, with limits that know of clusters."""
 
     members: RankedClass
     others: RankedClass
@@ -272,13 +256,6 @@ def joined(of_threshold: float, of_rate: float, tie: float) -> float:
 
     Where scores have ties the threshold jumps from one score to the next, and so does the rate; a jump is no normal
     error, and the error of the rate comes on top of it.
-
-    Parameters
-    ----------
-    of_threshold, of_rate : float
-        Distances from the rate to its limits.
-    tie : float
-        Members that share the score at the limit of the threshold, as a fraction; at most ``of_threshold`` counts.
 
     Examples
     --------

@@ -50,23 +50,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Correct guesses of fair coins in several models, for several numbers of guesses.
-
-    Parameters
-    ----------
-    unit : str
-        What a coin decides.
-    coins : int
-        Coins that were tossed for each model, m.
-    n_guesses : int array of shape (K,)
-        Guesses about each model, of each of the K rules that are tried.
-    n_correct : int array of shape (T, K)
-        Those that were right.
-    choices : int
-        Values that a coin decides between: more than 2 for a die.
-    runs : int, optional
-        Models that the coins are of, where their few points are ranked together; T unless given.
-    """
+    """Correct guesses of fair coins in several models, for several numbers of guesses."""
 
     unit: str
     coins: int
@@ -125,20 +109,6 @@ def pairs(scores: Scores) -> Guesses:
 
     Given the two records of a pair, which one is the member is a fair coin, and the other outcome replaces
     one record. Pairs with the largest differences are guessed; equal scores count as not right.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of members that are a uniform subset.
-
-    Returns
-    -------
-    Guesses
-
-    Raises
-    ------
-    NotApplicable
-        With fewer than 10 pairs.
     """
     n_pairs = int(np.minimum(scores.member.sum(axis=1), (~scores.member).sum(axis=1)).min())
     n_guesses = _guess_counts(n_pairs, len(scores.value), "pairs of a member and a non-member")
@@ -154,22 +124,7 @@ def pairs(scores: Scores) -> Guesses:
 
 
 def coins(scores: Scores) -> Guesses:
-    """Guess the highest scores of each model to be members, and in half of the rules the lowest to be others.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of points that are in by independent fair coins; models with few points are ranked together.
-
-    Returns
-    -------
-    Guesses
-
-    Raises
-    ------
-    NotApplicable
-        With fewer than 10 coins.
-    """
+    """Guess the highest scores of each model to be members, and in half of the rules the lowest to be others."""
     together = scores.value.shape[1] < FEWEST_GUESSES
     values, members = (x.reshape(1, -1) if together else x for x in (scores.value, scores.member))
     n_models, n_points = values.shape

@@ -36,13 +36,6 @@ _LEAST_LOG = -30.0  # of a p-value that is searched: 1e-13
 class Tangents:
     """A trade-off curve, or one below it, by its tangents: (epsilon, delta) promises that all hold.
 
-    Parameters
-    ----------
-    epsilon : array of shape (G,)
-        >= 0, ascending.
-    delta : array of shape (G,)
-        In [0, 1]; each holds in both directions.
-
     Examples
     --------
     >>> from leakbound.core.tradeoff import EpsilonDelta, Gaussian
@@ -91,29 +84,6 @@ def one_run_p_value(n_correct: int, n_guesses: int, n_secrets: int, promise: Tan
     """P-value of a promise from correct guesses of secrets in one run.
 
     The least of two bounds on P(W >= v): one for each tangent, and one for all of them together.
-
-    Parameters
-    ----------
-    n_correct : int
-        v, correct guesses.
-    n_guesses : int
-        r, guesses; their number must not depend on the release.
-    n_secrets : int
-        m, secrets that were drawn, one a record.
-    promise : Tangents
-        Of the claimed curve; one of them for (epsilon, delta)-DP.
-    choices : int
-        k, values of a secret; 2 for a coin.
-
-    Returns
-    -------
-    float
-        In (0, 1], non-decreasing in the promise.
-
-    Raises
-    ------
-    ValueError
-        Unless 0 <= n_correct <= n_guesses <= n_secrets.
 
     Notes
     -----

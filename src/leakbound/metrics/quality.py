@@ -18,20 +18,6 @@ ROUNDING = 1e-5  # of probabilities whose logarithms are held in single precisio
 def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
     """Compute the accuracy of models on the records that are not in their training data.
 
-    Parameters
-    ----------
-    correct : array of shape (T, J)
-        1 where the model's prediction is right, else 0.
-    member : bool array of shape (T, J)
-        Who is in the training data; each model has members and others.
-    confidence : float
-
-    Returns
-    -------
-    Interval
-        Over models (Student's t), or over points if there is one model (Clopper-Pearson). ``detail`` has the accuracy
-        on the training data (``training``) and ``gap``, training minus test.
-
     Examples
     --------
     >>> import numpy as np
@@ -55,15 +41,6 @@ def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], 
 def held_out_of_models(training: Float[Array, " T"], test: Float[Array, " T"], confidence: float = 0.95) -> Interval:
     """Compute `held_out_accuracy` of several models from that of each on its members and on its others.
 
-    Parameters
-    ----------
-    training, test : arrays of shape (T,)
-    confidence : float
-
-    Returns
-    -------
-    Interval
-
     Examples
     --------
     >>> import numpy as np
@@ -84,19 +61,6 @@ def held_out_r2(
 
     R2 = 1 - E[(y - f)^2] / s^2, with the variance s^2 of the response over all records, and the mean over the responses
     where there are several. It is 0 for the model that always predicts the mean.
-
-    Parameters
-    ----------
-    loss : array of shape (T, J)
-        ``(y - f)^2 / (2 s^2)``, summed over the responses: the signal ``loss`` of a regressor.
-    member : bool array of shape (T, J)
-    n_responses : int
-    confidence : float
-
-    Returns
-    -------
-    Interval
-        Student's t over models, or over points if there is one model; at most 1. ``detail`` as in `held_out_accuracy`.
 
     Examples
     --------
@@ -127,17 +91,6 @@ def right_on_one_class(correct: Float[Array, "T J"], label: Int[Array, "T J"] | 
 
     With two classes, these are exactly the models that always predict the same class.
 
-    Parameters
-    ----------
-    correct : array of shape (T, J)
-        1 where the model's prediction is right, else 0.
-    label : int array of shape (J,) or (T, J)
-        The true class of each record, 0 to K - 1.
-
-    Returns
-    -------
-    bool array of shape (T,)
-
     Examples
     --------
     >>> import numpy as np
@@ -162,18 +115,6 @@ def same_answer(loss: Float[Array, "T J"], label: Int[Array, "T J"] | Int[Array,
     predict the same class, also where ties between the most probable classes make `right_on_one_class` miss it: a tie
     counts as wrong.
 
-    Parameters
-    ----------
-    loss : array of shape (T, J)
-        -log p(true label).
-    label : int array of shape (J,) or (T, J)
-        The true class of each record, 0 to K - 1.
-
-    Returns
-    -------
-    bool array of shape (T,)
-        False for a model whose records lack a class.
-
     Examples
     --------
     >>> import numpy as np
@@ -196,15 +137,6 @@ def same_answer(loss: Float[Array, "T J"], label: Int[Array, "T J"] | Int[Array,
 
 def most_frequent(label: Int[Array, " J"]) -> float:
     """Return the fraction of the records that have the most frequent label.
-
-    Parameters
-    ----------
-    label : int array of shape (J,)
-
-    Returns
-    -------
-    float
-        The accuracy of a model that always predicts this label.
 
     Examples
     --------

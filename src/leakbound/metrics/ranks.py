@@ -32,20 +32,7 @@ _MASSES = -np.diff(_TAILS, prepend=1.0)
 
 @dataclass(frozen=True)
 class RankTest:
-    """A threshold at one rank of one side, and how many of the other side are above it.
-
-    Parameters
-    ----------
-    called : str
-        Who is above the threshold if the test is right: "members", or "non-members", whose low scores count as high.
-    hits, n_hits : int
-        Of these: those strictly above the threshold, and all.
-    rank, n_alarms : int
-        The threshold is the ``rank``-th highest score of the other side, of ``n_alarms``.
-    alarms : int
-        Scores of the other side strictly above it: ``rank - 1``, fewer with ties.
-    threshold : float
-    """
+    """A threshold at one rank of one side, and how many of the other side are above it."""
 
     called: str
     hits: int
@@ -72,15 +59,6 @@ class RankTest:
 @dataclass(frozen=True, eq=False)
 class Ranks:
     """True positives above thresholds at fixed ranks, in both directions.
-
-    Parameters
-    ----------
-    id : str
-        Of the method, as findings have it.
-    unit : str
-        What a trial is.
-    tests : tuple of RankTest
-        Each rank of each side once.
 
     Notes
     -----
@@ -155,22 +133,7 @@ class Ranks:
 
 
 def many_runs(scores: Scores) -> Ranks:
-    """Count over models with and without one point, which is in by a fair coin of each.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of one point in each model, with independent models.
-
-    Returns
-    -------
-    Ranks
-
-    Raises
-    ------
-    NotApplicable
-        With several points a model, or fewer than 2 models with or without the point.
-    """
+    """Count over models with and without one point, which is in by a fair coin of each."""
     if scores.value.shape[1] > 1:
         raise NotApplicable("points_not_independent")
     value, member = scores.value[:, 0], scores.member[:, 0]
@@ -185,20 +148,6 @@ def independent_canaries(scores: Scores) -> Ranks:
     Dirac canaries have a coordinate each. In DP-SGD with Poisson batches, each has a batch coin and noise of its own
     in every step, and what is seen of one of them says nothing about another: all of them, in all models, are trials of
     one experiment, as models with and without one point are. A training in which that is not so may exceed the bound.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of T models with J canaries each; the score of each canary is a function of what is seen of it alone.
-
-    Returns
-    -------
-    Ranks
-
-    Raises
-    ------
-    NotApplicable
-        With fewer than 2 canaries in or out.
     """
     value, member = scores.value.ravel(), scores.member.ravel()
     fewest = int(min(np.count_nonzero(member), np.count_nonzero(~member)))
@@ -209,21 +158,7 @@ def independent_canaries(scores: Scores) -> Ranks:
 
 
 def by_ranks(id: str, unit: str, value: Float[Array, " n"], member: Bool[Array, " n"]) -> Ranks:
-    """Count above the thresholds at all ranks, high scores called members and low ones called non-members.
-
-    Parameters
-    ----------
-    id, unit : str
-        As in `Ranks`.
-    value : array of shape (n,)
-        Scores; higher = member.
-    member : bool array of shape (n,)
-        The truth, at least one of each.
-
-    Returns
-    -------
-    Ranks
-    """
+    """Count above the thresholds at all ranks, high scores called members and low ones called non-members."""
     tests: list[RankTest] = []
     for called, sign in (("members", 1), ("non-members", -1)):
         signed, is_called = sign * value.astype(float), member == (sign == 1)
@@ -237,16 +172,6 @@ def by_ranks(id: str, unit: str, value: Float[Array, " n"], member: Bool[Array, 
 
 def ranks(n: int) -> Int[Array, " r"]:
     """List the ranks of a side of n: 8 fixed fractions of it, those that coincide once.
-
-    Parameters
-    ----------
-    n : int
-        At least 1.
-
-    Returns
-    -------
-    int array
-        From 1 to n, ascending.
 
     Examples
     --------

@@ -135,23 +135,7 @@ def smallest_detectable(limits: Float[Array, " g"], baseline_accuracy: float) ->
 def won_and_margin(
     value: Float[Array, "T J"], member: Bool[Array, "T J"], threshold: Float[Array, " T"], top: float, spread: float
 ) -> tuple[Int[Array, " J"], Float[Array, " J"]]:
-    """Count the correct guesses about each record, and measure how clearly.
-
-    Parameters
-    ----------
-    value : array of shape (T, J)
-    member : bool array of shape (T, J)
-    threshold : array of shape (T,)
-        Of each model; one that calls nobody counts as the largest score.
-    top, spread : float
-        The largest score and the standard deviation of all.
-
-    Returns
-    -------
-    won : int array of shape (J,)
-    margin : array of shape (J,)
-        Mean signed distance from the threshold, over ``spread``.
-    """
+    """Count the correct guesses about each record, and measure how clearly."""
     won = np.sum((value >= threshold[:, None]) == member, axis=0)
     sign = np.where(member, 1.0, -1.0)
     return won, np.mean(sign * (value - np.minimum(threshold, top)[:, None]), axis=0) / spread

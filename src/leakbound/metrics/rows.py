@@ -15,17 +15,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Scores in rows that each hold members and non-members.
-
-    Parameters
-    ----------
-    value : array of shape (R, J)
-    member : bool array of shape (R, J)
-    interval_over : {"models", "points"}
-        What an interval made from these rows averages over.
-    variance_inflation : float
-        Of the scores: factor of the variance between models that are each other's references.
-    """
+    """Scores in rows that each hold members and non-members."""
 
     value: Float[Array, "R J"]
     member: Bool[Array, "R J"]

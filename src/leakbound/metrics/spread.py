@@ -72,11 +72,6 @@ class ShiftsOfModels(ABC):
 
         The standard deviation of skewed or heavy-tailed shifts is known less well than that of normal ones, as if there
         were fewer of them: half the degrees of freedom give coverage for exponential shifts (docs/coverage.md).
-
-        Parameters
-        ----------
-        alpha : float
-            Probability, about, of a larger factor.
         """
         return _upper_factor((len(self.shift) - 1) / 2, alpha)
 

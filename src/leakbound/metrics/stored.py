@@ -46,27 +46,6 @@ _MOST_COUNTS = 4_000_000  # of scores below the pieces, by model and class, whic
 class StoredScores:
     """Scores that are read block by block, as often as they are needed.
 
-    Parameters
-    ----------
-    attack : str
-        Name of the attack.
-    blocks : callable
-        Iterates over the records: scores (float32, finite; higher = member) and the truth of each block, arrays of
-        shape (B, T), the same blocks at every call.
-    n_targets, n_records : int
-        T and J.
-    folder : Path
-        For the sorted words: 8 bytes a score, and 16 while they are sorted.
-    source : str
-        Where the score is defined.
-    variance_inflation : float
-        As in `Scores`.
-
-    Raises
-    ------
-    ValueError
-        For more than 1,024 models, or scores that are not float32.
-
     Examples
     --------
     >>> import tempfile
@@ -128,13 +107,7 @@ class StoredScores:
 
     @cached_property
     def small(self) -> Scores | None:
-        """The scores that a metric needs, where these are of one model or of one record: then they fit into memory.
-
-        Raises
-        ------
-        NotApplicable
-            If no model has both members and others.
-        """
+        """The scores that a metric needs, where these are of one model or of one record: then they fit into memory."""
         if self.n_records == 1 or self.n_targets == 1:
             return self._in_memory(np.ones(self.n_targets, dtype=bool))
         if not self.mixed.any():
@@ -349,20 +322,7 @@ def roc(scores: StoredScores) -> Piecewise:
 
 @dataclass(frozen=True, eq=False)
 class StoredGames:
-    """Correct guesses about each record, which are read block by block.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    threshold : array of shape (T,)
-        Of each model, learned on the other models.
-    limits : array of shape (T + 1,)
-        Lower confidence limit of the chance to be right for 0, 1, ... correct guesses.
-    baseline_accuracy : float
-    smallest_detectable : float
-        As in `leakbound.metrics.RecordGames`.
-    confidence : float
-    """
+    """Correct guesses about each record, which are read block by block."""
 
     scores: StoredScores
     threshold: Float[Array, " T"]
@@ -414,19 +374,7 @@ def games_won(scores: StoredScores, confidence: float = 0.95, *, baseline_accura
 
 
 class Areas(NamedTuple):
-    """What one pass over the sorted scores finds.
-
-    Parameters
-    ----------
-    auc : array of shape (R,)
-        Area under the ROC of each model.
-    precision : array of shape (2, R)
-        Average precision of each model: others, and members, as the positives.
-    held_out : array of shape (R,)
-        For each model the threshold that is best on the others, as ``metrics.thresholds.held_out_thresholds``.
-    few_scores : list of float or None
-        All different scores, if they are at most 1,000.
-    """
+    """What one pass over the sorted scores finds."""
 
     auc: Float[Array, " R"]
     precision: Float[Array, "2 R"]
@@ -445,14 +393,7 @@ class _Groups(NamedTuple):
 
 
 class Index:
-    """The scores of some models, sorted.
-
-    Parameters
-    ----------
-    blocks : iterable of (scores, truth), arrays of shape (B, R)
-    n_models, n_records : int
-    folder : Path
-    """
+    """The scores of some models, sorted."""
 
     def __init__(self, blocks: Iterable[tuple[Array, Array]], n_models: int, n_records: int, folder: Path) -> None:
         self.n_models, self.n_records, self.folder = n_models, n_records, folder

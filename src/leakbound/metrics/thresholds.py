@@ -19,17 +19,6 @@ Array = np.ndarray
 def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> float:
     """Find the threshold with the largest sum of weights over the points that it calls members.
 
-    Parameters
-    ----------
-    value : array of shape (n,)
-    weight : array of shape (n,)
-        Gain from calling a point a member: positive for members, negative for the others.
-
-    Returns
-    -------
-    float
-        Of several best thresholds the largest.
-
     Examples
     --------
     >>> import numpy as np
@@ -134,16 +123,6 @@ def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"])
     the latter is constant between two of its own points, so the best threshold of each such stretch is where
     all gain most. Time O(T J (T + log T J)), memory O(T J).
 
-    Parameters
-    ----------
-    value : array of shape (T, J)
-    weight : array of shape (T, J)
-        As in `best_threshold`.
-
-    Returns
-    -------
-    array of shape (T,)
-
     Examples
     --------
     >>> import numpy as np
@@ -173,17 +152,6 @@ def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) 
 
     A model's game is then played with a threshold that was fixed before it, so that the games against one
     record are won no more often than independent ones, whatever was learned.
-
-    Parameters
-    ----------
-    value : array of shape (T, J)
-    weight : array of shape (T, J)
-        As in `best_threshold`.
-
-    Returns
-    -------
-    array of shape (T,)
-        The first model is called out everywhere: +inf.
 
     Examples
     --------

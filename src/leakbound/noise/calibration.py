@@ -78,33 +78,7 @@ def calibrate(
 def least_scale(
     shifts: Shifts, eta: float, family: Callable[[float], Noise], smaller: float, alpha: float | None
 ) -> float:
-    """Find the scale of `calibrate`, for a smaller prior and a level that are known.
-
-    Parameters
-    ----------
-    shifts : Shifts
-        In the norm of the family.
-    eta : float
-        Above 0, and below the smaller prior.
-    family : callable
-        From a scale to a noise.
-    smaller : float
-        The smaller of the priors of in and out.
-    alpha : float or None
-        Failure probability of a bound from sampled pairs; None where the shifts are exact.
-
-    Returns
-    -------
-    float
-        At most 1e-9 (relative) above the least one.
-
-    Raises
-    ------
-    NotApplicable
-        If no noise is needed.
-    ValueError
-        If eta is out of its range, or so few pairs cannot show it at any scale.
-    """
+    """Find the scale of `calibrate`, for a smaller prior and a level that are known."""
     gain_over_prior(eta, smaller)
     _refuse_impossible(shifts, eta, smaller, alpha)
     shifts = shifts.highest()

@@ -64,18 +64,6 @@ def dp_discrete_scale(eta: float, n_moved: int = 1) -> float:
 def total_variation(s: float, n_moved: int = 1) -> float:
     """Compute the total variation between discrete Gaussian noise on counts and the same, moved by one each.
 
-    Parameters
-    ----------
-    s : float
-        Of the noise, > 0.
-    n_moved : int
-        Number of counts that are moved.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
     Examples
     --------
     >>> from leakbound.noise.discrete_gaussian import total_variation

@@ -24,21 +24,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Family:
-    """A row of ``FAMILIES``.
-
-    Parameters
-    ----------
-    name : str
-    summary : str
-    make : callable
-        From a scale, a number of coordinates d and a shape (of mean variance 1, or None) to a noise.
-    structure : {"full", "diagonal", None}
-        Structure of the shape that is fitted to the shifts; None where the family has no shape.
-    largest_d : int or None
-        Largest number of coordinates; None for any number.
-    ratios : bool
-        Whether it bounds likelihood ratios, so that it gives practical membership privacy.
-    """
+    """A row of ``FAMILIES``."""
 
     name: str
     summary: str
@@ -48,25 +34,7 @@ class Family:
     ratios: bool = True
 
     def of(self, d: int, shape: Num[Array, "d d"] | None = None) -> Callable[[float], Noise]:
-        """Return the noise of each scale, for d coordinates.
-
-        Parameters
-        ----------
-        d : int
-            Number of coordinates of the statistic.
-        shape : array of shape (d, d), optional
-            Of mean variance 1; families without a structure ignore it.
-
-        Returns
-        -------
-        callable
-            From a scale to a noise.
-
-        Raises
-        ------
-        ValueError
-            If the family is for fewer coordinates.
-        """
+        """Return the noise of each scale, for d coordinates."""
         if self.largest_d is not None and d > self.largest_d:
             raise ValueError(f"noise {self.name} is for one number, the statistic has {d}; take gaussian")
         return partial(self._noise, d=d, shape=shape)
@@ -113,21 +81,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType({row.name: row for row in _ROW
 def find_family(name: str) -> Family:
     """Return the family of a name.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``FAMILIES``.
-
-    Returns
-    -------
-    Family
-        The row of the table.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, with the nearest known one.
-
     Examples
     --------
     >>> from leakbound.noise.families import find_family
@@ -141,21 +94,6 @@ def describe(noise: Noise) -> dict[str, Any]:
     """Describe a noise by its class and all its parameters, as plain JSON.
 
     Two noises with the same description have the same distribution, and the same values from the same random bits.
-
-    Parameters
-    ----------
-    noise : Noise
-        Of a class of this package: the fields of another class need not tell all that it does.
-
-    Returns
-    -------
-    dict
-        ``"family"``, and each field of the class; arrays as lists of floats.
-
-    Raises
-    ------
-    ValueError
-        For a noise of another class.
 
     Examples
     --------

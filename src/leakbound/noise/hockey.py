@@ -20,25 +20,7 @@ Array = np.ndarray
 
 
 def in_scales(u: ArrayLike, scale: float) -> Float[Array, "*shape"]:
-    """Convert lengths of shifts to units of the scale; NaN becomes infinity, the length of a failed pair.
-
-    Parameters
-    ----------
-    u : array_like
-        Lengths, >= 0.
-    scale : float
-        Of the noise, > 0.
-
-    Returns
-    -------
-    array of the shape of u
-        ``u/scale``.
-
-    Raises
-    ------
-    ValueError
-        If a length is negative.
-    """
+    """Convert lengths of shifts to units of the scale; NaN becomes infinity, the length of a failed pair."""
     u = np.asarray(u, dtype=float)
     if (u < 0).any():
         raise ValueError(f"the length of a shift must be >= 0, got {np.nanmin(u):g}")

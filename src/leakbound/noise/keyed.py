@@ -34,11 +34,6 @@ _LARGEST_EXACT = 2**53  # whole numbers up to here are doubles
 def new_key() -> bytes:
     """Draw a key of 256 bits from the operating system's entropy.
 
-    Returns
-    -------
-    bytes
-        Of length 32.
-
     Examples
     --------
     >>> from leakbound.noise.keyed import new_key
@@ -50,14 +45,6 @@ def new_key() -> bytes:
 
 def text_names(texts: Sequence[str]) -> UInt8[Array, "n 16"]:
     """Name units, which are known by a text each, by 16 bytes: the BLAKE2b hash of the text (RFC 7693).
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Returns
-    -------
-    uint8 array of shape (n, 16)
 
     Examples
     --------
@@ -71,18 +58,6 @@ def text_names(texts: Sequence[str]) -> UInt8[Array, "n 16"]:
 
 def keyed_hashes(key: bytes, purpose: str, names: UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
     """Compute a hash of each name that only the holder of a key can compute: keyed BLAKE2b of 16 bytes (RFC 7693).
-
-    Parameters
-    ----------
-    key : bytes
-        Secret, at most 64 bytes.
-    purpose : str
-        At most 16 bytes. Hashes for another purpose are independent.
-    names : uint8 array of shape (n, 16)
-
-    Returns
-    -------
-    uint8 array of shape (n, 16)
 
     Examples
     --------
@@ -107,21 +82,6 @@ def canonical_digest(subject: Any) -> str:
     Equal values have equal digests however they are stored: numbers and arrays count as little-endian float64 in C
     order (whole numbers beyond 2^53 by their digits), minus zero as zero, mappings whatever their order. Each part
     is preceded by its kind and length, so that no two different values are written alike.
-
-    Parameters
-    ----------
-    subject : nested None, bool, number, str, bytes, array, sequence or mapping with keys of text
-        The value.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    TypeError
-        If a part is none of these.
 
     Examples
     --------
@@ -203,18 +163,6 @@ class KeyedGenerator(np.random.Generator):
     take the inverse of the distribution function on each side of its median. Their values therefore depend on no
     version of a sampler in numpy. Everything else that a generator of numpy can do is done by its Philox generator,
     with a key from the same bits.
-
-    Parameters
-    ----------
-    key : bytes
-        32 secret bytes.
-    subject : str
-        What the numbers are for. Two subjects have independent numbers.
-
-    Raises
-    ------
-    ValueError
-        If the key has another length.
 
     Examples
     --------

@@ -46,22 +46,7 @@ _PROMISES = ("every", "average")
 @final
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """What all releases of a ledger share.
-
-    Parameters
-    ----------
-    data : str
-        Digest of all n records.
-    member : bool array of shape (n,)
-        D.
-    coupling : str
-        Of the shifts.
-    promise : {"every", "average"}
-    seed : int or None
-        Of the pairs on which the shifts are measured; None for an exact coupling, which draws none.
-    separating_fraction : float
-        Of the pairs of a row that separate its record, as in `Shifts`.
-    """
+    """What all releases of a ledger share."""
 
     data: str
     member: Bool[Array, " n"] = field(repr=False)
@@ -86,19 +71,7 @@ class Draw:
 @final
 @dataclass(frozen=True)
 class Query:
-    """What will be asked of the data, declared before anything is released.
-
-    Parameters
-    ----------
-    statistic : mapping
-        The description of the statistic, with everything that its output depends on, and with whatever else decides
-        which noise it gets, as plain JSON.
-    eta : float
-        Limit that the release alone keeps.
-    noise : mapping, optional
-        As ``leakbound.noise.families.describe`` gives it: family, scale and shape of a noise that was chosen
-        beforehand. None where the scale follows from eta and the description.
-    """
+    """What will be asked of the data, declared before anything is released."""
 
     statistic: Mapping[str, Any]
     eta: float
@@ -123,24 +96,7 @@ class Query:
 @final
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One release.
-
-    Parameters
-    ----------
-    query : Query
-    noise : GaussianNoise
-        That was added: its scale and shape.
-    shifts : Shifts
-        Of the statistic, measured in the norm of the noise on the pairs of the ledger.
-    seed : int or None
-        Of these pairs; None where the coupling is exact.
-    scale_seed : int or None
-        Of the pairs on which the scale was chosen; None where it was chosen without sampling.
-    subject : str
-        Digest of what the noise is drawn for: data, draw, statistic, noise, grid.
-    release : str
-        Digest of that and of the exact value: with the key, it determines the noise.
-    """
+    """One release."""
 
     query: Query
     noise: Noise
@@ -154,23 +110,7 @@ class Entry:
 @final
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The part of an entry that the file keeps.
-
-    Parameters
-    ----------
-    query : str
-        Digest of the query.
-    lengths : array of shape (R, P)
-        Of its shifts.
-    scale : float
-        Of its noise.
-    d : int
-        Coordinates.
-    subject, release : str
-        As of the entry.
-    published : bool
-        Whether the value was published. If not, the same query gives the same release once more.
-    """
+    """The part of an entry that the file keeps."""
 
     query: str
     lengths: Float[Array, "R P"] = field(repr=False)
@@ -193,20 +133,6 @@ class Ledger:
 
     An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
     leaves an entry without a release, never a release without an entry; the same query then gives the same bytes.
-
-    Parameters
-    ----------
-    path : Path
-    draw : Draw
-    queries : tuple of Query
-        As declared, in the order of their release.
-    releases : tuple of Released
-    digest : str
-        Of the file's content.
-    key : bytes
-        32 bytes from the operating system's entropy. With the digest of a release it gives the noise.
-    people : People
-        Who is in the data; nobody in a ledger of an older version.
 
     Examples
     --------
@@ -241,36 +167,14 @@ class Ledger:
         key: bytes | None = None,
         names: PeopleNames | None = None,
     ) -> Ledger:
-        """Make a new file, with a new key.
-
-        Parameters
-        ----------
-        path : path
-        draw : Draw
-        queries : sequence of Query
-        key : bytes, optional
-            32 bytes, for tests: a key that is not secret hides nothing.
-        names : PeopleNames, optional
-            Who is in the data.
-
-        Raises
-        ------
-        ValueError
-            If the file exists.
-        """
+        """Make a new file, with a new key."""
         key = new_key() if key is None else key
         people = People() if names is None else People().joined(key, names)
         return cls(Path(path), draw, tuple(queries), (), "", key, people)._written()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], data: str) -> Ledger:
-        """Read the ledger of a file, for the data with this digest.
-
-        Raises
-        ------
-        ValueError
-            If the file is missing, open to others, damaged, or belongs to other data.
-        """
+        """Read the ledger of a file, for the data with this digest."""
         ledger = cls.of_content(Path(path), *private_file.read(Path(path)))
         if ledger.draw.data != data:
             raise ValueError(f"{path} belongs to other data: digest {ledger.draw.data[:12]}, not {data[:12]}")
@@ -278,13 +182,7 @@ class Ledger:
 
     @classmethod
     def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
-        """Make the ledger of the content of its file, whatever its data.
-
-        Raises
-        ------
-        ValueError
-            In one line, if it is none of this version.
-        """
+        """Make the ledger of the content of its file, whatever its data."""
         if content.get("format") == _WITHOUT_KEY:
             raise ValueError(
                 f"{path} is a ledger of an older version, which kept no key for its noise: start another ledger, which "
@@ -300,13 +198,7 @@ class Ledger:
         return digest_of_entry(self.key, place, self.releases[place].release)
 
     def declare(self, queries: Sequence[Query]) -> Ledger:
-        """Add queries, as long as nothing was released.
-
-        Raises
-        ------
-        ValueError
-            After the first release.
-        """
+        """Add queries, as long as nothing was released."""
         if self.releases:
             raise ValueError(
                 f"{len(self.releases)} of {len(self.queries)} queries of {self.path} were released: a query chosen "
@@ -315,15 +207,7 @@ class Ledger:
         return replace(self, queries=(*self.queries, *queries))._written()
 
     def append(self, entry: Entry) -> Ledger:
-        """Add a release; the file is written before this returns.
-
-        Raises
-        ------
-        ValueError
-            If the query is not the next declared one, the noise is not Gaussian or not the declared one, or the shifts
-            are not those of the draw: another coupling, promise, separating fraction or pairs, or lengths that are no
-            longer pairs.
-        """
+        """Add a release; the file is written before this returns."""
         self._check_query(entry.query)
         if not isinstance(entry.noise, GaussianNoise):
             raise ValueError(f"only Gaussian releases add up pair by pair, got {type(entry.noise).__name__}")
@@ -345,20 +229,6 @@ class Ledger:
 
         It is that of a release which was begun and not published; else the next place, if the query was declared for
         it; else that of the last release of this query, which is then made once more.
-
-        Parameters
-        ----------
-        query : Query
-
-        Returns
-        -------
-        int
-            Index of the release; the number of releases so far for a new one.
-
-        Raises
-        ------
-        ValueError
-            If the query is not declared, or it is not its turn.
         """
         digest = query.digest
         earlier = [place for place, release in enumerate(self.releases) if release.query == digest]
@@ -385,11 +255,6 @@ class Ledger:
 
         Given the pair (D, D') the noises are independent, so the outputs together are one Gaussian whose shift
         has the squared length ``u^2 = sum_i ||v_i||^2_(S_i^-1)/s_i^2``, pair by pair.
-
-        Raises
-        ------
-        ValueError
-            If nothing was released.
         """
         if not self.releases:
             raise ValueError(f"nothing was released under {self.path}")
@@ -455,25 +320,7 @@ class Ledger:
 
 
 def write_ledger(path: Path, content: Mapping[str, Any], replaces: str) -> str:
-    """Write a ledger in the place of the one that was read.
-
-    Parameters
-    ----------
-    path : Path
-    content : mapping
-    replaces : str
-        Digest of the content that was read; empty where no file may be there.
-
-    Returns
-    -------
-    str
-        Digest of the new content.
-
-    Raises
-    ------
-    ValueError
-        As ``core.private_file.write``; if somebody else wrote it, that another release was made meanwhile.
-    """
+    """Write a ledger in the place of the one that was read."""
     try:
         return private_file.write(path, content, replaces or None)
     except private_file.ChangedMeanwhile:
@@ -484,19 +331,7 @@ def write_ledger(path: Path, content: Mapping[str, Any], replaces: str) -> str:
 
 
 def mark_published(open_again: Callable[[], Any], place: int) -> None:
-    """Mark a release of a ledger as published; another process may have written the ledger since.
-
-    Parameters
-    ----------
-    open_again : callable
-        Reads the ledger as it is now.
-    place : int
-
-    Raises
-    ------
-    OSError
-        In one line, if the ledger cannot be written: the release is valid all the same.
-    """
+    """Mark a release of a ledger as published; another process may have written the ledger since."""
     # The value is public already: a failure here must not look as if the release had not happened.
     try:
         private_file.retried(lambda: open_again().published(place))
@@ -511,19 +346,6 @@ def digest_of_entry(key: bytes, place: int, release: str) -> str:
     """Compute what a certificate names of an entry of a ledger: a keyed hash of its number and its release.
 
     Two copies of a ledger that went on with different releases differ in it.
-
-    Parameters
-    ----------
-    key : bytes
-        Of the ledger.
-    place : int
-    release : str
-        Digest of the release.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
     """
     return hmac.digest(key, f"entry {place + 1} {release}".encode(), "sha256").hex()
 
@@ -565,13 +387,7 @@ def _encoded(ledger: Ledger) -> dict[str, Any]:
 
 
 def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> Ledger:
-    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated.
-
-    Raises
-    ------
-    ValueError
-        Naming the first value that is wrong.
-    """
+    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated."""
     keys = "format key data n member coupling promise seed separating_fraction queries releases people"
     top = plain_json.mapping("it", {"people": None, **content}, keys)
     if top["format"] != _FORMAT:

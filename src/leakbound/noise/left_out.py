@@ -184,17 +184,7 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """Distinct rows of a table: all finite ones, and the number of the others.
-
-    Parameters
-    ----------
-    rows : array of shape (m, d)
-    count : int array of shape (m,)
-        How often each occurs.
-    which : int array of shape (n,)
-        The distinct row of each row of the table; -1 for those that are not finite.
-    n_failed : int
-    """
+    """Distinct rows of a table: all finite ones, and the number of the others."""
 
     rows: Float[Array, "m d"]
     count: Int[Array, " m"]
@@ -236,14 +226,6 @@ def jackknife_std(values: Table) -> Float[Array, " d"]:
     """Compute the jackknife standard error from the values without each record; NaN where a value failed.
 
     It does not hold for quantiles, minima and maxima, which are not smooth.
-
-    Parameters
-    ----------
-    values : array of shape (n, d), or RepeatedRows
-
-    Returns
-    -------
-    array of shape (d,)
     """
     rows = rows_of(values)
     if not np.isfinite(rows).all():
@@ -254,26 +236,7 @@ def jackknife_std(values: Table) -> Float[Array, " d"]:
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """How far all values are from their mean: what bounds the advantage of a record from its own distance alone.
-
-    Parameters
-    ----------
-    n : int
-        Records.
-    n_failed : int
-        Of them, those without a value.
-    order : float
-        Of the p-norm in which lengths are measured.
-    unit : float
-        A length around that of the farthest value: squares and products are of numbers around 1.
-    total : float
-        Sum of the distances of all values from their mean, in units.
-    total_square : float
-        Of their squares.
-    moments : tuple of three floats, or None
-        With ``t_jk = <b_j, b_k>``, b the deviations in units: the means of t^2 and of t^4 over all pairs, and the
-        largest t; or upper bounds. None for other than Gaussian noise.
-    """
+    """How far all values are from their mean: what bounds the advantage of a record from its own distance alone."""
 
     n: int
     n_failed: int
@@ -483,15 +446,6 @@ class _Moments:
 
     They are computed in coordinates in which the rows have a covariance near the identity, so that no map of them that
     a shape of noise makes loses digits.
-
-    Parameters
-    ----------
-    coordinates : array of shape (d, d)
-        From the rows to these coordinates: rows times this matrix.
-    covariance : array of shape (d, d)
-        In these coordinates.
-    fourth : array of shape (p, p), or None
-        Means of the products of two products of coordinates, p = d(d + 1)/2; None for many coordinates.
     """
 
     coordinates: Float[Array, "d d"]
@@ -527,21 +481,7 @@ class _Moments:
         return cls(coordinates, covariance, fourth)
 
     def through(self, linear: Float[Array, "d d"], largest: float) -> tuple[float, float]:
-        """Compute the means over all pairs of t^2 and of t^4, ``t_jk = <b_j, b_k>``, b the rows times a matrix.
-
-        Parameters
-        ----------
-        linear : array of shape (d, d)
-            The matrix.
-        largest : float
-            Square of the largest length of a row times the matrix: with many coordinates, of which no fourth moments
-            are known, ``t^4 <= t^2 largest^2``.
-
-        Returns
-        -------
-        mean_square, mean_fourth : float
-            The second may be an upper bound.
-        """
+        """Compute the means over all pairs of t^2 and of t^4, ``t_jk = <b_j, b_k>``, b the rows times a matrix."""
         linear = np.linalg.solve(self.coordinates, linear)
         mean_square = float(np.square(linear.T @ self.covariance @ linear).sum())
         if self.fourth is None:
@@ -585,18 +525,6 @@ def _on_a_line(shifts: Float[Array, " m"], count: Int[Array, " m"], n: int) -> f
     v_j))/(n - 1)``, c_j the records of each value. That is positive where ``sum over j of c_j exp((v_j - v_x)(2 y - v_j
     - v_x)/2) < n``: the sum is convex, so this is an interval. It holds v_x; what the search of its ends leaves open
     counts as if the density of the others were 0 there.
-
-    Parameters
-    ----------
-    shifts : array of shape (m,)
-        ``v_j - v_x``; a record that failed has none.
-    count : int array of shape (m,)
-    n : int
-        Records, those that failed among them.
-
-    Returns
-    -------
-    float
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         lower, lowest = _end(-shifts, count, n)
@@ -713,20 +641,7 @@ def _least_scale(measured: _Measured, eta: float, family: Callable[[float], Nois
 
 
 def _where_it_vanishes(excess: Callable[[float], float], inside: float, outside: float) -> float:
-    """Find the least scale at which a decreasing excess is at most 0, by secants and, where they fail, by halves.
-
-    Parameters
-    ----------
-    excess : callable
-        > 0 at `outside`, <= 0 at `inside` and above.
-    inside : float
-    outside : float
-
-    Returns
-    -------
-    float
-        A scale at which the excess was found to be at most 0, at most 1e-9 (relative) above the least one.
-    """
+    """Find the least scale at which a decreasing excess is at most 0, by secants and, where they fail, by halves."""
     ends = {scale: excess(scale) for scale in (outside, inside)}
     for _ in range(_N_SECANTS):
         width = inside - outside
@@ -806,22 +721,7 @@ def least_left_out_noise(
 
 @dataclass(frozen=True, eq=False)
 class _Shapes:
-    """The values that decide on the shape of a noise: their covariance, and those far from the mean.
-
-    Parameters
-    ----------
-    n : int
-        Records.
-    n_failed : int
-    far : array of shape (r, d)
-        Deviations from the mean: all of them, or the largest ones, as they are weighted and in units of the covariance.
-    fraction : array of shape (r,)
-        Of the records that have each.
-    covariance : array of shape (d, d)
-        Of all values.
-    cost : array of shape (d,)
-        Of a unit of variance in each coordinate.
-    """
+    """The values that decide on the shape of a noise: their covariance, and those far from the mean."""
 
     n: int
     n_failed: int

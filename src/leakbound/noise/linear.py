@@ -110,19 +110,7 @@ def swap_rows(
     n_values: int,
     n_exact: int | None = None,
 ) -> tuple[Shifts, Int[Array, " n"]]:
-    """Compute `swap_linear`, and the row of each record.
-
-    Parameters
-    ----------
-    features, k, statistic, norm, n_values, n_exact
-        As in `swap_linear`.
-
-    Returns
-    -------
-    shifts : Shifts
-    row_of : array of shape (n,)
-        Index of the row of each record.
-    """
+    """Compute `swap_linear`, and the row of each record."""
     z = _coordinates(features, k, statistic, norm)
     n, d = z.shape
     ends = np.unique(np.linspace(0, n - 1, min(count("n_values", n_values), n - 1) + 1).round().astype(int))
@@ -196,22 +184,7 @@ def average_linear(
 
 
 def average_row(shifts: Shifts, row_of: Int[Array, " n"], n_values: int = 4096) -> Shifts:
-    """Join the rows to one for a random record; each row counts for the records that it covers.
-
-    Parameters
-    ----------
-    shifts : Shifts
-        From `swap_rows`.
-    row_of : int array of shape (n,)
-        From `swap_rows`.
-    n_values : int
-        Number of lengths that are kept; beyond, neighbours are raised to the longest of their group.
-
-    Returns
-    -------
-    Shifts
-        One row, with the promise "average".
-    """
+    """Join the rows to one for a random record; each row counts for the records that it covers."""
     n_records = np.bincount(row_of, minlength=len(shifts.values))
     weights = np.full(shifts.values.shape[1], 1 / shifts.values.shape[1]) if shifts.weights is None else shifts.weights
     order = np.argsort(shifts.values, axis=None)

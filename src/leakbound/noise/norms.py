@@ -260,13 +260,7 @@ def _units(shape: Float[Array, "d d"] | Float[Array, " d"]) -> Float[Array, " d"
 
 
 def vectors(v: Num[Array, "*shape"], d: int | None) -> Float[Array, "*batch d"]:
-    """Convert vectors of d coordinates to floats; any number of coordinates where d is None.
-
-    Raises
-    ------
-    ValueError
-        If the last axis has another length.
-    """
+    """Convert vectors of d coordinates to floats; any number of coordinates where d is None."""
     v = np.asarray(v, dtype=float)
     if v.ndim == 0 or not v.shape[-1] or d not in (None, v.shape[-1]):
         raise ValueError(f"vectors must have shape (..., {'d' if d is None else d}), got {v.shape}")

@@ -28,15 +28,7 @@ _TELLS = 1 / 3  # a fraction of known records above which all are looked up, and
 @final
 @dataclass(frozen=True, eq=False)
 class PeopleNames:
-    """Who is in a file, by names of 16 bytes.
-
-    Parameters
-    ----------
-    contents : uint8 array of shape (N, 16)
-        Of all records, each once.
-    identifiers : uint8 array of shape (n, 16) or None
-        Of the people, each once; None where no column names them.
-    """
+    """Who is in a file, by names of 16 bytes."""
 
     contents: UInt8[Array, "N 16"] = field(repr=False)
     identifiers: UInt8[Array, "n 16"] | None = field(default=None, repr=False)
@@ -45,18 +37,7 @@ class PeopleNames:
 @final
 @dataclass(frozen=True)
 class Overlap:
-    """How many of a file are in a ledger.
-
-    Parameters
-    ----------
-    what : {"identifiers", "records"}
-    n_known : int
-        An estimate where ``is_drawn``, and 0 only if none was found.
-    n_file, n_ledger : int
-        How many the file has, and the file that the ledger has seen.
-    is_drawn : bool
-        Whether a sample was looked up.
-    """
+    """How many of a file are in a ledger."""
 
     what: str
     n_known: int
@@ -78,13 +59,7 @@ class Overlap:
 @final
 @dataclass(frozen=True, eq=False)
 class People:
-    """Who is in the files that a ledger has seen.
-
-    Parameters
-    ----------
-    identifiers, contents : tuples of uint64 array
-        Of each file, sorted.
-    """
+    """Who is in the files that a ledger has seen."""
 
     identifiers: tuple[UInt64[Array, " _"], ...] = field(default=(), repr=False)
     contents: tuple[UInt64[Array, " _"], ...] = field(default=(), repr=False)
@@ -95,36 +70,14 @@ class People:
         return sum(len(numbers) for numbers in (*self.identifiers, *self.contents))
 
     def joined(self, key: bytes, names: PeopleNames) -> People:
-        """Add those of a file.
-
-        Parameters
-        ----------
-        key : bytes
-            Of the ledger.
-        names : PeopleNames
-        """
+        """Add those of a file."""
         return People(
             _with(self.identifiers, key, IDENTIFIERS, names.identifiers),
             _with(self.contents, key, RECORDS, names.contents),
         )
 
     def overlaps(self, key: bytes, names: PeopleNames, n_drawn: int | None = None) -> list[Overlap]:
-        """Compare the people of a file with those of the ledger, by identifiers and by contents.
-
-        Parameters
-        ----------
-        key : bytes
-            Of the ledger.
-        names : PeopleNames
-        n_drawn : int, optional
-            How many are drawn at random and looked up first, more of them if the ledger has seen a small file. Only if
-            a third of the smaller file seems to be known, all are looked up. All of them unless given.
-
-        Returns
-        -------
-        list of Overlap
-            For each of the two, where ledger and file have it, the largest overlap with a file that it has seen.
-        """
+        """Compare the people of a file with those of the ledger, by identifiers and by contents."""
         pairs = ((IDENTIFIERS, self.identifiers, names.identifiers), (RECORDS, self.contents, names.contents))
         found = []
         for what, files, units in pairs:
@@ -142,13 +95,7 @@ class People:
 
     @classmethod
     def decoded(cls, content: Mapping[str, Any]) -> People:
-        """Read the people of a ledger; nobody from one of an older version, which has none.
-
-        Raises
-        ------
-        ValueError
-            Naming the first value that is wrong.
-        """
+        """Read the people of a ledger; nobody from one of an older version, which has none."""
         if "people" not in content:
             return cls()
         people = plain_json.mapping("people", content["people"], "identifiers contents")
@@ -187,20 +134,7 @@ def overlap_of(
     n_known: Callable[[UInt8[Array, "_ 16"]], int],
     n_drawn: int | None = None,
 ) -> Overlap:
-    """Count how many of a file are known, of those that are drawn first where not all are looked up.
-
-    Parameters
-    ----------
-    what : {"identifiers", "records"}
-    names : uint8 array of shape (n, 16)
-        Of the file.
-    n_ledger : int
-        How many the ledger has.
-    n_known : callable
-        Counts how many of some names the ledger has.
-    n_drawn : int, optional
-        As of `People.overlaps`.
-    """
+    """Count how many of a file are known, of those that are drawn first where not all are looked up."""
     n_file = len(names)
     if n_drawn is not None:
         n_drawn = max(n_drawn, _EXPECTED * n_file // n_ledger)

@@ -14,17 +14,6 @@ _CHAMPIONS = 64  # rows that all others are compared with
 def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
     """Find the rows that lie rank by rank below none of those with the largest means; of equal rows one.
 
-    Parameters
-    ----------
-    ordered : array of shape (R, P)
-        Each row sorted.
-
-    Returns
-    -------
-    array of shape (r,)
-        Indices of the rows that are left, in order. All others are below one of them: no mean of a non-decreasing
-        function is larger.
-
     Examples
     --------
     >>> import numpy as np
@@ -50,20 +39,6 @@ def rank_limits(n: int, alpha: float) -> tuple[Int[Array, " m"], Float[Array, " 
     ``F(u_(i))`` of the i-th of n independent draws is stochastically at least Beta(i, n-i+1), whatever F is; with its
     quantile at alpha/m for each of m ranks, all m limits hold with probability 1 - alpha (Bonferroni). Beyond 500
     draws the ranks lie closer towards the longest.
-
-    Parameters
-    ----------
-    n : int
-        Number of draws.
-    alpha : float
-        Probability that a limit fails, in (0, 1).
-
-    Returns
-    -------
-    ranks : array of shape (m,)
-        From 0, of the sorted sample.
-    limits : array of shape (m,)
-        ``F(u_(rank)) >= limit``, increasing.
 
     Examples
     --------

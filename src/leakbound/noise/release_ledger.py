@@ -62,23 +62,7 @@ _OTHER_DESIGN = "a release of another design has no effect in its game and would
 @final
 @dataclass(frozen=True)
 class DeclaredQuery:
-    """A query that was declared before the first output.
-
-    Parameters
-    ----------
-    digest : str
-        Of the query, with everything that decides its value and noise.
-    eta : float
-        Limit that its release alone keeps.
-    date : str
-        When it was declared.
-    table : str or None
-        Digest of the table that was counted for it; None before the first output, and in designs without tables.
-    hashes : uint8 array of shape (n, 16), optional
-        Of the units of that table, in order, until it is released.
-    values : array of shape (n, d), or RepeatedRows, optional
-        The table, until it is released.
-    """
+    """A query that was declared before the first output."""
 
     digest: str
     eta: float
@@ -91,19 +75,7 @@ class DeclaredQuery:
 @final
 @dataclass(frozen=True)
 class OtherRelease:
-    """A release of the same people, or under another design of the same data, which is in another ledger.
-
-    Parameters
-    ----------
-    design : str
-        With "half" as well.
-    date : str
-        Empty under "half", whose ledger keeps none.
-    number : int
-        1 for the first release of its ledger.
-    digest : str
-        Of its entry, as `ReleaseLedger.entry_digest`.
-    """
+    """A release of the same people, or under another design of the same data, which is in another ledger."""
 
     design: str
     date: str
@@ -114,44 +86,7 @@ class OtherRelease:
 @final
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One release, with what is counted of it.
-
-    Parameters
-    ----------
-    query : str
-        Digest of the query.
-    eta : float
-        Limit that the release alone keeps.
-    date : str
-    subject : str
-        Digest of what the noise is drawn for: data, statistic, noise, grid.
-    release : str
-        Digest of that and of the exact value: with the key, it determines the noise.
-    noise_digest : str
-        Of family, scale and shape.
-    scale : float
-        Of the noise.
-    hashes : uint8 array of shape (n, 16), optional
-        Of the units, from `ReleaseLedger.unit_hashes`; needed except under the design "dp".
-    table : array of shape (n, d), or RepeatedRows, optional
-        Whitened leave-one-out values: row i without unit i, times ``S^(-1/2)/s`` of the noise. "leave-one-out" alone.
-    mu : float, optional
-        Largest change of the release by one record, in units of the noise, under "dp".
-    declared : bool
-        Whether it was counted before the first output; the ledger sets it.
-    published : bool
-        Whether the value was published. If not, the same query gives the same release once more.
-    others : tuple of OtherRelease
-        What other ledgers of the same people held when it was counted, so that its certificate stays the same.
-    knows_people : bool
-        Whether it was made although another ledger was known to hold its people, because its owner said so.
-    content : str
-        `content_digest` of units and values in the order of the hashes, where it was computed; it is not written.
-    advantage : float, optional
-        Total variation by which the table alone tells a unit, where it was computed; it is not written.
-    leaves_reserve : bool
-        Whether others may follow it that were not declared, if it is the first output; it is not written.
-    """
+    """One release, with what is counted of it."""
 
     query: str
     eta: float
@@ -208,27 +143,6 @@ class ReleaseLedger:
     **Retired designs.** A ledger of "per-instance" (all records, with declared noise) is read: its releases are
     named and its units are known, but what they tell is not added up, and no release is added.
 
-    Parameters
-    ----------
-    path : Path
-    design : {"leave-one-out", "dp", "per-instance"}
-    budget : float
-        Accuracy above 1/2 that all releases together may allow, > 0 and < 1/2.
-    queries : tuple of DeclaredQuery
-    reserve : float or None
-        R; None before the first output and under other designs.
-    releases : tuple of Release
-        Rows in the order of the hashes, so that the same units are in the same places.
-    digest : str
-        Of the file's content.
-    key : bytes
-        32 bytes from the operating system's entropy.
-    is_insecure : bool
-        The key follows from a seed that was given: for tests.
-    people : People
-        Who is in the files of the releases; nobody in a ledger of an older version. Identifiers are there under "dp"
-        alone: other designs have them in their versions.
-
     Examples
     --------
     >>> import tempfile, numpy as np
@@ -268,13 +182,7 @@ class ReleaseLedger:
         *,
         is_insecure: bool = False,
     ) -> ReleaseLedger:
-        """Make a new file, with a new key: see `begun`.
-
-        Raises
-        ------
-        ValueError
-            If the file exists, or a value is out of its range.
-        """
+        """Make a new file, with a new key: see `begun`."""
         return cls.begun(path, design, budget, key, is_insecure=is_insecure)._written()
 
     @classmethod
@@ -287,24 +195,7 @@ class ReleaseLedger:
         *,
         is_insecure: bool = False,
     ) -> ReleaseLedger:
-        """Begin a ledger with a new key, without a file: its first declaration or release makes the file.
-
-        Parameters
-        ----------
-        path : path
-        design : {"leave-one-out", "dp"}
-        budget : float
-            As of the ledger.
-        key : bytes, optional
-            32 bytes, for tests: a key that is not secret hides nothing.
-        is_insecure : bool
-            Remember that it is such a key.
-
-        Raises
-        ------
-        ValueError
-            If a value is out of its range.
-        """
+        """Begin a ledger with a new key, without a file: its first declaration or release makes the file."""
         one_of("design", design, DESIGNS)
         budget = gain_over_prior(budget, 0.5)
         key = new_key() if key is None else key
@@ -313,14 +204,7 @@ class ReleaseLedger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: str) -> ReleaseLedger:
-        """Read the ledger of a file, for releases of a design.
-
-        Raises
-        ------
-        ValueError
-            If the file is missing, open to others, damaged, or a ledger of another design: a release on all n records
-            has no effect in the game of the left-out one, and the other way round, so no sum would mean anything.
-        """
+        """Read the ledger of a file, for releases of a design."""
         content, digest = private_file.read(Path(path))
         if content.get("format") in OF_HALF_DRAWS:
             raise ValueError(f"{path} is a ledger of design half: {_OTHER_DESIGN}")
@@ -331,13 +215,7 @@ class ReleaseLedger:
 
     @classmethod
     def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
-        """Make the ledger of the content of its file, whatever its design.
-
-        Raises
-        ------
-        ValueError
-            In one line, if it is none of this version.
-        """
+        """Make the ledger of the content of its file, whatever its design."""
         try:
             return _decoded(path, content, digest)
         except ValueError as reason:
@@ -376,20 +254,6 @@ class ReleaseLedger:
 
         The key is random, so every unit of a file is equally likely. Which one it is depends on nothing but the set of
         the identifiers.
-
-        Parameters
-        ----------
-        units : sequence of str, or uint8 array of shape (n, 16)
-            Identifiers, or their `text_names`; of equal ones, the first counts.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ValueError
-            If there are none.
         """
         if len(units) == 0:
             raise ValueError("there are no units, so none can be left out")
@@ -401,20 +265,6 @@ class ReleaseLedger:
         """Compute the hashes that take the place of identifiers in the ledger.
 
         They are not those by which `left_out` chooses: whose hash is the smallest of these tells nothing.
-
-        Parameters
-        ----------
-        units : sequence of str, or uint8 array of shape (n, 16)
-            As in `left_out`.
-
-        Returns
-        -------
-        uint8 array of shape (n, 16)
-
-        Raises
-        ------
-        ValueError
-            If an identifier occurs twice.
         """
         hashes = keyed_hashes(self.key, "unit", _names(units))
         n_different = _n_different(hashes)
@@ -423,12 +273,7 @@ class ReleaseLedger:
         return hashes
 
     def with_people(self, names: PeopleNames) -> ReleaseLedger:
-        """Add who is in the file of a release; nothing is written.
-
-        Parameters
-        ----------
-        names : PeopleNames
-        """
+        """Add who is in the file of a release; nothing is written."""
         if self.design != "dp":  # whose units are in its versions
             names = PeopleNames(names.contents)
         return replace(self, people=self.people.joined(self.key, names))
@@ -436,16 +281,7 @@ class ReleaseLedger:
     def overlaps(
         self, names: PeopleNames, units: UInt8[Array, "n 16"] | None = None, n_drawn: int | None = None
     ) -> list[Overlap]:
-        """Compare the people of a file with those of this ledger: see `People.overlaps`.
-
-        Parameters
-        ----------
-        names : PeopleNames
-        units : uint8 array of shape (n, 16), optional
-            The names of the units of the file, by which the versions of the ledger know them.
-        n_drawn : int, optional
-            As of `People.overlaps`.
-        """
+        """Compare the people of a file with those of this ledger: see `People.overlaps`."""
         found = self.people.overlaps(self.key, names, n_drawn)
         by_content = names.identifiers is None  # needed for ledgers of older versions alone
         known = [*self.versions, *(query.hashes for query in self.queries if query.hashes is not None)]
@@ -470,22 +306,7 @@ class ReleaseLedger:
         table: Num[Array, "n d"] | RepeatedRows | None = None,
         hashes: UInt8[Array, "n 16"] | None = None,
     ) -> ReleaseLedger:
-        """Add a query before the first output; the file is written before this returns.
-
-        Parameters
-        ----------
-        query : Query
-        date : str
-            When it is declared.
-        table, hashes : arrays, optional
-            As of its release. Kept until the first output, where all declared tables are counted; without it, `append`
-            needs them.
-
-        Raises
-        ------
-        ValueError
-            After the first output, or if the query was declared already: it is released once.
-        """
+        """Add a query before the first output; the file is written before this returns."""
         if self.releases:
             raise ValueError(
                 f"{len(self.releases)} releases of {self.path} came before: a query is declared before the first output"
@@ -505,18 +326,7 @@ class ReleaseLedger:
         return ledger._written()
 
     def place_of(self, query: str, subject: str) -> int:
-        """Find the place of a release: that of an earlier one of the same query and subject, else the next.
-
-        Parameters
-        ----------
-        query, subject : str
-            Digests, as of the release.
-
-        Returns
-        -------
-        int
-            The number of releases so far for a new one.
-        """
+        """Find the place of a release: that of an earlier one of the same query and subject, else the next."""
         for place, release in enumerate(self.releases):
             if (release.query, release.subject) == (query, subject):
                 return place
@@ -525,39 +335,11 @@ class ReleaseLedger:
     def check(
         self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
     ) -> ReleaseLedger:
-        """Check that a release can be appended; nothing is written.
-
-        Parameters
-        ----------
-        release : Release
-        declared_tables : sequence of arrays
-            As of `append`.
-
-        Returns
-        -------
-        ReleaseLedger
-            With the release, for `completed`.
-
-        Raises
-        ------
-        ValueError
-            As `append`.
-        """
+        """Check that a release can be appended; nothing is written."""
         return self._with(release, declared_tables)
 
     def completed(self, release: str) -> ReleaseLedger:
-        """Append the release that was checked; the file is written before this returns.
-
-        Parameters
-        ----------
-        release : str
-            Its digest, now that its value is known.
-
-        Raises
-        ------
-        ValueError
-            If the ledger holds it already.
-        """
+        """Append the release that was checked; the file is written before this returns."""
         checked = replace(self.releases[-1], release=release)
         earlier = self.releases[:-1]
         replace(self, releases=earlier)._check_new(checked)
@@ -566,25 +348,7 @@ class ReleaseLedger:
     def append(
         self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
     ) -> ReleaseLedger:
-        """Add a release; the file is written before this returns.
-
-        Parameters
-        ----------
-        release : Release
-        declared_tables : sequence of arrays of shape (n, d)
-            At the first output under "leave-one-out": the whitened tables of all declared queries in their order, their
-            rows those of the release. Without declared queries the first release is the only one that is declared.
-
-        Returns
-        -------
-        ReleaseLedger
-
-        Raises
-        ------
-        ValueError
-            If the release does not fit in the budget, or in the file; if it is there already, has other units than
-            declared, or values that its design does not have.
-        """
+        """Add a release; the file is written before this returns."""
         return self._with(release, declared_tables)._written()
 
     def published(self, place: int) -> ReleaseLedger:
@@ -596,36 +360,12 @@ class ReleaseLedger:
         return replace(self, releases=tuple(releases))._written()
 
     def noise_factor(self, release: Release) -> float:
-        """Compute how many times its noise must be as large for a release that was not declared to fit in.
-
-        Parameters
-        ----------
-        release : Release
-            Under "leave-one-out".
-
-        Returns
-        -------
-        float
-            1 if it fits as it is, infinity if nothing is left; else at most 0.1 % more than the least factor.
-
-        Raises
-        ------
-        ValueError
-            Before the first output: there is no reserve yet.
-        """
+        """Compute how many times its noise must be as large for a release that was not declared to fit in."""
         _check_values(release, "leave-one-out")
         return self._factor(self._sharing(_in_order(release)[0]))
 
     def spent(self) -> float:
-        """Compute what the releases so far tell, for the owner: it is no promise, since it depends on outputs.
-
-        Returns
-        -------
-        float
-            Accuracy above 1/2 against the unit that is told best, at most the budget. Under
-            "leave-one-out" the releases of the first version count pair by pair, and those of each other version
-            by their largest distance.
-        """
+        """Compute what the releases so far tell, for the owner: it is no promise, since it depends on outputs."""
         if not self.releases:
             return 0.0
         if self.design == "dp":
@@ -663,15 +403,6 @@ class ReleaseLedger:
         """Compute what a certificate names of its entry: a keyed hash of its number and release.
 
         Two copies of a ledger that went on with different releases differ in it.
-
-        Parameters
-        ----------
-        place : int
-
-        Returns
-        -------
-        str
-            64 hexadecimal digits.
         """
         return digest_of_entry(self.key, place, self.releases[place].release)
 
@@ -1093,13 +824,7 @@ def _which(table: Table | None) -> UInt32[Array, " n"] | None:
 
 
 def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
-    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated.
-
-    Raises
-    ------
-    ValueError
-        Naming the first value that is wrong.
-    """
+    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated."""
     keys = "format key insecure design budget reserve queries versions releases people"
     top = plain_json.mapping("it", {"people": None, **content}, keys)
     if top["format"] != _FORMAT:

@@ -23,15 +23,7 @@ FETCH = "LEAKBOUND_FETCH"  # set by --download: workers are processes of their o
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Images and their classes, those to train on apart from those to test on.
-
-    Parameters
-    ----------
-    x : uint8 array of shape (N, H, W) or (N, H, W, 3)
-    y : int array of shape (N,)
-    n_train : int
-        The first so many are the training images.
-    """
+    """Images and their classes, those to train on apart from those to test on."""
 
     x: np.ndarray
     y: np.ndarray
@@ -74,13 +66,7 @@ NAMES = (*SETS, "pendigits")
 
 
 def missing(name: str) -> str | None:
-    """Why a data set cannot be had and what to do, or None where it can.
-
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.
-    """
+    """Why a data set cannot be had and what to do, or None where it can."""
     files = SETS[name].files if name in SETS else (WRITERS,)
     title = SETS[name].title if name in SETS else "PenDigits with its writers"
     folder = os.environ.get(FOLDER, "")
@@ -104,18 +90,7 @@ def _unreadable(files: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=len(NAMES))
 def source(name: str) -> str:
-    """Where a data set comes from: the SHA-256 of its files, or its name and version at OpenML.
-
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.
-
-    Raises
-    ------
-    ValueError
-        Where it is not there, with what to do.
-    """
+    """Where a data set comes from: the SHA-256 of its files, or its name and version at OpenML."""
     if reason := missing(name):
         raise ValueError(reason)
     paths = [Path(os.environ.get(FOLDER, "")) / file for file in (SETS[name].files if name in SETS else (WRITERS,))]
@@ -126,13 +101,7 @@ def source(name: str) -> str:
 
 @lru_cache(maxsize=2)
 def images(name: str) -> Images:
-    """Load a set of images: ``"mnist"``, ``"fashion"``, or ``"cifar10"``.
-
-    Raises
-    ------
-    ValueError
-        Where it is not there, with what to do; or what was fetched is another set.
-    """
+    """Load a set of images: ``"mnist"``, ``"fashion"``, or ``"cifar10"``."""
     if reason := missing(name):
         raise ValueError(reason)
     known = SETS[name]
@@ -146,18 +115,7 @@ def images(name: str) -> Images:
 
 @lru_cache(maxsize=1)
 def writers() -> dict[str, np.ndarray]:
-    """Load the strokes of PenDigits with the writer of each.
-
-    Returns
-    -------
-    dict of str to array
-        ``x``, ``y`` (10992, 32), ``label``, ``writer``, ``n_strokes``, ``length``.
-
-    Raises
-    ------
-    ValueError
-        Where it is not there, with what to do.
-    """
+    """Load the strokes of PenDigits with the writer of each."""
     if reason := missing("pendigits"):
         raise ValueError(reason)
     with np.load(Path(os.environ[FOLDER]) / WRITERS, allow_pickle=False) as arrays:

@@ -65,18 +65,7 @@ def styles() -> Iterator[dict[str, Any]]:
 
 
 def panels(n_columns: int, n_rows: int = 1, width: float = 3.4, height: float = 2.9) -> tuple[Figure, np.ndarray]:
-    """Make a figure of panels without a window.
-
-    Parameters
-    ----------
-    n_columns, n_rows : int
-    width, height : float
-        Of a panel, in inches.
-
-    Returns
-    -------
-    (Figure, array of Axes of shape (n_rows * n_columns,))
-    """
+    """Make a figure of panels without a window."""
     figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, np.ravel(figure.subplots(n_rows, n_columns, squeeze=False))
@@ -99,22 +88,7 @@ def line(
     n_errors: float = 2.0,
     **style: Any,
 ) -> None:
-    """Draw rows of numbers as a line with a shade.
-
-    Parameters
-    ----------
-    ax : Axes
-    rows : DataFrame
-    x, y : str
-        Columns.
-    label : str
-    error : str
-        Column of standard errors, ``n_errors`` of which are the shade on each side; unless given, the shade is between
-        the columns ``low`` and ``high``.
-    n_errors : float
-    **style
-        Of the line, as in `STYLES`.
-    """
+    """Draw rows of numbers as a line with a shade."""
     at, value = (np.asarray(rows[name], dtype=float) for name in (x, y))
     if error:
         width = n_errors * np.asarray(rows[error], dtype=float)
@@ -125,13 +99,7 @@ def line(
 
 
 def as_bytes(figure: Figure, kind: str) -> bytes:
-    """Render a figure as PNG or SVG, the same bytes each time.
-
-    Parameters
-    ----------
-    figure : Figure
-    kind : {"png", "svg"}
-    """
+    """Render a figure as PNG or SVG, the same bytes each time."""
     held = io.BytesIO()
     figure.savefig(held, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else {"Software": None})
     return held.getvalue()

@@ -25,19 +25,6 @@ TEXT = "text"  # the setting that a paper's text describes
 class Parameter:
     """A number of an experiment that ``leakbound reproduce --set`` changes.
 
-    Parameters
-    ----------
-    name : str
-        As the paper writes it, ``"C"``.
-    value : float or int
-        The paper's; whole numbers stay whole.
-    says : str
-        What it is.
-    least, most : float
-        Allowed, both included.
-    even : bool
-        Whether it must be even.
-
     Examples
     --------
     >>> clip = Parameter("C", 10.0, "norm that records are clipped to", least=0.1)
@@ -63,13 +50,7 @@ class Parameter:
         return f"{ends}, even" if self.even else ends
 
     def checked(self, given: Any) -> Number:
-        """Return a value as a number of the type of the paper's; refuse one that the experiment cannot be run with.
-
-        Raises
-        ------
-        ValueError
-            With what is allowed.
-        """
+        """Return a value as a number of the type of the paper's; refuse one that the experiment cannot be run with."""
         try:
             value = float(given)
         except (TypeError, ValueError):
@@ -89,20 +70,6 @@ class Parameter:
 @dataclass(frozen=True)
 class Lab:
     """What an experiment is given.
-
-    Parameters
-    ----------
-    quick : bool
-        Sizes that all experiments together finish in minutes; otherwise the paper's own.
-    seed : int
-    store : path or URL, optional
-        Folder where finished runs stay.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    setting : str
-        The one to run: ``"text"``, or the name of another; empty for that of the text and all others beside it.
-    set : mapping of str to float
-        Parameters of the experiment with other values than the paper's.
 
     Examples
     --------
@@ -146,22 +113,7 @@ class Lab:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an experiment found.
-
-    Parameters
-    ----------
-    numbers : DataFrame
-        All that its figure shows; the figure is drawn from it alone.
-    ours : mapping of str to Ours
-        By the keys of the printed claims; those that were not run are left out.
-    run : str
-        What was run, in a sentence with its sizes.
-    tried : mapping of str to mapping of str to Ours
-        As ``ours``, by the name of another setting.
-    trials : DataFrame
-        Each independent trial behind the means: ``trial``, ``value``, and columns that say of what, of `trials_of`.
-        Empty where the numbers themselves are such values, are exact, or are sums over rounds of a game.
-    """
+    """What an experiment found."""
 
     numbers: pd.DataFrame
     ours: Mapping[str, Ours]
@@ -173,12 +125,6 @@ class Outcome:
 def trials_of(values: Sequence[float] | np.ndarray, **of: Any) -> list[dict[str, Any]]:
     """Make a row of each independent trial, from which means and intervals can be computed anew.
 
-    Parameters
-    ----------
-    values : array of shape (n,)
-    **of
-        What they are values of, as the numbers of the figure say it.
-
     Examples
     --------
     >>> trials_of([0.7, 0.8], attack="loss")
@@ -189,17 +135,6 @@ def trials_of(values: Sequence[float] | np.ndarray, **of: Any) -> list[dict[str,
 
 def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:
     """Average independent runs, with the standard error.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    smaller, detail : str
-        As of `Ours`.
-
-    Raises
-    ------
-    ValueError
-        If there is one run alone, which has no error.
 
     Examples
     --------
@@ -217,17 +152,6 @@ def median_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: s
 
     The two order statistics hold the median of the distribution as often as three standard errors hold a mean, whatever
     the distribution is. Fewer than ten runs cannot: there they are the smallest and the largest run.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-    smaller, detail : str
-        As of `Ours`.
-
-    Raises
-    ------
-    ValueError
-        If there is one run alone, which has no error.
 
     Examples
     --------

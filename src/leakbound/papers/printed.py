@@ -24,21 +24,6 @@ ERRORS = 3.0  # standard errors on each side of an interval
 class Ours:
     """What we measure for a printed number or statement.
 
-    Parameters
-    ----------
-    value : float or bool
-        A truth value where a statement is tested.
-    error : float
-        Standard error of the value; 0 where it is exact.
-    smaller : str
-        Where the run was smaller than the paper's, so that the numbers cannot be compared: how.
-    detail : str
-        What a reader should see next to the value.
-    unclear : bool
-        Whether the errors are too large to tell if the statement holds.
-    at_least : bool
-        Whether the value is a lower bound of what is compared, so that its interval has no upper end.
-
     Examples
     --------
     >>> Ours(7.77, error=0.01).error
@@ -60,19 +45,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a claim after its tolerance was committed.
-
-    Parameters
-    ----------
-    experiment : str
-    keys : sequence of str
-        Of the claims.
-    what : str
-        What was changed.
-    why : str
-    after_results : bool
-        Whether a result of ours was known by then.
-    """
+    """A change of a claim after its tolerance was committed."""
 
     experiment: str
     keys: tuple[str, ...]
@@ -83,37 +56,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number or a statement of a paper.
-
-    Parameters
-    ----------
-    experiment : str
-        As ``"izzo2022/figure1"``.
-    key : str
-        Its name in the experiment.
-    says : str
-        The statement, in our words.
-    where : str
-        Section, figure or equation.
-    kind : {"about", "at_most", "at_least", "holds"}
-        How ours is compared with it.
-    value : float, optional
-        The printed number; none where a statement holds or not.
-    tolerance : float
-        How far the true value may be from it: the rounding of what is printed, or the paper's own error bars.
-    error : float
-        Standard error of the printed number itself, where the size of the paper's own simulation tells it.
-    because : str
-        Where tolerance and error come from.
-    erratum : int, optional
-        The entry of the errata that explains a difference.
-    identity : str
-        Why the claim could not have failed, where it follows from definitions by calculation.
-    since : str
-        The day on which the claim and its tolerance were committed, ``"2026-11-20"``.
-    changed : tuple of Change
-        What was changed in it since then.
-    """
+    """A number or a statement of a paper."""
 
     experiment: str
     key: str
@@ -183,13 +126,6 @@ class Printed:
         """Compare ours, and what comes out with other settings than the text's, by the same rule.
 
         A setting that agrees explains a difference before an erratum does.
-
-        Parameters
-        ----------
-        ours : Ours, optional
-            None where it was not run.
-        tried : mapping of str to Ours, optional
-            By the name of the setting.
         """
         others = tuple(Tried(name, one, self.verdict(one)) for name, one in (tried or {}).items())
         verdict = self.verdict(ours)
@@ -200,19 +136,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting other than that of the paper's text, under which an experiment is run too.
-
-    Parameters
-    ----------
-    experiment : str
-        As ``"izzo2022/figure2"``.
-    name : str
-        What ``leakbound reproduce --as`` takes.
-    says : str
-        What is changed.
-    why : str
-        Where the change comes from: the paper's public code, or another reading of its text.
-    """
+    """A setting other than that of the paper's text, under which an experiment is run too."""
 
     experiment: str
     name: str
@@ -222,15 +146,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Tried:
-    """What comes out of one changed setting, judged by the same rule.
-
-    Parameters
-    ----------
-    setting : str
-        Its name.
-    ours : Ours
-    verdict : {"agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run"}
-    """
+    """What comes out of one changed setting, judged by the same rule."""
 
     setting: str
     ours: Ours
@@ -319,15 +235,7 @@ def _measured(ours: Ours | None) -> dict[str, Any]:
 
 
 def judged_again(experiment: str, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Judge the claims of a run that is kept by what is printed as it is known today.
-
-    Parameters
-    ----------
-    experiment : str
-        As ``"izzo2022/figure2"``.
-    rows : iterable of mapping
-        As `Claim.row` made them. A claim that has none was added since the run.
-    """
+    """Judge the claims of a run that is kept by what is printed as it is known today."""
     paper, _, figure = experiment.partition("/")
     by_key = {row["key"]: row for row in rows}
     judged = []
@@ -356,16 +264,6 @@ def _kept(row: Mapping[str, Any]) -> Ours | None:
 def all_above(differences: Iterable[Ours]) -> bool | None:
     """Tell whether all differences are at or above zero, as far as three standard errors can tell.
 
-    Parameters
-    ----------
-    differences : iterable of Ours
-
-    Returns
-    -------
-    bool or None
-        True if each of them is, less three standard errors; False if some is below zero even with three standard
-        errors more; None if neither can be said.
-
     Examples
     --------
     >>> all_above([Ours(0.5, 0.1)]), all_above([Ours(0.5, 0.1), Ours(0.1, 0.1)]), all_above([Ours(-0.5, 0.1)])
@@ -380,10 +278,6 @@ def all_above(differences: Iterable[Ours]) -> bool | None:
 @cache
 def changes(paper: str) -> tuple[Change, ...]:
     """List what was changed in the claims of a paper after their tolerances were committed, oldest first.
-
-    Parameters
-    ----------
-    paper : str
 
     Examples
     --------
@@ -400,10 +294,6 @@ def changes(paper: str) -> tuple[Change, ...]:
 def settings(paper: str) -> Mapping[str, Mapping[str, Setting]]:
     """Read the settings other than those of the text, by figure and name.
 
-    Parameters
-    ----------
-    paper : str
-
     Examples
     --------
     >>> list(settings("izzo2022")["figure2"])
@@ -418,17 +308,7 @@ def settings(paper: str) -> Mapping[str, Mapping[str, Setting]]:
 
 @cache
 def printed(paper: str) -> Mapping[str, Mapping[str, Printed]]:
-    """All that a paper prints, by figure and key.
-
-    Parameters
-    ----------
-    paper : str
-
-    Raises
-    ------
-    ValueError
-        If a key appears twice.
-    """
+    """All that a paper prints, by figure and key."""
     content = _content(paper)
     by_figure: dict[str, dict[str, Printed]] = {}
     for table in content["claim"]:

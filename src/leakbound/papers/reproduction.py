@@ -250,13 +250,7 @@ def parameters_of(experiment: Experiment) -> tuple[Parameter, ...]:
 
 
 def checked_values(experiment: Experiment, values: Mapping[str, Number]) -> dict[str, Number]:
-    """Check values of parameters, and leave out those that are the paper's own.
-
-    Raises
-    ------
-    ValueError
-        For a name that the experiment does not have, with those that it has, or a value that is out of range.
-    """
+    """Check values of parameters, and leave out those that are the paper's own."""
     known = {parameter.name: parameter for parameter in (parameters_of(experiment) if values else ())}
     checked: dict[str, Number] = {}
     for name, given in values.items():
@@ -306,13 +300,7 @@ def lacking(experiment: Experiment) -> str:
 
 
 def finished(folder: Path) -> dict[str, Any] | None:
-    """Read the run of an experiment in a folder; None if there is none.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read.
-    """
+    """Read the run of an experiment in a folder; None if there is none."""
     file = folder / "claims.json"
     if not file.is_file():
         return None

@@ -25,20 +25,6 @@ def listing_options(
 ) -> Callable[[Function], Function]:
     """Add each option of a function to the description of its ``**options``.
 
-    Parameters
-    ----------
-    plan : type of Plan
-        Whose fields describe the options.
-    options : TypedDict
-        The options with their types.
-    skip : collection of str
-        Options that are of no use for this function.
-
-    Returns
-    -------
-    callable
-        A decorator; it changes the docstring alone.
-
     Examples
     --------
     >>> from leakbound.protection import declare

@@ -105,15 +105,6 @@ REFUTED = "refuted"  # models are added until the claim is
 class Width(Plan):
     """How narrow the interval of a number is to be.
 
-    Parameters
-    ----------
-    quantity : str
-        A name of ``NARROWED``.
-    fpr : float, optional
-        As in `Limit`.
-    width : float
-        High minus low, in (0, 1).
-
     Examples
     --------
     >>> Width.parse("width:tpr@0.01=0.005")

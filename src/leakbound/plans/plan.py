@@ -32,18 +32,6 @@ class Plan(BaseModel):
 def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, below: bool = False) -> AfterValidator:
     """Make a field of a plan a fraction: ``Annotated[float, a_fraction(above=True)]``.
 
-    Parameters
-    ----------
-    least, most : float
-        Ends of the allowed range.
-    above, below : bool
-        Whether the value must be > ``least``, and < ``most``.
-
-    Returns
-    -------
-    AfterValidator
-        That refuses other values by `leakbound.core.checks.fraction`, and leaves None as it is.
-
     Examples
     --------
     >>> from leakbound.plans.audits import ClaimPlan
@@ -199,17 +187,6 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
 def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the words that are at their default, or None: a plan knows which of its fields were set.
 
-    Parameters
-    ----------
-    kind : type of Plan
-    words : mapping
-        Values of all keywords of a call by the names of the fields.
-
-    Returns
-    -------
-    dict
-        What was asked for.
-
     Examples
     --------
     >>> from leakbound.plans import BOUND_PLANS
@@ -229,20 +206,6 @@ def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
 
 def columns(given: object) -> tuple[str, ...]:
     """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma is in double quotes.
-
-    Parameters
-    ----------
-    given : str, or list or tuple of str
-
-    Returns
-    -------
-    tuple of str
-        Without spaces around them; empty if there are none.
-
-    Raises
-    ------
-    ValueError
-        If a text is no line of CSV.
 
     Examples
     --------
@@ -285,21 +248,6 @@ ColumnNames = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
     """Read ``COLUMN=a,b,c`` as a mapping of one name to its texts; a name or text with a comma is in double quotes.
-
-    Parameters
-    ----------
-    text : str
-    what : str
-        What the error names: the flag.
-
-    Returns
-    -------
-    dict of str to tuple of str
-
-    Raises
-    ------
-    ValueError
-        If there is no name, or nothing behind it.
 
     Examples
     --------

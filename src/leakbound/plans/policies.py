@@ -118,20 +118,6 @@ class PolicyPlan(Plan):
 def policy_of(policy: Any) -> PolicyPlan:
     """Read a policy from its file, by the name of one that comes with leakbound, or from a mapping.
 
-    Parameters
-    ----------
-    policy : path, str, mapping or PolicyPlan
-        The path of a TOML file, ``"research"``, or the content of such a file.
-
-    Returns
-    -------
-    PolicyPlan
-
-    Raises
-    ------
-    ValueError
-        In one line, if there is no such file, or something in it is wrong.
-
     Examples
     --------
     >>> from leakbound.plans.policies import policy_of
@@ -156,11 +142,6 @@ def policy_of(policy: Any) -> PolicyPlan:
 
 def ready_text(name: str) -> str:
     """Return the file of a policy that comes with leakbound, to be edited.
-
-    Raises
-    ------
-    ValueError
-        If there is none of this name.
 
     Examples
     --------

@@ -26,13 +26,7 @@ _OF_TABLES_ALONE = ("name", "weight")
 
 @dataclass(frozen=True)
 class SeveralPlan:
-    """A plan with several statistics, which share all fields but those of ``OF_A_STATISTIC``.
-
-    Parameters
-    ----------
-    statistics : tuple of WeightedPlan
-        Two or more, each with the fields that all share, and with a name of its own.
-    """
+    """A plan with several statistics, which share all fields but those of ``OF_A_STATISTIC``."""
 
     statistics: tuple[WeightedPlan, ...]
 
@@ -47,15 +41,6 @@ class SeveralPlan:
 
 def several_content(plan: SeveralPlan) -> dict[str, Any]:
     """Return the tables of a plan as its TOML has them: what is at its default is left out.
-
-    Parameters
-    ----------
-    plan : SeveralPlan
-
-    Returns
-    -------
-    dict
-        With the key ``statistic``.
 
     Examples
     --------
@@ -80,26 +65,7 @@ def is_several(content: Mapping[str, Any]) -> bool:
 
 
 def read_plan(kind: type[CalibrationPlan], content: Mapping[str, Any], where: str) -> CalibrationPlan | SeveralPlan:
-    """Validate a plan of one statistic, or of several.
-
-    Parameters
-    ----------
-    kind : type of CalibrationPlan
-        Of a plan of one statistic.
-    content : mapping
-        Values by their keys; ``statistic`` may be a list of mappings.
-    where : str
-        What the error names.
-
-    Returns
-    -------
-    CalibrationPlan or SeveralPlan
-
-    Raises
-    ------
-    ValueError
-        The first thing that is wrong, as one line.
-    """
+    """Validate a plan of one statistic, or of several."""
     content = _of_one(content)
     return read_several(content, where) if is_several(content) else read(kind, content, where)
 
@@ -139,22 +105,6 @@ def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     """Validate a plan of several statistics.
-
-    Parameters
-    ----------
-    content : mapping
-        Values by their keys; ``statistic`` is a list of mappings, or of names.
-    where : str
-        What the error names.
-
-    Returns
-    -------
-    SeveralPlan
-
-    Raises
-    ------
-    ValueError
-        The first thing that is wrong, as one line.
 
     Examples
     --------

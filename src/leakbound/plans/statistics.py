@@ -12,17 +12,6 @@ from typing import Literal
 class Kind:
     """A row of ``STATISTICS``.
 
-    Parameters
-    ----------
-    summary : str
-        What it is.
-    path : str
-        Import path of the class whose fields are its parameters.
-    form : {"mean", "sum", "fit", "covariance"}
-        Mean or sum of features of single records; a fit; or a covariance.
-    regression : bool
-        Whether it explains a response: the label, or the last column.
-
     Examples
     --------
     >>> STATISTICS["mean"].summary

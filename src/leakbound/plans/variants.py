@@ -17,15 +17,7 @@ PARTS = ("set", "train", "dpsgd")  # tables of a model, by which a name may begi
 
 @dataclass(frozen=True)
 class Variant:
-    """One point of the grid.
-
-    Parameters
-    ----------
-    name : str
-        What the report calls it: ``max_depth=3``.
-    set, train, dpsgd : mapping
-        What is changed in each table of the model.
-    """
+    """One point of the grid."""
 
     name: str
     set: Mapping[str, Any] = field(default_factory=dict)
@@ -35,16 +27,6 @@ class Variant:
 
 def parsed(texts: Sequence[str], flag: str = "--vary") -> dict[str, tuple[Any, ...]]:
     """Read ``max_depth=3,5,none`` as a name and its values.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    flag : str
-        What the error names.
-
-    Returns
-    -------
-    dict of str to tuple
 
     Examples
     --------
@@ -63,23 +45,6 @@ def parsed(texts: Sequence[str], flag: str = "--vary") -> dict[str, tuple[Any, .
 
 def variants(grid: Mapping[str, Sequence[Any]], *, private: bool = False) -> list[Variant]:
     """List the points of a grid: every combination of the values, the last parameter changing fastest.
-
-    Parameters
-    ----------
-    grid : mapping of str to sequence
-        Values by parameter. A name may begin with the table that it belongs to: ``train.epochs``,
-        ``dpsgd.noise_multiplier``, ``set.max_depth``.
-    private : bool
-        The model is trained by DP-SGD: a name without a table is a parameter of DP-SGD, else of the model.
-
-    Returns
-    -------
-    list of Variant
-
-    Raises
-    ------
-    ValueError
-        If a parameter has fewer than two different values, a table is unknown, or there are too many combinations.
 
     Examples
     --------
@@ -101,11 +66,6 @@ def variants(grid: Mapping[str, Sequence[Any]], *, private: bool = False) -> lis
 
 def check_values(name: str, values: Any) -> None:
     """Check the values of one parameter.
-
-    Raises
-    ------
-    ValueError
-        In one line, unless they are at least two different numbers, truth values, texts or None.
 
     Examples
     --------

@@ -44,28 +44,6 @@ def attack_release(
 ) -> tuple[list[Finding], list[Curve]]:
     """Attack a release as well as we can, with its noise and without it.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-    noise : Noise or None
-        None: the statistic is released as it is; then it is attacked once.
-    config : AttackConfig
-
-    Returns
-    -------
-    findings : list of Finding
-        Accuracy, and the true positive rate at each rate of interest; of the release without noise the accuracy
-        alone. An accuracy over all data sets and the distribution of the noise is certified: it is the accuracy of
-        the best attacker, rounded down. One from simulated releases has the interval of Clopper and Pearson, each
-        release a game. Without games one finding, which says so.
-    curves : list of Curve
-        The trade-off, exact or with its band; none if the record was in all simulated releases or in none.
-
-    Raises
-    ------
-    ValueError
-        If there is no such record, or if the statistic cannot be computed at all.
-
     Examples
     --------
     >>> import numpy as np
@@ -102,25 +80,6 @@ def attack_release(
 
 def signals(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) -> Signals:
     """Simulate releases for an audit of the certificate, as the likelihood ratio sees them.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    noise : Noise or None
-    config : AttackConfig
-        With at least one game. Of a statistic that is no sum or mean the attacker learns from half of the games,
-        which are not among the signals.
-
-    Returns
-    -------
-    Signals
-        ``step_dot`` and ``step_norm`` of one step; column 0 is the most exposed record (or the one asked for), three
-        further ones are drawn at random. A release that failed says nothing: its signals are 0.
-
-    Raises
-    ------
-    ValueError
-        Without games, or if there is no such record.
 
     Examples
     --------

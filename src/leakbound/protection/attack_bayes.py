@@ -40,19 +40,7 @@ _GUESSING = Piecewise([0.0], [1.0])
 
 @dataclass(frozen=True, eq=False)
 class BayesAttacker:
-    """Who knows all data sets that the release may have been made from, and the statistic on each.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    config : AttackConfig
-    member : bool array of shape (s, n)
-        Those on which the statistic can be computed.
-    outputs : array of shape (s, d)
-        The statistic on them.
-    failed : bool array of shape (t, n)
-        Those on which it cannot: there the attacker guesses by the prior.
-    """
+    """Who knows all data sets that the release may have been made from, and the statistic on each."""
 
     mechanism: Mechanism
     config: AttackConfig

@@ -27,27 +27,7 @@ _RECORDS = 8192  # records whose memberships are held as doubles at once
 
 @dataclass(frozen=True, eq=False)
 class AttackConfig:
-    """How a release is attacked.
-
-    Parameters
-    ----------
-    n_games : int
-        Releases that are simulated; 0: none.
-    seed : int
-        Of the simulation, never of a real release.
-    confidence : float
-        Of the intervals.
-    fpr : tuple of float
-        False positive rates of interest.
-    record : int, optional
-        Index of the record that is attacked; the most exposed one unless given. Ignored where the promise is average.
-    promise : {"every", "average"}
-        Against one record, or against one that is drawn anew for each game.
-    grid : Grid, optional
-        Of the statistic (of the sums behind a mean), where it is rounded before the noise is added.
-    noisy_coords : bool array of shape (d,), optional
-        Coordinates that get noise, where the others are the same for all data sets; all of them unless given.
-    """
+    """How a release is attacked."""
 
     n_games: int
     seed: int = 0
@@ -99,25 +79,7 @@ class AttackConfig:
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """How far an attacker got against one record, or against one that is drawn anew for each game.
-
-    Parameters
-    ----------
-    record : int or None
-        None: drawn anew for each game.
-    scores : Scores
-        One column, a row for each simulated game; no rows where nothing was simulated.
-    guess : bool array of shape (m,)
-        Whom the attacker calls a member. Neither rule nor threshold was chosen on these games.
-    method : tuple of Term
-        As in ``Finding``.
-    n_failed : int
-        Games whose statistic could not be computed: the guess is the better prior one.
-    accuracy : float or None
-        Over all data sets and the distribution of the noise, where it can be computed: then nothing is estimated.
-    tradeoff : TradeOff or None
-        The same for the trade-off.
-    """
+    """How far an attacker got against one record, or against one that is drawn anew for each game."""
 
     record: int | None
     scores: Scores
@@ -130,17 +92,7 @@ class AttackResult:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedSets:
-    """Data sets as the game draws them, and the statistic on each.
-
-    Parameters
-    ----------
-    packed : array of shape (m, bytes)
-        Memberships, a bit each.
-    outputs : array of shape (m, d)
-        NaN where the statistic failed.
-    n : int
-        Records of the whole data set.
-    """
+    """Data sets as the game draws them, and the statistic on each."""
 
     packed: UInt8[Array, "m bytes"]
     outputs: Float[Array, "m d"]

@@ -31,19 +31,7 @@ _RIDGE = 1e-9  # of the variance of each coordinate: a direction that only x mov
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodRatio:
-    """The likelihood ratio of every record, for one noise.
-
-    Parameters
-    ----------
-    mean : array of shape (d,)
-        Of the release over the draw of D.
-    weights : array of shape (n, d)
-        ``C^-1 D``: C the covariance of the release given membership, D what the record moves its mean by.
-    norm : array of shape (n,)
-        ``D^T C^-1 D``.
-    fraction : array of shape (n,)
-        Of the data sets that hold the record.
-    """
+    """The likelihood ratio of every record, for one noise."""
 
     mean: Float[Array, " d"]
     weights: Float[Array, "n d"]
@@ -152,20 +140,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class GaussianAttacker:
-    """Who knows the moments of the statistic, or has learned them from the first of the simulated games.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    config : AttackConfig
-    sets : SimulatedSets
-        All games.
-    moments : Moments
-    known : bool
-        Whether the moments needed no learning.
-    n_learned, n_set_aside : int
-        Games from which the moments were learned, and those further ones on which the threshold is set.
-    """
+    """Who knows the moments of the statistic, or has learned them from the first of the simulated games."""
 
     mechanism: Mechanism
     config: AttackConfig

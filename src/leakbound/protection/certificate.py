@@ -70,23 +70,7 @@ def report_of(
     curves: Sequence[Curve] = (),
     insecure: bool = False,
 ) -> Report:
-    """Build the owner's certificate of a calibration and, where a value is given, of its release.
-
-    Parameters
-    ----------
-    job : Job
-    calibration : NoiseSearchResult
-    value : array of shape (d,), optional
-        What was released.
-    findings, curves : sequences
-        What attacks reach, what other methods need.
-    insecure : bool
-        Draw and noise came from a seed that was given.
-
-    Returns
-    -------
-    Report
-    """
+    """Build the owner's certificate of a calibration and, where a value is given, of its release."""
     ceiling = [] if calibration.band is None else [Curve("certified", "", "certified", calibration.band)]
     about = _about(job, calibration, value, insecure)
     return Report(about, (*_allowed(job, calibration), *findings), (*ceiling, *curves))
@@ -119,22 +103,7 @@ def _allowed(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
 def rms_finding(
     calibration: NoiseSearchResult, name: str = "", promise: Literal["every", "average"] = "every", source: str = ""
 ) -> Finding:
-    """Report the noise over all coordinates, root mean square.
-
-    Parameters
-    ----------
-    calibration : NoiseSearchResult
-    name : str
-        Of a row in a comparison; empty for the release itself.
-    promise : {"every", "average"}
-        Of that row.
-    source : str
-        That of the coupling unless given.
-
-    Returns
-    -------
-    Finding
-    """
+    """Report the noise over all coordinates, root mean square."""
     scope = Scope("average") if name and promise == "average" else Scope()
     rms, level = float(np.sqrt(np.square(calibration.rms).mean())), calibration.confidence if name else None
     source = source or SOURCES[calibration.coupling]
@@ -203,12 +172,7 @@ def plan_of(job: Job) -> dict[str, Any]:
 
 
 def noise_content(job: Job, calibration: NoiseSearchResult) -> NoiseFacts:
-    """Describe the noise as it is printed: so that it can be drawn again, and the promise checked on all n records.
-
-    Returns
-    -------
-    NoiseFacts
-    """
+    """Describe the noise as it is printed: so that it can be drawn again, and the promise checked on all n records."""
     if calibration.noise is None:
         rms = calibration.rms.tolist()
         return NoiseFacts(

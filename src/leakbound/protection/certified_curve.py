@@ -31,21 +31,7 @@ def gaussian_curve(eta: float) -> Gaussian:
 def curve_of_left_out(
     whitened: Table, eta: float, plan: CalibrationPlan, *, reserve: float = 0.0, factor: float = 1.0
 ) -> Profile:
-    """Compute the curve of releases of one left-out record, for the owner.
-
-    Parameters
-    ----------
-    whitened : array of shape (n, d), or RepeatedRows
-        In units of the printed noise.
-    eta : float
-        That is proved of these releases: no rate is above the false positive rate and ``2 eta``.
-    plan : CalibrationPlan
-        The curve is tight at its rates.
-    reserve : float
-        Of releases that may follow.
-    factor : float
-        By which every hockey stick is larger for those who are in a later version of the data.
-    """
+    """Compute the curve of releases of one left-out record, for the owner."""
     curve = left_out_curve(LeftOut(whitened), reserve, [*RATES, *plan.rates])
     sticks = np.minimum(factor * curve.value, 1.0)
     sticks[0] = min(sticks[0], 2 * eta)  # of epsilon 0: the total variation
@@ -55,20 +41,7 @@ def curve_of_left_out(
 def for_publication(
     curve: TradeOff, eta: float, rates: Sequence[float], limits: Mapping[float, float] | None
 ) -> Piecewise:
-    """Return the ceiling that may be published.
-
-    Parameters
-    ----------
-    curve : TradeOff
-        For the owner.
-    eta : float
-        Which was declared.
-    rates : sequence of float
-        False positive rates of interest.
-    limits : mapping of float to float, or None
-        Rates that were declared beforehand and are kept: then nothing else of the curve is published. None where the
-        curve may tell of the data, as the scale of the noise does.
-    """
+    """Return the ceiling that may be published."""
     if limits is None:
         limits = {rate: rounded_up_to_1_2_5(float(curve.tpr_at(rate))) for rate in rates}
     return ceiling_of(eta, limits)
@@ -92,13 +65,6 @@ def ceiling_of(eta: float, limits: Mapping[float, float]) -> Piecewise:
 
     A curve of the most powerful tests is concave. So a limit b at the rate a bounds it by b at smaller rates, and at
     larger ones by the line from 0 through (a, b).
-
-    Parameters
-    ----------
-    eta : float
-        ``TPR <= FPR + 2 eta``.
-    limits : mapping of float to float
-        Largest true positive rates by false positive rate.
 
     Examples
     --------

@@ -59,36 +59,6 @@ def compared(
 ) -> list[Finding]:
     """Noise of other methods with which no attacker is more than eta above the better prior guess.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The statistic of k records, drawn from all n.
-    eta : float
-        > 0 and < min(k/n, 1 - k/n).
-    clip : float or None
-        Largest absolute value of the columns without a declared range, for differential privacy.
-    n_draws : int
-        Data sets drawn for a covariance that is not known from the features: so many of fixed size, and as
-        many in which each record is drawn independently. At least 2.
-    seed : int
-        Of these draws.
-    declared : mapping of str to pair of float, optional
-        Smallest and largest value of a column. A column with neither this nor a clip has the range of the data, which
-        favours differential privacy, and is reported; counts need none.
-
-    Returns
-    -------
-    list of Finding
-        Quantity "noise_rms", a method each: root mean square of its noise over the coordinates, in units of the
-        statistic; that of each coordinate by its label in ``detail``. ``release`` is its id in ``METHODS``, ``method``
-        says what it promises, and ``scope`` is the average where that is for a random record. Status
-        "certified" where nothing is estimated; ``reason`` where it does not apply.
-
-    Raises
-    ------
-    ValueError
-        For an eta out of range, a clip that is not > 0, or fewer than 2 draws.
-
     Examples
     --------
     >>> import numpy as np
@@ -118,25 +88,7 @@ def compared(
 
 
 def noise_of(mechanism: Mechanism, eta: float, method: str, *, n_draws: int, seed: int) -> Float[Array, " d"]:
-    """Compute the standard deviation of the noise of one method that needs no ranges.
-
-    Parameters
-    ----------
-    mechanism, eta, n_draws, seed
-        As in `compared`.
-    method : str
-        Its id in ``METHODS``.
-
-    Returns
-    -------
-    array of shape (d,)
-        In units of the statistic.
-
-    Raises
-    ------
-    NotApplicable
-        If it has no noise for this statistic.
-    """
+    """Compute the standard deviation of the noise of one method that needs no ranges."""
     (row,) = [each for each in METHODS if each.id == method]
     return row.noise(_Setting(mechanism, eta, None, {}, n_draws, seed)).rms
 
@@ -156,17 +108,7 @@ def _compared(setting: _Setting, method: Method) -> Finding:
 
 @dataclass(frozen=True, eq=False)
 class _Noise:
-    """The noise of a method.
-
-    Parameters
-    ----------
-    rms : array of shape (d,)
-        Standard deviation in each coordinate.
-    status : Status
-    method : sequence of Term
-        How it was computed.
-    assumptions : sequence of Term
-    """
+    """The noise of a method."""
 
     rms: Float[Array, " d"]
     status: Status
@@ -176,17 +118,7 @@ class _Noise:
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """What all methods are compared on.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    eta : float
-    clip, declared
-        As in `compared`.
-    n_draws, seed : int
-        As in `compared`.
-    """
+    """What all methods are compared on."""
 
     mechanism: Mechanism
     eta: float
@@ -232,25 +164,7 @@ class _Setting:
 
 @dataclass(frozen=True)
 class Method:
-    """A method that is compared.
-
-    Parameters
-    ----------
-    id : str
-        The ``release`` of its finding; reports have its name.
-    promise : tuple of Term
-        What it promises.
-    source : str
-        Key of the paper, and its theorem.
-    noise : callable
-        From the setting to the noise.
-    scope : Scope
-        To whom: each record, or a random one.
-    assumptions : tuple of Term
-        Beyond those of our promise.
-    takes_delta : bool
-        Whether its promise has a delta.
-    """
+    """A method that is compared."""
 
     id: str
     promise: tuple[Term, ...]
@@ -392,26 +306,6 @@ def total_errors(
     The error is that against the statistic of all n records. Ours is ``sqrt(sampling^2 + noise^2)``, because only k of
     the n are drawn; differential privacy needs no draw, and has noise alone. A sum or count of the k that are drawn
     estimates n/k times as much, and so its errors count n/k times.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The statistic of k records, drawn from all n.
-    eta : float
-        Accuracy above the better prior guess that is allowed. Of differential privacy on all n records, where nobody
-        is drawn, above 1/2.
-    noise : array of shape (d,)
-        Standard deviation of our noise in each coordinate.
-    clip, declared
-        As in `Ranges.of`.
-    n_draws, seed : int
-        Draws of k records for the sampling error, where it does not follow from the features.
-
-    Returns
-    -------
-    list of Finding
-        Quantity "total_error": root mean square over the coordinates, and each coordinate by its label in ``detail``.
-        ``release`` is "this_calibration" and "dp_gaussian_all_records".
 
     Examples
     --------

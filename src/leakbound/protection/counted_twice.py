@@ -12,18 +12,7 @@ Group = frozenset[tuple[str, str]]  # columns with their levels; what is not nam
 
 
 def counted_twice(tables: Mapping[str, PublishedTable]) -> list[str]:
-    """Say which statistics count the same groups, and which of their counts to quote.
-
-    Parameters
-    ----------
-    tables : mapping of str to PublishedTable
-        The published tables by the names of their statistics.
-
-    Returns
-    -------
-    list of str
-        A sentence for each two statistics that have such groups: a function of what is published alone.
-    """
+    """Say which statistics count the same groups, and which of their counts to quote."""
     counts = {name: _counts_by_group(table) for name, table in tables.items()}
     sentences = []
     for first, second in combinations(counts, 2):

@@ -28,23 +28,7 @@ COUNT_AND_SUM = "count and sum"
 
 
 def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
-    """Make the statistic of a plan from what it declares, whatever the values are.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    points : Points
-        Of which the names of the columns are used.
-
-    Returns
-    -------
-    Statistic
-
-    Raises
-    ------
-    ValueError
-        If a column or a parameter is unknown, or levels are not declared.
-    """
+    """Make the statistic of a plan from what it declares, whatever the values are."""
     if plan.statistic != "table" and not (plan.statistic == GROUPED and plan.by):
         return with_counts_and_sums(statistic_of(plan, points), plan, points)
     for name in plan.by:
@@ -71,21 +55,7 @@ def _levels_of(plan: CalibrationPlan, name: str) -> tuple[str, ...]:
 
 
 def with_counts_and_sums(statistic: Statistic, plan: CalibrationPlan, points: Points) -> Statistic:
-    """Make a mean, second moments or a covariance of noisy counts and sums; all other statistics stay as they are.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    plan : CalibrationPlan
-        With the range of each column that is used.
-    points : Points
-        Of which the names of the columns are used.
-
-    Raises
-    ------
-    ValueError
-        If no range is declared, or for a column that is not there.
-    """
+    """Make a mean, second moments or a covariance of noisy counts and sums; all other statistics stay as they are."""
     match statistic:
         case Linear(features=Columns(), statistic="mean"):
             ranges = _ranges_in_order(plan, columns_of(points.x))
@@ -106,25 +76,7 @@ def with_counts_and_sums(statistic: Statistic, plan: CalibrationPlan, points: Po
 
 
 def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
-    """Return the columns that a statistic is of, with every value as it was declared to be.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    plan : CalibrationPlan
-    points : Points
-
-    Returns
-    -------
-    points : Points
-    owner_notes : list of str
-        What was moved, or is counted nowhere: exact functions of the data.
-
-    Raises
-    ------
-    ValueError
-        If a column has no declared range, or is not there.
-    """
+    """Return the columns that a statistic is of, with every value as it was declared to be."""
     features = statistic.features if isinstance(statistic, Linear) else None
     match features:
         case Cells():
@@ -167,15 +119,7 @@ def _levels_view(cells: Cells, others: Sequence[str], points: Points) -> tuple[P
 
 
 def _ranges_view(plan: CalibrationPlan, points: Points, *, is_complete: bool = False) -> tuple[Points, list[str]]:
-    """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    points : Points
-    is_complete : bool
-        A record counts only if it has a value in all of these columns.
-    """
+    """Take the columns whose ranges are declared, in the order of the data, and move values into their ranges."""
     names = columns_of(points.x)
     ranges = _ranges_in_order(plan, names)
     numbers, _ = columns_as_numbers(points, tuple(ranges), plan.decimal)

@@ -47,20 +47,7 @@ OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
 @dataclass(frozen=True, eq=False)
 class DesignRow:
-    """A design for a statistic.
-
-    Parameters
-    ----------
-    design : Design
-    errors : array of shape (d,) or None
-        Root mean square error against the statistic of all records: of the records that are not used, and of the noise.
-    reason : str
-        Why there is none; empty otherwise.
-    method : OtherMethod
-        Whose noise it is, if not that of `protect`; it is shown for comparison, and cannot be chosen.
-    is_estimated : bool
-        Whether the errors are estimated from draws of half of the records, and not computed.
-    """
+    """A design for a statistic."""
 
     design: Design
     errors: Float[Array, " d"] | None
@@ -71,25 +58,7 @@ class DesignRow:
 
 @dataclass(frozen=True, eq=False)
 class DesignTable:
-    """All designs for a statistic, for the owner of the data alone.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Of the numbers.
-    standard_errors : array of shape (d,)
-        Jackknife standard errors of the statistic of all records; NaN where there are none.
-    rows : sequence of DesignRow
-    recommended : Design
-    why : str
-        The public fact that it follows from.
-    owner_notes : sequence of str
-        What the data have that a statistic does not count as it is: exact functions of the data.
-    release_command : str
-        The command that releases under the recommended design; empty for arrays.
-    rules : sequence of OfficeRule
-        Rules of statistics offices, checked on the exact numbers.
-    """
+    """All designs for a statistic, for the owner of the data alone."""
 
     labels: Sequence[str]
     standard_errors: Float[Array, " d"]
@@ -137,22 +106,7 @@ class DesignTable:
 
 
 def cost_of_designs(request: Request) -> DesignTable:
-    """Compute what each design would cost for the statistic of a request; nothing is drawn or released.
-
-    Parameters
-    ----------
-    request : Request
-        Its promise and design do not matter.
-
-    Returns
-    -------
-    DesignTable
-
-    Raises
-    ------
-    ValueError
-        For several statistics.
-    """
+    """Compute what each design would cost for the statistic of a request; nothing is drawn or released."""
     if request.parts:
         raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
     if request.plan.chosen == "dp" and not request.from_python:  # fields of a file are texts there

@@ -27,18 +27,7 @@ _OF_HALF = "leakbound.protection.half"  # it imports what audits need, which tak
 
 @dataclass(frozen=True)
 class Steps:
-    """What a design does with a request.
-
-    Parameters
-    ----------
-    calibrate : callable
-        From the request, and a function that gets simulated releases, to the noise and its certificate.
-    release : callable
-        From the request, what is called before anything is released, that function, and one that publishes both halves
-        of the certificate, to the release.
-    declare : callable
-        Announce the request in its ledger; a line of what was done.
-    """
+    """What a design does with a request."""
 
     calibrate: Callable[[Request, Simulated | None], CalibratedNoise]
     release: Callable[
@@ -49,13 +38,7 @@ class Steps:
 
 
 def chosen_design(plan: CalibrationPlan) -> Design:
-    """Return the design of a plan.
-
-    Raises
-    ------
-    ValueError
-        If neither promise nor design is chosen: they promise different things, so that none is the default.
-    """
+    """Return the design of a plan."""
     if plan.chosen is None:
         raise ValueError(NO_CHOICE)
     return plan.chosen
@@ -85,13 +68,7 @@ def _nothing() -> None:
 
 
 def _half_in_its_ledger(request: Request) -> tuple[LedgerQuery | None, Elsewhere]:
-    """Find the place of a request in its ledger, if it has one, and its people in other ledgers.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the data were released under another design, and the plan does not say that they may be.
-    """
+    """Find the place of a request in its ledger, if it has one, and its people in other ledgers."""
     names: NamePeople = cache(partial(people_of, request))
     path = None if request.ledger_path is None else own_ledger(request)
     elsewhere = beside_the_data(request, path)

@@ -54,21 +54,7 @@ _MOST_JACKKNIFE = 50_000_000  # values without each record that are computed for
 
 
 def prepare(request: Request) -> Prepared:
-    """Compute the noise of differential privacy for a statistic of all records, within declared ranges.
-
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    ValueError
-        In one line: if a range or the levels are not declared, or no bound is known for the statistic.
-    """
+    """Compute the noise of differential privacy for a statistic of all records, within declared ranges."""
     units = Units.of(request)
     if request.parts:
         return _several(request, units)
@@ -144,17 +130,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
 
 
 def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[float, float]]) -> tuple[Term, ...]:
-    """List what a certificate of differential privacy assumes: what is compared, what was declared, who keeps what.
-
-    Parameters
-    ----------
-    request : Request
-        Of one statistic.
-    n : int
-        Records.
-    ranges : mapping of str to (float, float)
-        The declared range of each column that is used; empty for counts.
-    """
+    """List what a certificate of differential privacy assumes: what is compared, what was declared, who keeps what."""
     terms = [Term("n_is_public", n=n), Term("replace_one_any_data", n=n), *request.assumptions, *request.signed_for]
     if request.of_a_file:
         terms.append(Term("declared_form"))

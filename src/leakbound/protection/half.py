@@ -38,18 +38,7 @@ Array = np.ndarray
 
 
 def calibrate_half(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
-    """Find the noise of a job and its certificate; nothing is drawn.
-
-    Parameters
-    ----------
-    job : Job
-    simulated : callable, optional
-        Called with simulated releases, for an audit of the promise.
-
-    Returns
-    -------
-    CalibratedNoise
-    """
+    """Find the noise of a job and its certificate; nothing is drawn."""
     if simulated:
         _check_audited(job.plan)
     with progress("search for the noise"):
@@ -69,25 +58,7 @@ def release_half(
     elsewhere: Elsewhere = NOWHERE,
     note_begun: Callable[[], Any] = lambda: None,
 ) -> Protected:
-    """Find the noise of a job, draw the records in use, and release their statistic.
-
-    Parameters
-    ----------
-    job : Job
-        Of a ``ProtectionPlan``.
-    before, simulated, publish : callables
-        As in ``leakbound.protection.protect_file``.
-    ledger_query : LedgerQuery, optional
-        Its place in a ledger, if it has one.
-    elsewhere : Elsewhere
-        What other ledgers hold of the same people.
-    note_begun : callable
-        Called before the ledger is written.
-
-    Returns
-    -------
-    Protected
-    """
+    """Find the noise of a job, draw the records in use, and release their statistic."""
     if simulated:
         _check_audited(job.plan)
     # The ledger, if there is one, says which coupling adds up with its earlier releases.

@@ -38,19 +38,6 @@ class Algorithm1:
     """Which of the two algorithms, and its parameters.
 
     Source: izzo2022, algorithm 1.
-
-    Parameters
-    ----------
-    variant : {"sound", "printed"}
-    moment : float
-        M >= 1: sigma_j is the M-th root of the mean of ``|theta_j - mean theta_j|^M``.
-    n_subsets : int
-        B, the subsets that sigma is estimated on, at least 2.
-    sigma : array_like of shape (d,), optional
-        Upper bounds of these moments over draws of D, > 0, known beforehand: then nothing is estimated. Only for
-        the sound variant.
-    k : int, optional
-        Records in use, for the sound variant; half of them unless given.
     """
 
     variant: Literal["sound", "printed"] = "sound"
@@ -69,24 +56,7 @@ class Algorithm1:
 
 @dataclass(frozen=True, eq=False)
 class Wrapped:
-    """A statistic of the data in use with the noise of Algorithm 1.
-
-    Parameters
-    ----------
-    value : array of shape (d,)
-        What is released.
-    noise : NormNoise
-        Distribution of the noise in units of sigma: each coordinate of a draw was multiplied by its sigma.
-    sigma : array of shape (d,)
-        In the units of the statistic. As printed it depends on who is in use: not to be published.
-    status : {"certified", "estimated"}
-        Certified only for a sigma known beforehand: the moment of a sample is no upper bound.
-    variant : {"sound", "printed"}
-    void : str
-        Why nothing is promised; empty where eta is.
-    seeded : bool
-        Draw and noise came from a given seed, which must not happen to a release that is published.
-    """
+    """A statistic of the data in use with the noise of Algorithm 1."""
 
     value: Float[Array, " d"]
     noise: NormNoise
@@ -121,37 +91,6 @@ def wrap(
     halves of D_train (lines 2 to 9), the radius from the Laplace distribution. A coordinate with ``sigma_j = 0`` gets
     no noise, the limit of small sigma_j. It warns: for reproduction only.
     Source: izzo2022, algorithm 1.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        As ``leakbound.releases.statistics.statistic.named("mean")``.
-    points : Points
-        All n records; for "printed" those in use.
-    eta : float
-        In (0, 1/2): accuracy above the better prior guess.
-    algorithm : Algorithm1
-        Variant, moment, subsets, or a known sigma.
-    seed : int, optional
-        For tests, not for publication. Without it draw and noise come from the operating system's entropy, and the
-        subsets behind sigma from seed 0: their fits are found again in a store.
-    execution : Execution
-        Store and workers of the fits.
-
-    Returns
-    -------
-    Wrapped
-
-    Warns
-    -----
-    CertificateVoid
-        For the variant "printed".
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range; if the statistic fails on a subset or on the data in use; for the sound variant
-        where a coordinate is the same in all subsets.
 
     Examples
     --------

@@ -15,22 +15,7 @@ from leakbound.protection.target import PrivacyTarget
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What was asked for, and of what.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    data : Data
-    mechanism : Mechanism
-    target : PrivacyTarget
-        Eta and noise of the plan, and to whom it is promised; the coupling may be that of a ledger.
-    command : str
-    notes : sequence of str
-    assumptions : sequence of Term
-        Of the request.
-    owner_notes : sequence of str
-        Exact functions of the data.
-    """
+    """What was asked for, and of what."""
 
     plan: CalibrationPlan
     data: Data
@@ -43,13 +28,7 @@ class Job:
 
     @classmethod
     def of(cls, request: Request) -> Job:
-        """Protect a statistic of k records of a request.
-
-        Raises
-        ------
-        ValueError
-            In one line: what was given, what is allowed.
-        """
+        """Protect a statistic of k records of a request."""
         plan = request.plan
         mechanism = Mechanism.of(request.statistic, request.data.points, plan.k, plan.pairs_seed, request.execution)
         target = PrivacyTarget(

@@ -22,16 +22,7 @@ _FORMAT = "leakbound ledgers 1"
 
 @dataclass(frozen=True)
 class ListedLedger:
-    """A ledger of the list.
-
-    Parameters
-    ----------
-    path : str
-        Absolute, with links resolved.
-    date : str
-        When it was begun, or first seen.
-    promise : str
-    """
+    """A ledger of the list."""
 
     path: str
     date: str
@@ -49,13 +40,7 @@ def list_file(chosen: str | None) -> Path | None:
 
 
 def listed_ledgers(file: Path | None) -> list[ListedLedger]:
-    """Read the list; nothing where none is kept or there is no file yet.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the file is damaged or open to others.
-    """
+    """Read the list; nothing where none is kept or there is no file yet."""
     if file is None:
         return []
     private_file.behind_link(file)  # refuses one to nothing
@@ -63,13 +48,7 @@ def listed_ledgers(file: Path | None) -> list[ListedLedger]:
 
 
 def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> None:
-    """Put a ledger on the list, unless it is there.
-
-    Raises
-    ------
-    OSError
-        In one line, if the list cannot be written.
-    """
+    """Put a ledger on the list, unless it is there."""
     path = str(ledger.resolve())
     if file is None or any(known.path == path for known in listed_ledgers(file)):
         return
@@ -90,26 +69,14 @@ def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> Non
 
 
 def note_begun(request: Request, ledger: Path) -> None:
-    """Put the ledger of a release on the list before it is written, so that none is outside of it.
-
-    Raises
-    ------
-    OSError
-        In one line, if the list cannot be written.
-    """
+    """Put the ledger of a release on the list before it is written, so that none is outside of it."""
     plan = request.plan
     if isinstance(plan, ProtectionPlan) and request.insecure_seed is None:
         note_ledger(list_file(plan.known_ledgers), ledger, plan.promise or "", request.date)
 
 
 def forget_ledger(file: Path | None, ledger: Path) -> ListedLedger:
-    """Take a ledger from the list; its file stays as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is not on the list.
-    """
+    """Take a ledger from the list; its file stays as it is."""
     path = str(ledger.resolve())
     forgotten = [known for known in listed_ledgers(file) if known.path == path]
     if file is None or not forgotten:

@@ -43,21 +43,7 @@ SOURCE = "ours: joint convexity over the values without each record"
 
 
 def prepare(request: Request) -> Prepared:
-    """Compute the values without each unit, and the least noise that hides which one is missing.
-
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    ValueError
-        In one line: if the statistic cannot be computed, or no noise keeps the promise.
-    """
+    """Compute the values without each unit, and the least noise that hides which one is missing."""
     units = Units.of(request)
     if request.parts:
         return _several(request, units)
@@ -93,18 +79,7 @@ def _several(request: Request, units: Units) -> Prepared:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The values without each unit.
-
-    Parameters
-    ----------
-    values : array of shape (n, d), or RepeatedRows
-    labels : sequence of str
-        Of the coordinates.
-    counts : bool
-        They count records.
-    sizes : array of shape (d,)
-        Of what was added up for each coordinate: less than a small part of it are rounding errors.
-    """
+    """The values without each unit."""
 
     values: Table
     labels: Sequence[str]

@@ -50,26 +50,7 @@ def randomness(seed: int | None, name: str) -> np.random.Generator:
 
 @dataclass(frozen=True, eq=False)
 class ReleaseSubject:
-    """Everything that the bytes of a release depend on, except for its exact value and the key.
-
-    Parameters
-    ----------
-    data : str
-        Digest of all n records.
-    member : bool array of shape (n,)
-        The draw.
-    statistic : mapping
-        Its description with all parameters.
-    noise : Noise
-        Family, scale and shape.
-    noisy_coords : bool array of shape (d,)
-        Coordinates that get noise.
-    grid : Grid
-    repeat : int
-        How many releases of the same subject came before: each one has noise of its own.
-    scheme : str
-        Version of the way from digest to noise.
-    """
+    """Everything that the bytes of a release depend on, except for its exact value and the key."""
 
     data: str
     member: Bool[Array, " n"]
@@ -133,18 +114,7 @@ class LedgerRelease:
 
 @dataclass(frozen=True, eq=False)
 class LedgerQuery:
-    """A query on its way into a ledger.
-
-    Parameters
-    ----------
-    job : Job
-        With the coupling of the ledger.
-    path : Path
-    ledger : Ledger or None
-        None where the file is yet to be made.
-    names : PeopleNames or None
-        Who is in the data; None where the ledger is for tests.
-    """
+    """A query on its way into a ledger."""
 
     job: Job
     path: Path
@@ -153,14 +123,7 @@ class LedgerQuery:
 
     @classmethod
     def of(cls, job: Job, path: str, names: PeopleNames | None = None) -> LedgerQuery:
-        """Prepare the query of a job, for the ledger of this file.
-
-        Raises
-        ------
-        ValueError
-            If the ledger is of other data, another k or promise, or of a coupling that the job has none of; if the
-            noise is not Gaussian.
-        """
+        """Prepare the query of a job, for the ledger of this file."""
         target, mechanism = job.target, job.mechanism
         _check_noise(target.noise)
         describe_statistic(mechanism.statistic)
@@ -208,12 +171,6 @@ class LedgerQuery:
         """Draw the noise of the release and note it in the ledger, before its value is published.
 
         A release that the ledger holds already is made once more, with the same bytes.
-
-        Raises
-        ------
-        ValueError
-            If the query is not the next one that was declared, its shifts do not add up with the others, or the
-            ledger holds a release of this query with other bytes.
         """
         if calibration.noise is None or calibration.shifts is None:
             reason = no_noise_words(calibration)
@@ -277,13 +234,7 @@ class LedgerQuery:
         return Query(content, target.eta, _chosen(target.noise))
 
     def mark_published(self, ledger_release: LedgerRelease) -> None:
-        """Mark a release as published; another process may have written the ledger since.
-
-        Raises
-        ------
-        OSError
-            In one line, if the ledger cannot be written: the release is valid all the same.
-        """
+        """Mark a release as published; another process may have written the ledger since."""
         mark_published(lambda: Ledger.open(self.path, ledger_release.ledger.draw.data), ledger_release.place)
 
     @property
@@ -342,14 +293,7 @@ class LedgerQuery:
 
 
 def describe_statistic(statistic: Statistic) -> dict[str, Any]:
-    """Describe a statistic as a ledger needs it: with everything that its output depends on, as plain JSON.
-
-    Raises
-    ------
-    ValueError
-        If it has a part that cannot be written down: a lambda, a function or class that was defined in another
-        function or typed in, a parameter that is no number or text.
-    """
+    """Describe a statistic as a ledger needs it: with everything that its output depends on, as plain JSON."""
     rule = statistic.features if isinstance(statistic, Linear) else getattr(statistic, "algorithm", None)
     try:
         description = statistic.describe()

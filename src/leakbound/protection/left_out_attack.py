@@ -20,25 +20,6 @@ _BLOCK = 1 << 22  # of them at once
 def attack_left_out(whitened: Table, record: int, n_games: int, *, confidence: float, seed: int, game: Term) -> Finding:
     """Play games against a record: the likelihood ratio, which knows all n values, says whether it was left out.
 
-    Parameters
-    ----------
-    whitened : array of shape (n, d), or RepeatedRows
-        The values without each record, in coordinates in which the noise is standard normal.
-    record : int
-        That is attacked.
-    n_games : int
-        In half of them, by a fair coin, the record is left out; in the others one of the others, at random.
-    confidence : float
-        Of the interval.
-    seed : int
-    game : Term
-
-    Returns
-    -------
-    Finding
-        The fraction of correct guesses, with the interval of Clopper and Pearson; without a value where there are too
-        many records for so many games.
-
     Examples
     --------
     >>> import numpy as np

@@ -36,25 +36,7 @@ _MOST_STEPS = 100  # of printed scales, for what the grid adds
 
 @dataclass(frozen=True, eq=False)
 class LeftOutNoise:
-    """Noise for a table of leave-one-out values.
-
-    Parameters
-    ----------
-    table : array of shape (n, d), or RepeatedRows
-        The values on the grid, as one of them is released.
-    noise : GaussianNoise or None
-        Of the coordinates with noise; None where there is none.
-    shape : PrintedShape or None
-        As it is printed; None where the noise is the same in each coordinate, or was declared.
-    noisy_coords : bool array of shape (d,)
-    grid : Grid
-    worst : WorstLeftOut
-        The record that is told best, and its total variation: at most 2 eta.
-    declared : bool
-        The scale was declared beforehand.
-    sizes : array of shape (d,)
-        Of what was added up for each coordinate: the grid hides the rounding errors of that.
-    """
+    """Noise for a table of leave-one-out values."""
 
     table: Table
     noise: GaussianNoise | None
@@ -102,44 +84,7 @@ def search_left_out_noise(
     n_groups: int = 1,
     limits: Mapping[float, float] | None = None,
 ) -> LeftOutNoise:
-    """Find the least noise of two printed digits with which nobody tells which record was left out.
-
-    Parameters
-    ----------
-    values : array of shape (n, d), or RepeatedRows
-        Row i is the statistic of all records but i.
-    eta : float
-        Accuracy above 1/2 that is allowed.
-    labels : sequence of str
-        Of the coordinates.
-    noise : {"gaussian", "gaussian_diagonal", "gaussian_isotropic"}
-        A shape of its own, a deviation for each coordinate, or one deviation for all.
-    counts : bool
-        Counts get the same noise everywhere: a size for each cell would tell how many are in it.
-    declared : sequence of float, optional
-        Standard deviation that was declared beforehand: one, or one for each coordinate.
-    allow_exact : bool
-        Leave coordinates without noise that are the same whoever is left out, and all of them where so many rows are
-        equal that eta is kept without noise.
-    sizes : array of shape (d,), optional
-        Of what was added up for each coordinate. Values that differ by no more than its rounding errors are the same;
-        those of a function, of which nothing is known, if they are equal.
-    n_groups : int
-        Of a table of means, whose coordinates are the counts of all groups, and then the means of each column: there
-        the noise "gaussian_isotropic" is the same in each group, for counts and for each column.
-    limits : mapping of float to float, optional
-        Largest true positive rate that is allowed by false positive rate, as well as eta.
-
-    Returns
-    -------
-    LeftOutNoise
-
-    Raises
-    ------
-    ValueError
-        In one line: for a coordinate that would be released exactly, a declared scale that does not keep eta, an eta
-        that no noise keeps, or values whose squares overflow.
-    """
+    """Find the least noise of two printed digits with which nobody tells which record was left out."""
     check_squares(labels, np.fmax.reduce(np.abs(rows_of(values)), axis=0))
     sizes = np.zeros(values.shape[1]) if sizes is None else sizes
     constant = _constant(values, sizes)
@@ -193,29 +138,6 @@ def search_joint_noise(
     All releases side by side are one release with standard normal noise: their values in units of the noise of each.
     That table is what is certified, as that of a single statistic, and no split of eta is lost: two statistics that
     tell different records need less noise together than each with a part of eta. Declared noise stays as it is.
-
-    Parameters
-    ----------
-    tables : sequence of arrays of shape (n, d), or RepeatedRows
-        Of each statistic, row i without unit i; not on a grid yet.
-    labels : sequence of sequences of str
-        Of the coordinates of each.
-    alone : sequence of LeftOutNoise
-        The noise of each by itself, whose scales are in the proportions that are wanted.
-    eta : float
-        Accuracy above 1/2 that all of them together may allow.
-    limits : mapping of float to float, optional
-        Of all of them together, as in `search_left_out_noise`.
-
-    Returns
-    -------
-    list of LeftOutNoise
-        Their scales have two significant digits.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the declared noises alone do not keep eta, or nothing does.
     """
     limits = limits or {}
     is_free = [found.noise is not None and not found.declared for found in alone]
@@ -357,20 +279,7 @@ def _least(
     sizes: Float[Array, " d"],
     limits: Mapping[float, float],
 ) -> LeftOutNoise:
-    """Find the least scale of two digits that keeps the promise for the values on its own grid.
-
-    Parameters
-    ----------
-    values : array of shape (n, d), or RepeatedRows
-    left_out : LeftOut
-        The coordinates with noise.
-    noisy_coords : bool array of shape (d,)
-    eta : float
-    shape : PrintedShape or None
-    labels : sequence of str
-    sizes : array of shape (d,)
-    limits : mapping of float to float
-    """
+    """Find the least scale of two digits that keeps the promise for the values on its own grid."""
     covariance = _covariance(shape)
     noise = GaussianNoise(1.0, covariance)
     unscaled = LeftOutNoise(values, noise, shape, noisy_coords, Grid(1.0), _NOT_TOLD, False, sizes)
@@ -458,13 +367,7 @@ def _checked_declared(
 
 
 def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:
-    """Make the noise of declared standard deviations: one, or one for each coordinate.
-
-    Raises
-    ------
-    ValueError
-        If there is another number of them.
-    """
+    """Make the noise of declared standard deviations: one, or one for each coordinate."""
     if len(scales) not in (1, d):
         raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
     if len(scales) == 1:
@@ -480,13 +383,7 @@ def _grid(
     labels: Sequence[str],
     sizes: Float[Array, " d"],
 ) -> Grid:
-    """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses.
-
-    Raises
-    ------
-    ValueError
-        Where the steps would be below the rounding errors of the values: those differ by little more than these.
-    """
+    """Make the grid that follows from the printed noise; coordinates without noise get steps that nothing uses."""
     finite = noisy if np.isfinite(noisy).all() else noisy[np.isfinite(noisy).all(axis=1)]
     magnitudes = np.maximum(np.abs([finite.min(axis=0), finite.max(axis=0)]).max(axis=0), sizes[noisy_coords])
     deviations = deviations_of(noise, noisy.shape[1])

@@ -27,18 +27,7 @@ _SETTLING = 8  # draws on which a function is tried for the shape of its output
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """A statistic of a uniform k-subset D of the points.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-        All n records; the attacker knows them.
-    k : int
-        Records in D, from 1 to n - 1.
-    execution : Execution
-        Store and workers of its fits.
-    """
+    """A statistic of a uniform k-subset D of the points."""
 
     statistic: Statistic
     points: Points
@@ -54,13 +43,7 @@ class Mechanism:
         seed: int = 0,
         execution: Execution = Execution(),
     ) -> Mechanism:
-        """Take half of the records into D unless k is given; a function shows its shape on draws that nobody uses.
-
-        Raises
-        ------
-        ValueError
-            If k is not from 1 to n - 1, or the statistic fails on every one of these draws.
-        """
+        """Take half of the records into D unless k is given; a function shows its shape on draws that nobody uses."""
         n = len(points)
         k = n // 2 if k is None else count("k", k)
         if not 1 <= k <= n - 1:
@@ -139,21 +122,6 @@ class Mechanism:
 
         A sum of features on the grid is exact in whole numbers, and so is that of a mean before it is divided by
         k: no bit of it depends on an order of summation. Any other statistic is rounded to the grid.
-
-        Parameters
-        ----------
-        member : bool array of shape (n,)
-            D.
-        noise : array of shape (d,)
-            A draw that was never used before; 0 where a coordinate gets none.
-        grid : Grid
-        rng : numpy.random.Generator
-            Of the statistic's own randomness.
-
-        Raises
-        ------
-        ValueError
-            If a sum of features or the noise is beyond 2^53 steps.
         """
         return self.with_noise(self.exact(member, grid, rng), noise, grid)
 
@@ -162,11 +130,6 @@ class Mechanism:
 
         Of a mean the sum, which is divided after the noise was added; None where the statistic failed, or lies
         beyond 2^53 steps.
-
-        Parameters
-        ----------
-        member, grid, rng
-            As in `release`.
         """
         if self.features is not None:
             return np.asarray(grid.round(self.features[member]).sum(axis=0))
@@ -177,13 +140,7 @@ class Mechanism:
         return grid.round(output) if np.isfinite(output).all() else None
 
     def with_noise(self, exact: Int[Array, " d"] | None, noise: Float[Array, " d"], grid: Grid) -> Float[Array, " d"]:
-        """Add a draw of the noise to what `exact` gives: the second half of `release`.
-
-        Raises
-        ------
-        ValueError
-            If the sum or the noise is beyond 2^53 steps.
-        """
+        """Add a draw of the noise to what `exact` gives: the second half of `release`."""
         if exact is None:
             return np.full(self.d, np.nan)
         if self.features is not None:

@@ -30,24 +30,6 @@ _KEPT = {  # a target in a sentence
 def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     """Report the bound of DP-SGD at the least noise multiplier that keeps a target.
 
-    Parameters
-    ----------
-    plan : MultiplierPlan
-    command : str
-        Of the report.
-
-    Returns
-    -------
-    Report
-        Of the bound ``dpsgd``; the multiplier is ``about.plan["noise_multiplier"]``, rounded up to six digits. Those
-        by both ways of counting neighbours are ``about.plan["noise_multipliers"]``, and a finding and a note each:
-        replacing a record needs more noise than adding or removing one, which other libraries count by.
-
-    Raises
-    ------
-    ValueError
-        If no noise is needed, or none is enough.
-
     Examples
     --------
     >>> from leakbound.plans import MultiplierPlan

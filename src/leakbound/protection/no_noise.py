@@ -18,15 +18,7 @@ _MOST_SUMS = 1_000_000  # values times records of a total whose distribution is 
 
 @dataclass(frozen=True)
 class Unneeded:
-    """A proof that no noise is needed.
-
-    Parameters
-    ----------
-    coupling : {"table", "total"}
-        What proves it: the counts of equal records, or the distribution of their total.
-    eta : float
-        Proved accuracy above the better prior guess.
-    """
+    """A proof that no noise is needed."""
 
     coupling: Literal["table", "total"]
     eta: float
@@ -39,17 +31,6 @@ def unneeded(
 
     The sum is a function of the counts of records with equal features, so that the exact eta of this table bounds
     it. Totals of a column of whole numbers have a distribution of their own, which says more.
-
-    Parameters
-    ----------
-    features : array of shape (n, d)
-    k : int
-    eta : float
-    promise : {"every", "average"}
-
-    Returns
-    -------
-    Unneeded or None
 
     Examples
     --------

@@ -67,39 +67,7 @@ _MOST_STEPS = 2.0**52  # of a sum, so that the noise has room
 
 @dataclass(frozen=True, eq=False)
 class NoiseSearchResult:
-    """The noise of a mechanism, and what is proved of it.
-
-    Parameters
-    ----------
-    noise : Noise or None
-        None: the draw alone keeps the promise.
-    noisy_coords : bool array of shape (d,)
-        Coordinates that get noise; the others are the same for every data set.
-    grid : Grid
-        Of the released numbers (of the sums behind means).
-    coupling : str
-    eta : float
-        Proved accuracy above the better prior guess.
-    band : TradeOff or None
-        Proved ceiling of every attack, where one is known.
-    confidence : float or None
-        At which eta and band hold; None where nothing was sampled.
-    n_pairs, n_fits, n_failures : int
-        Pairs of a row, certifying fits, and how many of them failed.
-    exposed : int or None
-        The record with the largest bound, where the coupling knows one.
-    shifts : Shifts or None
-        What a ledger keeps, where the pairs are known.
-    sampling_std : array of shape (d,) or None
-        Standard deviation of the statistic over samples of k records.
-    reason : {"", "equal_records", "table", "total", "equal_outputs"}
-        Why no noise is needed: all records have the same values; enough of them share theirs; enough subsets have the
-        same total; enough pairs have the same output.
-    declared : bool
-        The noise was given, and only its promise was checked; otherwise its scale was computed from all records.
-    printed_shape : PrintedShape or None
-        The shape of a noise that was computed from all records, if it has one.
-    """
+    """The noise of a mechanism, and what is proved of it."""
 
     noise: Noise | None
     noisy_coords: Bool[Array, " d"]
@@ -128,23 +96,7 @@ class NoiseSearchResult:
 
 
 def search_noise(mechanism: Mechanism, target: PrivacyTarget) -> NoiseSearchResult:
-    """Find the least noise with which a mechanism keeps a privacy target.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    target : PrivacyTarget
-
-    Returns
-    -------
-    NoiseSearchResult
-
-    Raises
-    ------
-    ValueError
-        In one line, if eta is out of range, the noise or coupling does not fit the statistic, or so many fits
-        cannot certify it: then with the number that can.
-    """
+    """Find the least noise with which a mechanism keeps a privacy target."""
     smaller = min(mechanism.prior, 1 - mechanism.prior)
     gain_over_prior(target.eta, smaller)
     if mechanism.features is not None and target.coupling in ("auto", "swap", "mixture_swap"):
@@ -238,22 +190,7 @@ def _declared(target: PrivacyTarget, d: int) -> Noise | None:
 
 @dataclass(frozen=True, eq=False)
 class _ScaleSearch:
-    """The search for the scale: what is fixed before it, and how outputs are rounded.
-
-    Parameters
-    ----------
-    target : PrivacyTarget
-    noise_at_scale : callable or Noise
-        The noise of each scale, or a noise as it is, which is only checked.
-    without_noise : NoiseSearchResult
-        What is known before: coordinates with noise, the grid of the others.
-    multiple : float
-        What lies on the grid, as a multiple of what is released: k for a mean, whose sum does.
-    magnitude : float or array of shape (d,)
-        Largest absolute value of a number that is computed with an arithmetic error; 0 where there is none.
-    steps : float or array of shape (d,)
-        Largest rounding of a released number where the shifts were measured; 0 where there was none.
-    """
+    """The search for the scale: what is fixed before it, and how outputs are rounded."""
 
     target: PrivacyTarget
     noise_at_scale: NoiseAtScale | Noise

@@ -40,21 +40,7 @@ RULES_BY_NOISE = {"told_by_noise": ("p",), "dominance_by_noise": ("dominance_n",
 
 
 def check_office_rules(plan: CalibrationPlan, statistic: Statistic, points: Points) -> tuple[OfficeRule, ...]:
-    """Check the rules that there are for a statistic.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-        With the thresholds.
-    statistic : Statistic
-    points : Points
-        All records.
-
-    Returns
-    -------
-    tuple of OfficeRule
-        Empty for a statistic without rules.
-    """
+    """Check the rules that there are for a statistic."""
     thresholds = plan.thresholds
     if isinstance(statistic, Linear) and isinstance(statistic.features, Cells | Histogram):
         counted = statistic.features.repeated(points.x)  # a row a cell, and not one for each record
@@ -96,23 +82,7 @@ def _rules_of_groups(groups: GroupMeans, points: Points, thresholds: Mapping[str
 def check_told_by_noise(
     plan: CalibrationPlan, statistic: Statistic, points: Points, noise_std: Float[Array, " d"]
 ) -> tuple[OfficeRule, ...]:
-    """Check what the printed noise tells of the largest contribution to a sum or a mean: p % and dominance.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-        With eta, and the thresholds.
-    statistic : Statistic
-    points : Points
-        All records, each one a unit.
-    noise_std : array of shape (d,)
-        Standard deviation of the noise of each number, computed from these records with one of them left out.
-
-    Returns
-    -------
-    tuple of OfficeRule
-        Empty for other statistics than sums and means.
-    """
+    """Check what the printed noise tells of the largest contribution to a sum or a mean: p % and dominance."""
     if isinstance(statistic, Fit) and isinstance(statistic.algorithm, GroupMeans):
         groups = statistic.algorithm
         place, table = groups.cells.places(points.x), groups.table(points.x)
@@ -152,13 +122,7 @@ def check_told_by_noise(
 
 
 def refuse_told_by_noise(rules: Sequence[OfficeRule], asked: Iterable[str]) -> None:
-    """Refuse a release whose noise tells what one of the rules that were asked for by name rules out.
-
-    Raises
-    ------
-    ValueError
-        In one line, for the owner.
-    """
+    """Refuse a release whose noise tells what one of the rules that were asked for by name rules out."""
     for rule in rules:
         if not rule.failing or not set(RULES_BY_NOISE[rule.rule]) & set(asked):
             continue

@@ -39,20 +39,7 @@ NamePeople = Callable[[], PeopleNames]
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What other ledgers hold of the people of a request.
-
-    Parameters
-    ----------
-    releases : tuple of OtherRelease
-    refusal : str
-        Why a new release is refused, in one line; empty where it is not.
-    knows_people : bool
-        Whether ``allow_known_people`` passed a refusal.
-    notes : tuple of str
-        For the owner: which ledgers could not be asked, and which are near.
-    paths : tuple of Path
-        Of the ledgers that hold them, with links resolved.
-    """
+    """What other ledgers hold of the people of a request."""
 
     releases: tuple[OtherRelease, ...] = ()
     refusal: str = ""
@@ -80,13 +67,7 @@ NOWHERE = Elsewhere()
 
 
 def own_ledger(request: Request) -> Path:
-    """Find the ledger of a request: that of its plan, or the one beside it if that is of another design.
-
-    Raises
-    ------
-    ValueError
-        If it is no ledger, or a link to a file that is not there.
-    """
+    """Find the ledger of a request: that of its plan, or the one beside it if that is of another design."""
     path, design = request.ledger_path, request.plan.chosen or ""
     if path is None:
         raise ValueError("a request without a ledger has none of another design beside it")
@@ -98,14 +79,7 @@ def own_ledger(request: Request) -> Path:
 
 
 def beside_the_data(request: Request, own: Path | None) -> Elsewhere:
-    """Find what was released of the same data under other designs, by the places of their ledgers.
-
-    Parameters
-    ----------
-    request : Request
-    own : Path or None
-        The ledger of this request.
-    """
+    """Find what was released of the same data under other designs, by the places of their ledgers."""
     found = NOWHERE
     for path in _places_of(request):
         is_own = own is not None and path.resolve() == own.resolve()
@@ -131,27 +105,7 @@ def of_the_same_people(
     units: Units | None = None,
     known: Sequence[Path] = (),
 ) -> Elsewhere:
-    """Find the ledgers, in the folders of ledger and data and on the user's list, that hold the people of a request.
-
-    Parameters
-    ----------
-    request : Request
-    own : Path or None
-        The ledger of this request. A release without one, under design half, is a draw of its own: no ledger of that
-        design is asked.
-    name_people : callable
-        Names the people, where there is a ledger to ask.
-    ledger : Ledger or ReleaseLedger, optional
-        The ledger of this request, if it is begun: an earlier copy of it holds nothing else.
-    units : Units, optional
-    known : sequence of Path
-        Ledgers that are counted already.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the list cannot be read.
-    """
+    """Find the ledgers, in the folders of ledger and data and on the user's list, that hold the people of a request."""
     if request.insecure_seed is not None:  # for tests: nothing of it is published
         return NOWHERE
     near, far = _ledgers_to_ask(request, own, known)
@@ -181,19 +135,7 @@ def of_the_same_people(
 
 
 def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people: bool = False) -> Report:
-    """Name releases of other ledgers in a certificate, and that people were known where the owner passed a refusal.
-
-    Parameters
-    ----------
-    report : Report
-        Either half.
-    others : sequence of OtherRelease
-    knows_people : bool
-
-    Returns
-    -------
-    Report
-    """
+    """Name releases of other ledgers in a certificate, and that people were known where the owner passed a refusal."""
     about = about_as(ProtectedAbout, report.about)
     facts = tuple(OtherReleaseFacts(**asdict(other)) for other in others)
     assumptions = (*about.certificate.assumptions, *term_facts([_KNOWN_PEOPLE] if knows_people else []))
@@ -202,13 +144,7 @@ def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people:
 
 
 def opened(path: Path) -> Ledger | ReleaseLedger:
-    """Open a ledger of any design and any data.
-
-    Raises
-    ------
-    ValueError
-        In one line, if it cannot be read or is none of this version.
-    """
+    """Open a ledger of any design and any data."""
     content, digest = private_file.read(path)
     if content.get("format") in FORMATS:
         return Ledger.of_content(path, content, digest)

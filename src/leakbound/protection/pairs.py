@@ -31,13 +31,7 @@ _DRAWS = 64  # that tell the spread of a statistic
 
 @dataclass(frozen=True, eq=False)
 class Measured(ABC):
-    """The pairs of a coupling, and what the statistic says of them.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    pairs : SampledCoupling
-    """
+    """The pairs of a coupling, and what the statistic says of them."""
 
     mechanism: Mechanism
     pairs: SampledCoupling
@@ -77,15 +71,7 @@ class Measured(ABC):
 @final
 @dataclass(frozen=True, eq=False)
 class Fitted(Measured):
-    """Both data sets of each pair are fitted.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    pairs : SampledCoupling
-    release : int
-        Number of the release that these pairs measure. Of another one the statistic's own randomness is another.
-    """
+    """Both data sets of each pair are fitted."""
 
     release: int = 0
 
@@ -123,13 +109,7 @@ class Fitted(Measured):
 @final
 @dataclass(frozen=True, eq=False)
 class Updated(Measured):
-    """D is fitted, and all its swaps follow in closed form.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    pairs : SampledSwap
-    """
+    """D is fitted, and all its swaps follow in closed form."""
 
     pairs: SampledSwap
 
@@ -182,17 +162,7 @@ class Updated(Measured):
 
 
 def measured(mechanism: Mechanism, name: str, seed: int, n_pairs: int = 1) -> Measured:
-    """Choose the way of measuring the pairs of a coupling of ``SAMPLED`` that costs less.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    name : str
-        A row of ``SAMPLED``.
-    seed : int
-        Of the plan; the pairs that certify have a seed of their own.
-    n_pairs : int
-    """
+    """Choose the way of measuring the pairs of a coupling of ``SAMPLED`` that costs less."""
     pairs = SAMPLED[name](mechanism.n, mechanism.k, n_pairs, integer(seed, "certify"))
     if isinstance(pairs, SampledSwap) and records_of(mechanism.statistic, mechanism.points) is not None:
         return Updated(mechanism, pairs)

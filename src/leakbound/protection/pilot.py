@@ -31,18 +31,7 @@ _UNSEEN = 2.0**-20  # of the outputs: a grid where none of them differ
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What a pilot chose.
-
-    Parameters
-    ----------
-    measured : Measured
-        The pairs that will certify.
-    noisy_coords : bool array of shape (d,)
-        Coordinates that get noise: those in which some pair of the pilot differed, or all if none did.
-    second_moment : array of shape (e, e) or None
-        Of the differences in these e coordinates; None if no pair differed.
-    grid : Grid
-    """
+    """What a pilot chose."""
 
     measured: Measured
     noisy_coords: Bool[Array, " d"]
@@ -55,20 +44,7 @@ def piloted(
     target: PrivacyTarget,
     noise_of_shape: Callable[[Float[Array, "e e"] | None, int], NoiseAtScale | Noise],
 ) -> Pilot:
-    """Try the couplings that the fits can pay, and choose.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    target : PrivacyTarget
-    noise_of_shape : callable
-        From the second moment of shifts, or None, and their number of coordinates to the noise of each scale.
-
-    Raises
-    ------
-    ValueError
-        If the fits pay for none: with the number that would. If the statistic fails on all data sets.
-    """
+    """Try the couplings that the fits can pay, and choose."""
     certifying = _affordable(mechanism, target)
     trials = [_trial(coupling, target, len(certifying)) for coupling in certifying]
     differences = np.concatenate([trial.differences() for trial in trials])

@@ -21,23 +21,7 @@ def planned_numbers(
     sampling_std: Float[Array, " d"] | None,
     family: str = "gaussian",
 ) -> tuple[PlannedNumber, ...]:
-    """List the numbers that a release would publish with their noise: those of a table with its margins.
-
-    Parameters
-    ----------
-    table : PublishedTable or None
-        What would be published of the statistic without noise; None where it is no table.
-    finished : Finished
-        The numbers without noise: of means that are made of noisy counts and sums, the noise depends on them.
-    sampling_std : array of shape (d,)
-        Of each number; NaN where it is not known.
-    family : str
-        Of the noise.
-
-    Returns
-    -------
-    tuple of PlannedNumber
-    """
+    """List the numbers that a release would publish with their noise: those of a table with its margins."""
     errors = np.full(len(finished.labels), np.nan) if sampling_std is None else sampling_std
     if table is not None:
         # a table of counts has margins beside its cells, and errors of its own

@@ -29,56 +29,7 @@ Measure = Literal["table", "shifts", "mu"]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A statistic and its noise, calibrated and not released.
-
-    Parameters
-    ----------
-    request : Request
-    points : Points
-        Of all records, as the design reads them: under differential privacy the columns that are used, with every
-        value as it was declared to be.
-    design : {"leave-one-out", "dp"}
-    units : Units
-        Records, or people.
-    k : int
-        Units that the statistic is of.
-    labels : sequence of str
-        Of the coordinates.
-    noise : GaussianNoise or None
-        Of the coordinates with noise; None for several statistics.
-    shape : PrintedShape or None
-        Of the noise, where it was computed from the data.
-    noisy_coords : bool array of shape (d,)
-    grid : Grid
-    rms : array of shape (d,)
-        Standard deviation of the noise in each coordinate of the released numbers.
-    declared : bool
-        The noise was declared, or follows from what was.
-    scope : Scope
-        Whom the promise is to.
-    game : Term
-    assumptions, source
-        Of the promise.
-    per_unit : array or RepeatedRows
-        What the ledger adds up: of leave-one-out the whitened table of shape (n, e); of dp one number, shape ().
-    value_of : callable
-        From the index of the unit that is left out to the exact value as it is released but for the noise: a row of a
-        table, or the statistic of all, whoever that is.
-    divisor : float
-        By which value and noise, whole steps of the grid, are divided: n for a mean under differential privacy.
-    public_findings, owner_findings : sequences of Finding
-        Beyond what follows from the promise.
-    public_notes, owner_notes : sequences of str
-    sampling_std : array, optional
-        Standard error of each number that is published, for the owner.
-    accuracy : float or None
-        Accuracy of any attacker that is proved for the unit that is told best, for the owner.
-    curve : TradeOff or None
-        Trade-off of any attacker that is proved of this release, for the owner; None where it follows from eta alone.
-    parts : sequence of Prepared
-        The statistics, if several are released together (`several.joined`): labels, coordinates and values are then
-        those of all of them, side by side, and each part has a noise of its own.
-    """
+    """A statistic and its noise, calibrated and not released."""
 
     request: Request
     points: Points
@@ -124,13 +75,7 @@ class Prepared:
         return np.split(numbers, np.cumsum(sizes)[:-1])
 
     def finished(self, value: Float[Array, " d"]) -> Finished:
-        """Return the numbers that are published of the coordinates: of noisy counts and sums their means, else these.
-
-        Parameters
-        ----------
-        value : array of shape (d,)
-            Of this statistic, or of all parts.
-        """
+        """Return the numbers that are published of the coordinates: of noisy counts and sums their means, else these."""
         if self.parts:
             of_parts = [part.finished(own) for part, own in zip(self.parts, self.split(value), strict=True)]
             labels = [label for each in of_parts for label in each.labels]

@@ -44,11 +44,6 @@ def refuse_exact(job: Job, calibration: NoiseSearchResult) -> None:
     A number that is the same for all records, or a fitted one that moves in no draw of the pilot, tells nothing of who
     is in, so no noise is added; but it would be published exactly. Counts are not concerned: all their cells get noise
     if one does.
-
-    Raises
-    ------
-    ValueError
-        In one line, for the owner.
     """
     if job.mechanism.features is None:
         exact = ~calibration.noisy_coords
@@ -69,25 +64,7 @@ def refuse_exact(job: Job, calibration: NoiseSearchResult) -> None:
 def public_report(
     job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"], insecure: bool = False, note: str = ""
 ) -> Report:
-    """Build the certificate that is published with a release.
-
-    Parameters
-    ----------
-    job : Job
-    calibration : NoiseSearchResult
-        Only its printed noise is published, and whether noise was needed.
-    value : array of shape (d,)
-        What was released.
-    insecure : bool
-        Draw and noise came from a seed that was given.
-    note : str
-        A note about the ledger; empty where there is none.
-
-    Returns
-    -------
-    Report
-        A function of the plan, n, k, the names of the columns, the printed noise and the value.
-    """
+    """Build the certificate that is published with a release."""
     eta, mechanism = job.target.eta, job.mechanism
     common: dict[str, Any] = {
         "bound_type": "upper",
@@ -116,16 +93,6 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
     """Compute the ceiling that follows from the promise alone.
 
     No attacker exceeds ``pi TPR + (1 - pi)(1 - FPR) <= max(pi, 1 - pi) + eta``.
-
-    Parameters
-    ----------
-    eta : float
-    prior : float
-        pi, the fraction k/n.
-
-    Returns
-    -------
-    Piecewise
 
     Examples
     --------

@@ -30,20 +30,7 @@ _MOST_CELLS = 20_000  # of a table that is written out, its margins among them
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Released counts in the cells of a table, as an array with an axis for each column.
-
-    Parameters
-    ----------
-    by : tuple of str
-        The columns.
-    levels : tuple of tuples of str
-        Of each column.
-    values : array with an axis for each column
-    unit : float
-        The largest standard deviation of the noise of a cell; 1 where there is none.
-    variance : array of the same shape
-        Of the noise in each cell, in units of the square of ``unit``; the noise of two cells is independent.
-    """
+    """Released counts in the cells of a table, as an array with an axis for each column."""
 
     by: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
@@ -61,18 +48,7 @@ class Counts:
         return cls(cells.columns, levels, values.reshape(shape), unit, variance.reshape(shape))
 
     def merged(self, ranges: Mapping[str, Sequence[tuple[int, int]]]) -> Counts:
-        """Add up neighbouring levels.
-
-        Parameters
-        ----------
-        ranges : mapping of str to sequence of (int, int)
-            By column, the places of the first and the last level of each range; no two share a level.
-
-        Returns
-        -------
-        Counts
-            A range has the label ``"low to high"``.
-        """
+        """Add up neighbouring levels."""
         levels, values, variance = list(self.levels), self.values, self.variance
         for name, of_column in ranges.items():
             axis, last_of = self.by.index(name), dict(of_column)
@@ -96,27 +72,7 @@ def table_for_publication(
     n_in_use: int,
     is_gaussian: bool = True,
 ) -> PublishedTable | None:
-    """Make the table of a release: of counts with margins, of means of groups without.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    statistic : Statistic
-    values : array of shape (d,)
-        What was released.
-    deviations : array of shape (d,)
-        Standard deviation of the noise of each number.
-    n_in_use : int
-        Records, or people, that the statistic is of.
-    is_gaussian : bool
-        The noise is Gaussian and that of any two counts independent; otherwise no interval is given.
-
-    Returns
-    -------
-    PublishedTable or None
-        None for other statistics, for a failure, for numbers of 2^53 and more, and for tables of more than 20,000 cells
-        and margins.
-    """
+    """Make the table of a release: of counts with margins, of means of groups without."""
     if not plan.by or not (np.abs(values) < _LARGEST_WHOLE).all():
         return None
     is_release = isinstance(plan, ProtectionPlan)  # a calibration has no choices of publication
@@ -155,25 +111,6 @@ def published_table(
     generalised least squares under the constraint. Whole numbers are rounded by largest remainders, so that they keep
     the total. With ``non_negative`` the counts are the nearest ones >= 0 in the same metric, which makes small counts
     too large on average.
-
-    Parameters
-    ----------
-    counts : Counts
-        As released.
-    total : int or None
-        Public number of records in all cells together; None where it is not known.
-    n_records : int or None
-        Records that were counted, for the sampling error ``sqrt(c (1 - c/n))`` of a count c, from the released count;
-        None where it is not known. The total has none, nor has a released count that is not between 0 and n.
-    non_negative : bool
-    is_gaussian : bool
-        The noise is Gaussian; otherwise no interval is given.
-
-    Returns
-    -------
-    PublishedTable
-        The cells and, with a level None, the margins. Each has the standard deviation of its noise, rounding included,
-        and an interval of whole numbers around it that holds at least 95 % of the noise.
     """
     variance = counts.variance
     estimate = counts.values
@@ -209,19 +146,7 @@ def published_table(
 def nearest_non_negative(
     values: Float[Array, "*cells"], variance: Float[Array, "*cells"], total: int | None
 ) -> Float[Array, "*cells"]:
-    """Find the numbers >= 0 that are nearest to the given ones, each distance in units of its noise.
-
-    Parameters
-    ----------
-    values, variance : arrays of the same shape
-    total : int or None
-        Sum that they keep; None where it is free.
-
-    Returns
-    -------
-    array of the same shape
-        Minimises ``sum of (u - v)^2 / V`` over u >= 0: ``max(0, v - c V)``, where c gives the total.
-    """
+    """Find the numbers >= 0 that are nearest to the given ones, each distance in units of its noise."""
     if total is None or not variance.any():
         return np.maximum(values, 0.0)
 
@@ -237,16 +162,6 @@ def nearest_non_negative(
 
 def rounded_to_total(values: Float[Array, "*cells"], total: int) -> Int[Array, "*cells"]:
     """Round numbers to whole ones with a given sum: down, and the largest remainders up.
-
-    Parameters
-    ----------
-    values : array
-        With a sum of about ``total``.
-    total : int
-
-    Returns
-    -------
-    int array of the same shape
 
     Examples
     --------

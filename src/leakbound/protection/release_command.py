@@ -19,21 +19,7 @@ _REPEATED = ("drop", "fpr", "at_most", "depends_on")
 
 
 def release_command(plan: CalibrationPlan) -> tuple[str, str]:
-    """Write the command that releases what was calibrated.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-        Of one statistic.
-
-    Returns
-    -------
-    command : str
-        The file by its name without folders, as reports hold no paths. Empty for arrays, and where the plan of a
-        release would be refused.
-    reason : str
-        Why it would be refused; empty otherwise.
-    """
+    """Write the command that releases what was calibrated."""
     if plan.data == ARRAYS:
         return "", ""
     content = plan.model_dump(exclude_unset=True, exclude=set(_OF_THE_OWNER))

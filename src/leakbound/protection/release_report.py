@@ -59,20 +59,7 @@ _MOST_ASKED = 3  # statistics that the question of a page names
 
 @dataclass(frozen=True)
 class Joint:
-    """What all releases of a ledger promise together, fixed before the first one.
-
-    Parameters
-    ----------
-    release : str
-        How its findings are named: "joint", or "joint_of_one" for the first release.
-    eta : float
-    curve : TradeOff or None
-        Of the owner; None where it follows from eta alone.
-    limits : mapping of float to float
-        Declared limits that all releases together keep.
-    findings : sequence of Finding
-        That depend on eta alone, but for accuracy, eta and rates.
-    """
+    """What all releases of a ledger promise together, fixed before the first one."""
 
     release: str
     eta: float
@@ -88,24 +75,7 @@ def public_half(
     joint: Joint | None = None,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Build the half of the certificate that is published.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    value : array of shape (d,)
-        What was released.
-    entry : LedgerEntryFacts or None
-        None where releases are promised by themselves.
-    joint : Joint, optional
-        What is promised of all releases of the ledger.
-    notes : sequence of str
-        That may be published.
-
-    Returns
-    -------
-    Report
-    """
+    """Build the half of the certificate that is published."""
     curve = _public_curve(prepared, prepared.curve, prepared.eta, prepared.request.plan.limits)
     findings = [*_promised(prepared, curve), *prepared.public_findings, *_noise_size(prepared)]
     curves = [Curve("certified", "", "certified", curve)]
@@ -125,23 +95,7 @@ def owner_half(
     spent: Sequence[Finding] = (),
     notes: Sequence[str] = (),
 ) -> Report:
-    """Build the owner's half of the certificate, or the report of a calibration where there is no value.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    value : array of shape (d,), optional
-    entry : LedgerEntryFacts, optional
-    joint : Joint, optional
-        What is promised of all releases of the ledger.
-    spent : sequence of Finding
-        What the releases of the ledger tell so far.
-    notes : sequence of str
-
-    Returns
-    -------
-    Report
-    """
+    """Build the owner's half of the certificate, or the report of a calibration where there is no value."""
     curve = gaussian_curve(prepared.eta) if prepared.curve is None else prepared.curve
     findings = [*_proved(prepared, curve), *prepared.public_findings, *prepared.owner_findings, *_noise_size(prepared)]
     curves = [Curve("certified", "", "certified", curve)]

@@ -66,24 +66,7 @@ def calibrate(prepared: Prepared) -> CalibratedNoise:
 
 
 def declare(prepare: Prepare, request: Request) -> str:
-    """Announce a query in its ledger before the first output, so that it is counted exactly.
-
-    Parameters
-    ----------
-    prepare : callable
-        From the request to its noise.
-    request : Request
-
-    Returns
-    -------
-    str
-        What was done, in a line.
-
-    Raises
-    ------
-    ValueError
-        In one line: after the first output, or if the query was declared already.
-    """
+    """Announce a query in its ledger before the first output, so that it is counted exactly."""
     place = _Place.of(request)
     place.elsewhere.refuse()
     prepared = prepare(request)
@@ -103,28 +86,7 @@ def release(
     before: Callable[[], Any],
     publish: Callable[[Report, Report], Any],
 ) -> Protected:
-    """Release the statistic of a request.
-
-    Parameters
-    ----------
-    prepare : callable
-        From the request to its noise.
-    request : Request
-        Of a ``ProtectionPlan``.
-    before : callable
-        The last moment to refuse.
-    publish : callable
-        Called with both halves of the certificate.
-
-    Returns
-    -------
-    Protected
-
-    Raises
-    ------
-    ValueError
-        In one line: what the design cannot do, or what does not fit in the budget of the ledger.
-    """
+    """Release the statistic of a request."""
     place = _Place.of(request)
     prepared = prepare(request)
     ledger = place.ledger or place.begun(prepared)
@@ -146,19 +108,7 @@ def release(
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """A release that its ledger has counted, and that nobody has seen yet.
-
-    Parameters
-    ----------
-    ledger : ReleaseLedger
-        With the release.
-    prepared : Prepared
-        With what its promise rests on that only the ledger knows.
-    number : int
-        Its place in the ledger.
-    value : array of shape (d,)
-        With its noise.
-    """
+    """A release that its ledger has counted, and that nobody has seen yet."""
 
     ledger: ReleaseLedger
     prepared: Prepared
@@ -167,17 +117,7 @@ class _Counted:
 
 
 def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prepared: Prepared) -> _Counted:
-    """Count a release in its ledger, and add its noise; a release that is there already stays as it is.
-
-    Parameters
-    ----------
-    ledger : ReleaseLedger
-        Without the release, or with it where it was made before.
-    checked : ReleaseLedger
-        With the release, whose value is not known yet; the same as ``ledger`` where it was made before.
-    entry : Release
-    prepared : Prepared
-    """
+    """Count a release in its ledger, and add its noise; a release that is there already stays as it is."""
     number = ledger.place_of(entry.query, entry.subject)
     # Who is left out is looked up only now: nothing before depends on it.
     left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
@@ -216,18 +156,7 @@ def _certified(counted: _Counted, notes: Sequence[str]) -> Protected:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """The ledger of a request: its path, what is there, and what ledgers of other designs beside it hold.
-
-    Parameters
-    ----------
-    path : Path
-    ledger : ReleaseLedger or None
-        None where it is not begun.
-    request : Request
-    elsewhere : Elsewhere
-        Of the same data under other designs. It refuses a new release; one that the ledger holds already is made once
-        more.
-    """
+    """The ledger of a request: its path, what is there, and what ledgers of other designs beside it hold."""
 
     path: Path
     ledger: ReleaseLedger | None
@@ -236,14 +165,7 @@ class _Place:
 
     @classmethod
     def of(cls, request: Request) -> _Place:
-        """Open the ledger of a request, if there is one.
-
-        Raises
-        ------
-        ValueError
-            Without a path, for a ledger of another budget, or if the data were released under another design and the
-            plan does not say that they may be.
-        """
+        """Open the ledger of a request, if there is one."""
         design = request.plan.chosen
         if request.ledger_path is None:
             raise ValueError(
@@ -273,13 +195,7 @@ class _Place:
         return ReleaseLedger.begun(self.path, prepared.design, budget, key, is_insecure=seed is not None)
 
     def asked_elsewhere(self, ledger: ReleaseLedger, prepared: Prepared) -> tuple[ReleaseLedger, Elsewhere]:
-        """Look for the people of a new release in other ledgers, and enter them in its own.
-
-        Raises
-        ------
-        ValueError
-            In one line, if another ledger holds them, and the plan does not say that it may.
-        """
+        """Look for the people of a new release in other ledgers, and enter them in its own."""
         self.elsewhere.refuse()
         if ledger.is_insecure:  # nothing of it is published
             return ledger, self.elsewhere

@@ -25,22 +25,7 @@ Array = np.ndarray
 
 
 def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Find the standard errors of released means and regressions whose variances or errors were released with them.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        Of several statistics.
-    value : array of shape (d,)
-        What was released.
-
-    Returns
-    -------
-    array of shape (d,)
-        NaN for all other numbers, and where the released variance or error is not above 0. With several records of a
-        person all are NaN: how many records the mean is of is not public, and the errors of a regression are those of
-        independent records.
-    """
+    """Find the standard errors of released means and regressions whose variances or errors were released with them."""
     of_all = zip(prepared.statistics, prepared.split(value), strict=True)
     of_part = [(part, part.finished(coordinates).value) for part, coordinates in of_all]
     errors = np.full(sum(len(released) for _, released in of_part), np.nan)

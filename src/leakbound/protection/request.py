@@ -38,34 +38,7 @@ ROWS_LEFT_OUT = (
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What was asked for, and of what.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    data : Data
-        With the names of the records, or of whom they belong to, where the plan has an ``id`` or a ``group``.
-    statistic : Statistic
-    noise : str, Noise, or callable
-        As in ``leakbound.protect``.
-    execution : Execution
-        Store and workers of the fits.
-    command : str
-        Printed on the page.
-    notes : sequence of str
-        That may be published.
-    owner_notes : sequence of str
-        What the owner should read first: exact functions of the data.
-    from_python : bool
-        The statistic was given as an object or a function, and not by the name of a row of ``STATISTICS``.
-    name : str
-        Of a statistic that is released together with others.
-    tell_owner : callable
-        Called before anything is released with each line that the owner of the data should read first.
-    parts : sequence of Request
-        The statistics, if several are released together, each of its own columns of the same records. ``plan`` then has
-        what all of them share, and ``statistic`` is that of the first one.
-    """
+    """What was asked for, and of what."""
 
     plan: CalibrationPlan
     data: Data
@@ -133,22 +106,7 @@ def arrays_request(
     fields: Mapping[str, Any],
     execution: Execution,
 ) -> Request:
-    """Make the request of a call from Python.
-
-    Parameters
-    ----------
-    kind : type of CalibrationPlan
-    statistic, x, y, noise
-        As in ``leakbound.protect``.
-    fields : mapping
-        Fields of the plan other than statistic, noise and data.
-    execution : Execution
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
-    """
+    """Make the request of a call from Python."""
     if isinstance(statistic, Sequence) and not isinstance(statistic, str) and len(statistic) == 1:
         # a list of one is that one, with its own fields
         only = statistic[0]
@@ -217,21 +175,7 @@ def several_of_arrays(
     fields: Mapping[str, Any],
     execution: Execution,
 ) -> Request:
-    """Make the request of a call from Python for several statistics of the same records.
-
-    Parameters
-    ----------
-    statistics : sequence of str or mapping
-        Each a name, or a mapping with the keys of a ``[[statistic]]`` table, of which ``statistic`` may be all that
-        ``leakbound.protect`` takes.
-    x, y, noise, fields, execution
-        As of `arrays_request`.
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
-    """
+    """Make the request of a call from Python for several statistics of the same records."""
     if not isinstance(noise, str):
         raise ValueError("several statistics take a noise by its name; one as it is belongs to a single statistic")
     given = [table if isinstance(table, Mapping) else {"statistic": table} for table in statistics]
@@ -255,20 +199,7 @@ def several_of_arrays(
 
 
 def several_of_file(plan: SeveralPlan, execution: Execution, command: str = "") -> Request:
-    """Make the request of a plan of several statistics, with the data of its file.
-
-    Parameters
-    ----------
-    plan : SeveralPlan
-    execution : Execution
-    command : str
-        Printed on the page.
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
-    """
+    """Make the request of a plan of several statistics, with the data of its file."""
     shared = plan.shared
     names = shared.group or shared.id
     whole = all_records(shared, (), names)
@@ -354,24 +285,7 @@ def _without_names(x: Any, naming: str | None) -> tuple[Any, Any]:
 def request_of_file(
     kind: type[CalibrationPlan], content: Mapping[str, Any], where: str, execution: Execution, command: str = ""
 ) -> Request:
-    """Make the request of the fields of a plan, of one statistic or of several.
-
-    Parameters
-    ----------
-    kind : type of CalibrationPlan
-        Of a plan of one statistic.
-    content : mapping
-        Fields of the plan.
-    where : str
-        What an error names.
-    execution, command
-        As of `file_request`.
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
-    """
+    """Make the request of the fields of a plan, of one statistic or of several."""
     plan = read_plan(kind, content, where)
     of_all = plan.shared if isinstance(plan, SeveralPlan) else plan
     execution = replace(execution, depends_on=of_all.depends_on)
@@ -383,22 +297,7 @@ def request_of_file(
 def file_request(
     plan: CalibrationPlan, execution: Execution, command: str = "", complete: Sequence[str] = ()
 ) -> Request:
-    """Make the request of a plan, with the data of its file.
-
-    Parameters
-    ----------
-    plan : CalibrationPlan
-    execution : Execution
-    command : str
-        Printed on the page.
-    complete : sequence of str
-        Columns whose missing values leave a row out, of several statistics together; none if the plan says it.
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
-    """
+    """Make the request of a plan, with the data of its file."""
     if plan.chosen == "dp":
         data = all_records(plan, plan.drop, plan.id)
         _check_columns(data.points)

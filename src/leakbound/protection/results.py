@@ -18,16 +18,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class CalibratedNoise:
-    """The noise that a promise needs, before anything is released.
-
-    Parameters
-    ----------
-    noise : Noise or None
-        None where none is needed, and for several statistics: the certificate has that of each.
-    certificate : Report
-        What will be promised, and by which noise; without values. It is the owner's: it holds exact functions of the
-        data, and is not for publication.
-    """
+    """The noise that a promise needs, before anything is released."""
 
     noise: Noise | None
     certificate: Report
@@ -49,17 +40,7 @@ class CalibratedNoise:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedStatistic:
-    """One of several statistics that were released together.
-
-    Parameters
-    ----------
-    labels : tuple of str
-        Of the numbers.
-    value : array of shape (d,)
-        What may be published.
-    noise : Noise or None
-        The distribution of its noise; None where none was needed.
-    """
+    """One of several statistics that were released together."""
 
     labels: tuple[str, ...]
     value: Float[Array, " d"]
@@ -68,24 +49,7 @@ class ReleasedStatistic:
 
 @dataclass(frozen=True, eq=False)
 class Protected:
-    """A statistic that was released with its noise.
-
-    Parameters
-    ----------
-    value : array of shape (d,)
-        What may be published.
-    noise : Noise or None
-        The distribution of the noise; None where none was needed, and for several statistics. Its values are kept
-        nowhere; with a ledger they follow from its key.
-    certificate : Report
-        What is promised, with the value: for publication. In addition to what was declared public and the released
-        value it holds scale and shape of the noise, rounded, and nothing else of the data.
-    owner : Report
-        The same for the owner of the data alone, with exact functions of them: what is proved beyond the promise,
-        sampling errors, attacks, the most exposed record, a digest.
-    statistics : mapping of str to ReleasedStatistic
-        By name, if several were released together; ``value`` has their values one after another.
-    """
+    """A statistic that was released with its noise."""
 
     value: Float[Array, " d"]
     noise: Noise | None

@@ -32,15 +32,6 @@ _ARITHMETIC = 1 + 1e-6  # above what sums of doubles lose
 def rounded_up(value: float) -> float:
     """Round a scale up to two significant digits; a number of two digits stays.
 
-    Parameters
-    ----------
-    value : float
-        > 0.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from leakbound.protection.rounding import rounded_up
@@ -63,20 +54,7 @@ def next_scale(printed: float) -> float:
 
 
 def check_squares(labels: Sequence[str], largest: Float[Array, " d"]) -> None:
-    """Refuse a statistic whose numbers have no squares, which all searches for noise take.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        Of the numbers.
-    largest : array of shape (d,)
-        Largest absolute value of each.
-
-    Raises
-    ------
-    ValueError
-        In one line, with the name of the number.
-    """
+    """Refuse a statistic whose numbers have no squares, which all searches for noise take."""
     if (largest > LARGEST_NUMBER).any():
         place = int(np.argmax(largest))
         raise ValueError(
@@ -87,15 +65,7 @@ def check_squares(labels: Sequence[str], largest: Float[Array, " d"]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PrintedShape:
-    """A covariance as it is printed, of mean variance near 1.
-
-    Parameters
-    ----------
-    deviations : array of shape (d,)
-        Standard deviations, two significant digits each.
-    correlations : array of shape (d, d) or None
-        Two decimals each, positive definite; None where the coordinates are independent.
-    """
+    """A covariance as it is printed, of mean variance near 1."""
 
     deviations: Float[Array, " d"]
     correlations: Float[Array, "d d"] | None
@@ -105,17 +75,6 @@ class PrintedShape:
         """Round a covariance.
 
         Correlations that are no longer those of a positive definite matrix when they are rounded shrink until they are.
-
-        Parameters
-        ----------
-        covariance : array of shape (d, d)
-            Positive definite.
-        independent : bool
-            Leave the correlations out.
-
-        Returns
-        -------
-        PrintedShape
         """
         variances = np.diagonal(covariance)
         exact = np.sqrt(variances / variances.mean())
@@ -149,24 +108,6 @@ def _definite(correlations: Float[Array, "d d"]) -> Float[Array, "d d"]:
 def printed_grid(rms: Float[Array, " d"], multiple: float, magnitude: Float[Array, " d"] | float = 0.0) -> Grid:
     """Compute the grid that follows from the printed noise: at least 4,096 steps in each deviation.
 
-    Parameters
-    ----------
-    rms : array of shape (d,)
-        Standard deviation of the noise in each coordinate, > 0.
-    multiple : float
-        Of the released number, that lies on the grid: k for a mean, whose sum does.
-    magnitude : float or array of shape (d,)
-        Largest absolute value of the released number, where it is computed with an error; the grid is no other.
-
-    Returns
-    -------
-    Grid
-
-    Raises
-    ------
-    ValueError
-        If the steps are below the arithmetic error of numbers of this magnitude.
-
     Examples
     --------
     >>> import numpy as np
@@ -182,19 +123,6 @@ def rounding_length(rms: Float[Array, " d"], norm: Lp | Mahalanobis, steps: Floa
 
     Both ends of a shift are rounded to the nearest multiple, so that it moves by at most a step in each coordinate,
     and a step is at most a 4,096th of the deviation.
-
-    Parameters
-    ----------
-    rms : array of shape (d,)
-        Of the printed noise.
-    norm : Lp or Mahalanobis
-        In which shifts are measured.
-    steps : float or array of shape (d,)
-        Of the grid on which the shift was measured; 0 where it was not rounded.
-
-    Returns
-    -------
-    float
     """
     rounding = (rms / STEPS_A_DEVIATION + steps) * _ARITHMETIC
     if isinstance(norm, Lp) or norm.shape.ndim == 1:

@@ -15,23 +15,7 @@ Simulated = Callable[[Signals], Any]
 
 
 def run_calibration(request: Request, simulated: Simulated | None = None) -> CalibratedNoise:
-    """Find the noise of a request and its certificate; nothing is released.
-
-    Parameters
-    ----------
-    request : Request
-    simulated : callable, optional
-        Called with simulated releases, for an audit of the promise.
-
-    Returns
-    -------
-    CalibratedNoise
-
-    Raises
-    ------
-    ValueError
-        In one line: without a choice of the promise, or for what the design cannot do.
-    """
+    """Find the noise of a request and its certificate; nothing is released."""
     steps = DESIGNS[chosen_design(request.plan)]
     _tell_owner(request)
     return steps.calibrate(request, simulated)
@@ -43,24 +27,7 @@ def run_release(
     simulated: Simulated | None = None,
     publish: Callable[[Report, Report], Any] = lambda public, owner: None,
 ) -> Protected:
-    """Release the statistic of a request.
-
-    Parameters
-    ----------
-    request : Request
-        Of a ``ProtectionPlan``.
-    before, simulated, publish : callables
-        As in ``leakbound.protection.protect_file``.
-
-    Returns
-    -------
-    Protected
-
-    Raises
-    ------
-    ValueError
-        As in `run_calibration`.
-    """
+    """Release the statistic of a request."""
     steps = DESIGNS[chosen_design(request.plan)]
     _tell_owner(request)
     return steps.release(request, before, simulated, publish)
@@ -73,16 +40,5 @@ def _tell_owner(request: Request) -> None:
 
 
 def run_declaration(request: Request) -> str:
-    """Announce the query of a request in its ledger.
-
-    Returns
-    -------
-    str
-        What was done, in a line.
-
-    Raises
-    ------
-    ValueError
-        As in `run_calibration`.
-    """
+    """Announce the query of a request in its ledger."""
     return DESIGNS[chosen_design(request.plan)].declare(request)

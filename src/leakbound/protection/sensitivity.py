@@ -28,15 +28,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """The smallest and the largest value of each column, for differential privacy.
-
-    Parameters
-    ----------
-    low, high : arrays of shape (p,)
-    from_data : bool array of shape (p,)
-        Where nobody declared a range, so that it is that of these records. A range that depends on the data promises
-        nothing: such a column favours differential privacy.
-    """
+    """The smallest and the largest value of each column, for differential privacy."""
 
     low: Float[Array, " p"]
     high: Float[Array, " p"]
@@ -46,15 +38,7 @@ class Ranges:
     def of(
         cls, mechanism: Mechanism, clip: float | None = None, declared: Mapping[str, tuple[float, float]] | None = None
     ) -> Ranges:
-        """Take the declared range of each column; else the clip, [-c, c]; else the range of the data.
-
-        Raises
-        ------
-        ValueError
-            For a range of a column that is not there.
-        NotApplicable
-            If the columns hold no numbers.
-        """
+        """Take the declared range of each column; else the clip, [-c, c]; else the range of the data."""
         names = columns_of(mechanism.points.x)
         declared = dict(declared or {})
         for name in declared:
@@ -106,15 +90,7 @@ class Ranges:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """How far replacing one record can move a statistic, whatever the data.
-
-    Parameters
-    ----------
-    unit : array of shape (d,)
-        Of each coordinate: noise is proportional to it, so that columns of other units get noise of their own.
-    l1, l2 : float
-        Upper bounds of the l1 and the l2 norm of the difference, in these units.
-    """
+    """How far replacing one record can move a statistic, whatever the data."""
 
     unit: Float[Array, " d"]
     l1: float
@@ -135,24 +111,6 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
     a mean r, and the covariance moves by ``(k - 1)/k^2`` times ``(u-r)(u-r)^T - (v-r)(v-r)^T``, each entry of which is
     at most the product of the two widths, since ``u_i - r_i`` and ``v_i - r_i`` lie in an interval of that length
     around 0; reached by records in opposite corners.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    ranges : Ranges, optional
-        Counts need none.
-    n_records : int, optional
-        Records that the statistic is of: k unless given.
-
-    Returns
-    -------
-    Sensitivity
-        Both bounds are reached for counts, columns and the covariance.
-
-    Raises
-    ------
-    NotApplicable
-        Where no bound is known, or it needs ranges.
 
     Examples
     --------

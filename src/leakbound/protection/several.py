@@ -29,18 +29,7 @@ Array = np.ndarray
 
 
 def etas_of(request: Request) -> list[float]:
-    """Split eta by the weights of the statistics; one with a declared scale has no weight, and takes what it needs.
-
-    Parameters
-    ----------
-    request : Request
-        With parts.
-
-    Returns
-    -------
-    list of float
-        The eta of each part.
-    """
+    """Split eta by the weights of the statistics; one with a declared scale has no weight, and takes what it needs."""
     eta = request.plan.eta
     weights = [_weight(part) for part in request.parts]
     total = sum(weight for weight in weights if weight is not None)
@@ -77,24 +66,7 @@ def joined(
     per_unit: Float[Array, "*shape"] | RepeatedRows,
     **others: Any,
 ) -> Prepared:
-    """Put the statistics of a request side by side, as one release.
-
-    Parameters
-    ----------
-    request : Request
-        Of all.
-    units : Units
-    parts : sequence of Prepared
-        Of the same design and the same units, each with its noise.
-    per_unit : array
-        What the ledger adds up, of all of them together.
-    **others
-        Fields of `Prepared` that differ from those of the parts.
-
-    Returns
-    -------
-    Prepared
-    """
+    """Put the statistics of a request side by side, as one release."""
     first = parts[0]
     steps = [np.broadcast_to(part.grid.steps, part.rms.shape) for part in parts]
 

@@ -28,19 +28,6 @@ from leakbound.reports.about import ColumnScale, StatisticParameters
 def parameters_of(plan: CalibrationPlan, statistic: Statistic, points: Points) -> StatisticParameters | None:
     """Describe a statistic to a reader of its numbers.
 
-    Parameters
-    ----------
-    plan : CalibrationPlan
-        Which names the response.
-    statistic : Statistic
-    points : Points
-        All records, for the names of their columns and the two classes of a logistic regression.
-
-    Returns
-    -------
-    StatisticParameters or None
-        None where the names of the numbers say all, as of means and tables, or nothing is known, as of a function.
-
     Examples
     --------
     >>> import numpy as np

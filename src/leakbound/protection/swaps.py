@@ -36,30 +36,6 @@ def swap_shifts(
     next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
     Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Of a covariance, least squares or quantiles. Its workers make the rounds.
-    pairs : SampledSwap
-        Of the same n and k.
-    grid : Grid
-        Of the release; the arithmetic error of the statistic is below its step.
-    norm, noisy_coords
-        As in ``SampledSwap.shifts``.
-
-    Returns
-    -------
-    shifts : Shifts
-        (n, n_pairs); beyond 10^8 lengths in single precision, rounded up. The same for any number of workers.
-    n_failures : int
-        Rounds in which the fit of D failed, or lies off the grid: all their lengths are infinite, as is that of a
-        swapped set on which the statistic fails.
-
-    Raises
-    ------
-    ValueError
-        If the statistic has no closed form, the pairs belong to another game, or no coordinate gets noise.
-
     Examples
     --------
     >>> import numpy as np

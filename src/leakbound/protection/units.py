@@ -21,17 +21,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units of privacy of a table: its records, or the people whom they belong to.
-
-    Parameters
-    ----------
-    names : uint8 array of shape (n, 16)
-        A name for each unit that does not depend on the order of the records, or on the format of their file.
-    index : int array of shape (N,) or None
-        The unit of each record; None where each record is a unit of its own.
-    ids : array of shape (n,) or None
-        The names as a column of the data has them, for the owner; None where the units are named by their content.
-    """
+    """The units of privacy of a table: its records, or the people whom they belong to."""
 
     names: UInt8[Array, "n 16"] = field(repr=False)
     index: Int[Array, " N"] | None = field(default=None, repr=False)
@@ -52,11 +42,6 @@ class Units:
 
         Equal records are numbered. All columns of the file count, also those that the statistic leaves out, so that
         queries of other columns know the same records again.
-
-        Raises
-        ------
-        ValueError
-            If an id is missing, or that of several records, or there are fewer than two units.
         """
         plan, points = request.plan, request.data.points
         _check_names(plan.group or plan.id, points)
@@ -100,14 +85,7 @@ def _refuse_repeated(plan: CalibrationPlan, names: Shaped[Array, " n"]) -> None:
 
 
 def people_of(request: Request, units: Units | None = None) -> PeopleNames:
-    """Name the people of a request as ledgers know them again.
-
-    Parameters
-    ----------
-    request : Request
-    units : Units, optional
-        Of the request, where they are known.
-    """
+    """Name the people of a request as ledgers know them again."""
     if request.plan.id is None and request.plan.group is None:
         return PeopleNames(_names_by_content(request) if units is None else units.names)
     contents = _names_by_content(request)

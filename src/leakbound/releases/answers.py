@@ -33,15 +33,7 @@ MOST_NAMED = 6  # columns that an error tells to leave out
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Labels or responses of all points, which the answers of models are compared with.
-
-    Parameters
-    ----------
-    values : array of shape (N, L)
-        Indices of classes, or responses; L is 1 unless each point has several labels.
-    classes : tuple of L arrays
-        The sorted classes of each label; empty for responses.
-    """
+    """Labels or responses of all points, which the answers of models are compared with."""
 
     values: Num[Array, "N L"]
     classes: tuple[Shaped[Array, " _"], ...]
@@ -69,23 +61,6 @@ class Truth:
 
 def truth_of(points: Points, name: str, *, responses: bool) -> Truth:
     """Read the labels of points as classes or as responses.
-
-    Parameters
-    ----------
-    points : Points
-    name : str
-        Of the model, for errors.
-    responses : bool
-        Whether the model is a regressor.
-
-    Returns
-    -------
-    Truth
-
-    Raises
-    ------
-    ValueError
-        If there are no labels, fewer than two classes, a constant response, or text for a regressor.
 
     Examples
     --------
@@ -162,29 +137,7 @@ def predicts_numbers(model: Any) -> bool:
 
 
 def ask(model: Any, method: Method, points: Points, name: str) -> Float[Array, "N ..."] | list[Float[Array, "N _"]]:
-    """Compute a fitted model's answers at all points.
-
-    Parameters
-    ----------
-    model : object
-        With that method.
-    method : {"predict_proba", "decision_function", "predict"}
-    points : Points
-    name : str
-        Of the model, for errors.
-
-    Returns
-    -------
-    array of shape (N, ...), or a list of arrays
-        A list where the model gives probabilities for each of several labels.
-
-    Raises
-    ------
-    RuntimeError
-        With the first line of its error, if the model fails.
-    ValueError
-        If it gives another number of answers, or such that are not finite.
-    """
+    """Compute a fitted model's answers at all points."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -300,20 +253,7 @@ def signals_of(
 
 
 def classes_of(model: Any, seen: Shaped[Array, "n L"], truth: Truth) -> list[Shaped[Array, " _"]]:
-    """List the classes of each label that a fitted model gives an answer for.
-
-    Parameters
-    ----------
-    model : object
-    seen : array of shape (n, L)
-        The labels that it was fitted on.
-    truth : Truth
-
-    Returns
-    -------
-    list of L arrays
-        Its ``classes_``, where it has them in the form of scikit-learn; else the classes in its training data.
-    """
+    """List the classes of each label that a fitted model gives an answer for."""
     own = getattr(model, "classes_", None)
     if truth.n_outputs == 1 and own is not None:
         return [np.asarray(own)]

@@ -239,24 +239,7 @@ class Estimator:
 
 
 def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """Make an estimator from its import path, ``sklearn.ensemble:RandomForestClassifier``, and its parameters.
-
-    Parameters
-    ----------
-    spec : str
-        ``module:name`` of an estimator, its class, or a function that returns one.
-    settings : mapping, optional
-        Parameters that are set: those that a function takes are its keywords, all others are of the estimator.
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If the path does not lead to an estimator, its class or a factory, or a parameter is unknown.
-    """
+    """Make an estimator from its import path, ``sklearn.ensemble:RandomForestClassifier``, and its parameters."""
     target = imported(spec)
     try:
         own, settings = {}, dict(settings or {})
@@ -270,21 +253,6 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
 
 def with_parameters(estimator: Any, settings: Mapping[str, Any]) -> Any:
     """Copy an estimator that is not fitted and change some of its parameters.
-
-    Parameters
-    ----------
-    estimator : estimator
-    settings : mapping
-        As scikit-learn names them: ``step__max_depth`` within a pipeline.
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        In one line, if a parameter is unknown.
 
     Examples
     --------

@@ -67,18 +67,7 @@ class Structured(Protocol):
 
 
 def adapted(release: Any, points: Points) -> Any:
-    """Let a release find out what it needs so that it can be fitted on some points.
-
-    Parameters
-    ----------
-    release : Release
-    points : Points
-
-    Returns
-    -------
-    Release
-        Itself if it takes all points as they are.
-    """
+    """Let a release find out what it needs so that it can be fitted on some points."""
     return release.for_points(points) if isinstance(release, Adapting) else release
 
 
@@ -106,32 +95,6 @@ def release_of(
     collate: Collate | None = None,
 ) -> Described:
     """Make a release from an estimator, a network or a function that trains.
-
-    Parameters
-    ----------
-    model : estimator, class of a network, function that makes a network, function that trains, or release
-        A function that trains takes features, labels and perhaps a seed, and returns a model that predicts.
-    name : str
-        The name in the report.
-    train : Recipe or mapping, optional
-        How a network is trained; of a function that trains, only how the network that it returns gets its batches:
-        ``{"collate": function}``.
-    layers : str or tuple of str
-        The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
-    settings : mapping, optional
-        Parameters that are changed: of the estimator, or keywords of the function that trains or makes a network.
-    collate : callable, optional
-        That of the DataLoader which holds the points, for networks whose `train` has none.
-
-    Returns
-    -------
-    Described
-        The release; one that was given is returned as it is.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, PyTorch is needed and not installed, or an estimator comes with a recipe.
 
     Examples
     --------
@@ -206,26 +169,7 @@ def release_from(
 
 
 def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathLike[str]) -> Any:
-    """Make a trained network from the import path of its class or function and the file of its weights.
-
-    Parameters
-    ----------
-    spec : str
-        ``module:name`` of a network's class, or of a function that makes one.
-    settings : mapping
-        Its keywords.
-    weights : path
-        A file with the state dict.
-
-    Returns
-    -------
-    nn.Module
-
-    Raises
-    ------
-    ValueError
-        In one line, if the path leads to no network, or the file does not fit.
-    """
+    """Make a trained network from the import path of its class or function and the file of its weights."""
     target = imported(spec)
     if not is_network(target) and trains(target, settings):
         raise ValueError(
@@ -241,31 +185,7 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
 def trained_release(
     model: Any, classes: Any = None, name: str = "model", layers: Layers = (), collate: Collate | None = None
 ) -> Described:
-    """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function.
-
-    Parameters
-    ----------
-    model : fitted estimator, nn.Module, or callable
-        A function goes from features of n points to probabilities of shape (n, K); the method of a fitted
-        scikit-learn classifier provides its classes.
-    classes : array of shape (K,), optional
-        The label of each column.
-    name : str
-        The name in the report.
-    layers : str or tuple of str
-        As in `release_of`.
-    collate : callable, optional
-        Makes a batch for a network, of points of different lengths; a function gets the points as they are.
-
-    Returns
-    -------
-    Described
-
-    Raises
-    ------
-    ValueError
-        If it is none of them.
-    """
+    """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function."""
     column_labels = None if classes is None else np.asarray(classes)
     if isinstance(model, LabelsOnly) or _predicts_labels(model):
         return _labels_of_trained(model, classes, name, layers, collate)

@@ -51,17 +51,6 @@ class ForeignModel:
 
     It has those of the methods ``predict_proba``, ``decision_function`` and ``predict`` that the model has, and its
     ``classes_``.
-
-    Parameters
-    ----------
-    path : path
-    trusted_types : sequence of str
-        Types in a file of skops that the user trusts.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the file cannot be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], trusted_types: Sequence[str] = ()) -> None:

@@ -59,20 +59,7 @@ OF_EVERY_ESTIMATOR = frozenset({"feature_names_in_", "n_features_in_", "classes_
 
 @dataclass(frozen=True)
 class Held:
-    """What of the training data was found in one place of a model.
-
-    Parameters
-    ----------
-    kind : {"rows", "values", "names", "column"}
-        Rows of members; values that one or two members have; what the owner calls records; or a value for each member,
-        in their order.
-    where : str
-        The attribute.
-    n : int
-        How many.
-    column : str
-        Whose values they are.
-    """
+    """What of the training data was found in one place of a model."""
 
     kind: Literal["rows", "values", "names", "column"]
     where: str
@@ -82,19 +69,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a search of a model found.
-
-    Parameters
-    ----------
-    held : sequence of Held
-        At most one for each place.
-    extra : sequence of str
-        Attributes that the classes of the model do not have.
-    unexplained : sequence of str
-        Those of them that hold more than 100 numbers or characters, or an entry for each member.
-    complete : bool
-        Whether all of the model was read.
-    """
+    """What a search of a model found."""
 
     held: tuple[Held, ...] = ()
     extra: tuple[str, ...] = ()
@@ -104,18 +79,6 @@ class Kept:
 
 def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
     """Search a fitted model for records of its training data.
-
-    Parameters
-    ----------
-    model : object
-    members : Points
-        Its training data.
-    handed_on : sequence of array or None
-        The members as parts of the model are asked about them.
-
-    Returns
-    -------
-    Kept
 
     Examples
     --------

@@ -79,19 +79,7 @@ class ReleasedLabels(Wrapped):
 
 @dataclass(frozen=True)
 class LabelModel(KnownByAnswers):
-    """One trained model, known by its labels alone.
-
-    Parameters
-    ----------
-    predict : callable
-        From the features of n points to n labels.
-    name : str
-        The name in the report.
-    batch : int
-        Number of points in each call.
-    chunk : int
-        There is one row.
-    """
+    """One trained model, known by its labels alone."""
 
     predict: Callable[[Any], Any]
     name: str = "model"
@@ -110,28 +98,7 @@ class LabelModel(KnownByAnswers):
 
 
 def are_right(predict: Callable[[Any], Any], points: Points, name: str) -> Float[Array, " N"]:
-    """Ask for the labels of points, and compare them with the true ones.
-
-    Parameters
-    ----------
-    predict : callable
-    points : Points
-        With labels.
-    name : str
-        Of the model, for errors.
-
-    Returns
-    -------
-    array of shape (N,)
-        1 where the label is right (all labels of a point, where it has several), else 0.
-
-    Raises
-    ------
-    RuntimeError
-        With the first line of its error, if the model fails.
-    ValueError
-        If there are no labels, or the model gives anything but one label for each point.
-    """
+    """Ask for the labels of points, and compare them with the true ones."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

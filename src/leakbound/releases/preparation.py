@@ -35,21 +35,7 @@ MOST_ROWS = 200  # of the trial fit
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done before an estimator is fitted.
-
-    Parameters
-    ----------
-    words : tuple of str
-        Columns that are one-hot encoded.
-    times : tuple of str
-        Columns of dates or durations, which become seconds.
-    fill : bool
-        Whether missing numbers are replaced by the median of the column.
-    labels : bool
-        Whether labels become 0 ... K-1.
-    refused : str
-        What the estimator said to the columns and labels as they are.
-    """
+    """What is done before an estimator is fitted."""
 
     words: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -111,22 +97,6 @@ class Preparation:
 def preparation_for(estimator: Any, points: Points) -> Preparation:
     """Find what must be done to columns and labels so that an estimator takes them.
 
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-    points : Points
-        With labels.
-
-    Returns
-    -------
-    Preparation
-        The first that works, from nothing on. Nothing, too, if none works: the error of the real fit then says why.
-
-    Raises
-    ------
-    ValueError
-        In one line, if free text would be encoded.
-
     Examples
     --------
     >>> import pandas as pd
@@ -154,17 +124,7 @@ def preparation_for(estimator: Any, points: Points) -> Preparation:
 
 
 def trial_rows(points: Points) -> Int[np.ndarray, " n"]:
-    """Choose at most 200 rows with at least one of each class, as far as so many rows can have them.
-
-    Parameters
-    ----------
-    points : Points
-
-    Returns
-    -------
-    int array of shape (n,)
-        Sorted indices.
-    """
+    """Choose at most 200 rows with at least one of each class, as far as so many rows can have them."""
     if len(points) <= MOST_ROWS:
         return np.arange(len(points))
     order = stream(0, "trial fit").permutation(len(points))
@@ -175,18 +135,7 @@ def trial_rows(points: Points) -> Int[np.ndarray, " n"]:
 
 
 def try_fit(estimator: Any, sample: Points, preparation: Preparation) -> str:
-    """Fit an estimator on a few rows and ask it about them; return the first line of its error, empty if it has none.
-
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-    sample : Points
-    preparation : Preparation
-
-    Returns
-    -------
-    str
-    """
+    """Fit an estimator on a few rows and ask it about them; return the first line of its error, empty if it has none."""
     y = encoded(sample.y)[0] if preparation.labels else sample.y
     try:
         with warnings.catch_warnings():
@@ -211,18 +160,7 @@ def unfitted(estimator: Any) -> Any:
 
 
 def encoded(y: Any) -> tuple[Any, list[Any]]:
-    """Replace the values of each label by 0 ... K-1.
-
-    Parameters
-    ----------
-    y : array of shape (n,) or (n, L)
-
-    Returns
-    -------
-    codes : int array of the same shape
-    classes : list of L arrays
-        The values, sorted.
-    """
+    """Replace the values of each label by 0 ... K-1."""
     columns = [np.unique(column, return_inverse=True) for column in np.reshape(y, (len(y), -1)).T]
     codes = np.column_stack([code for _, code in columns]).reshape(np.shape(y))
     return codes, [values for values, _ in columns]

@@ -31,24 +31,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class PretrainedModel(KnownByAnswers):
-    """One model that is already trained, known by its outputs alone.
-
-    Parameters
-    ----------
-    predict_proba : callable
-        Takes the features of n points, returns probabilities of shape (n, K), or (n,) of the second class. If the
-        labels are responses (numbers that are not all whole), or the function is the ``predict`` of a regressor, it
-        returns predictions of shape (n,). Text, truth values and whole numbers of shape (n,) are labels: whether they
-        are right is all that is seen.
-    classes : array of shape (K,), optional
-        The label of each column; 0 ... K-1, or the sorted labels if there are K of them, unless given.
-    name : str
-        The name in the report.
-    batch : int
-        Number of points in each call.
-    chunk : int
-        As in ``leakbound.releases.Estimator``; there is one row.
-    """
+    """One model that is already trained, known by its outputs alone."""
 
     predict_proba: Callable[[Any], Any]
     classes: Array | None = None
@@ -110,22 +93,7 @@ class PretrainedModel(KnownByAnswers):
 
 @dataclass(frozen=True)
 class FittedEstimator:
-    """One fitted estimator with the scikit-learn interface, asked by the method that it has.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-        With ``predict_proba``, ``decision_function``, or a regressor.
-    name : str
-        The name in the report.
-    chunk : int
-        There is one row.
-
-    Raises
-    ------
-    ValueError
-        If it has none of these methods.
-    """
+    """One fitted estimator with the scikit-learn interface, asked by the method that it has."""
 
     estimator: Any
     name: str = "model"
@@ -195,27 +163,7 @@ def are_responses(points: Points) -> bool:
 
 
 def columns_of_labels(points: Points, classes: Array | None, n_classes: int, name: str) -> Int[Array, " N"]:
-    """Find the column of each point's class among a model's probabilities.
-
-    Parameters
-    ----------
-    points : Points
-    classes : array of shape (K,), optional
-        The label of each column.
-    n_classes : int
-        Number K of columns.
-    name : str
-        Of the model, for errors.
-
-    Returns
-    -------
-    int array of shape (N,)
-
-    Raises
-    ------
-    ValueError
-        If labels and columns cannot be matched.
-    """
+    """Find the column of each point's class among a model's probabilities."""
     if points.y is None:
         raise ValueError(f"{name} needs labels")
     y = np.asarray(points.y)

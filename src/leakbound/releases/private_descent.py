@@ -18,16 +18,6 @@ Array = np.ndarray
 def clipped_sum(gradients: Float[Array, "n d"], clip: float) -> Float[Array, " d"]:
     """Sum the records' gradients, each scaled down to a norm of at most ``clip``; one that is not finite counts as 0.
 
-    Parameters
-    ----------
-    gradients : array of shape (n, d)
-    clip : float
-        Largest Euclidean norm, > 0.
-
-    Returns
-    -------
-    array of shape (d,)
-
     Examples
     --------
     >>> import numpy as np

@@ -46,18 +46,6 @@ _LARGEST_SHIFT = 4  # a shift is at most the shorter side divided by this
 class Versions:
     """How versions of records are made.
 
-    Parameters
-    ----------
-    n_queries : int
-        Q, at least 2: the record itself and Q - 1 others.
-    how : {"shifts", "noise", "growing_noise"} or callable
-        Shifts of images by whole pixels, with and without a mirror image, the smallest ones first; what is shifted in
-        is a reflection at the edge. Normal noise on numeric columns, 0.1 of the column's standard deviation. Growing
-        noise, from 0.02 to 4 standard deviations: how far a label holds measures the distance to the decision boundary.
-        Or a function of the features of all records and the number of the version, from 1 to Q - 1, to features.
-    seed : int
-        Of the noise, which is the same for all models.
-
     Examples
     --------
     >>> points = Points(np.arange(32, dtype=np.uint8).reshape(2, 4, 4), np.array([0, 1]))
@@ -72,25 +60,7 @@ class Versions:
 
     @classmethod
     def for_points(cls, points: Points, n_queries: int, how: str | Function | None, seed: int = 0) -> Versions:
-        """Choose how versions of these points are made, where nobody says it, and refuse what does not fit them.
-
-        Parameters
-        ----------
-        points : Points
-        n_queries : int
-        how : str, callable or None
-            One of `VERSIONS`, ``"module:function"``, or a function. None: shifts of images, noise in tables.
-        seed : int
-
-        Returns
-        -------
-        Versions
-
-        Raises
-        ------
-        ValueError
-            In one line.
-        """
+        """Choose how versions of these points are made, where nobody says it, and refuse what does not fit them."""
         count("n_queries", n_queries, least=2)
         is_image = image_shape(points.x) is not None
         if how is None:
@@ -115,22 +85,7 @@ class Versions:
         return versions
 
     def of(self, points: Points) -> Points:
-        """Return the points, then all of their second versions, all of their third ones, and so on.
-
-        Parameters
-        ----------
-        points : Points
-
-        Returns
-        -------
-        Points
-            N Q of them, with the labels of the points; without groups and names.
-
-        Raises
-        ------
-        ValueError
-            If a user-supplied function fails, or does not return as many records of the same kind.
-        """
+        """Return the points, then all of their second versions, all of their third ones, and so on."""
         if isinstance(self.how, str):
             x = _shifted(points.x, self.n_queries) if self.how == "shifts" else self._noisy(points.x)
         else:
@@ -205,11 +160,6 @@ class Versions:
 class Queried(Wrapped):
     """A release that is asked about several versions of each record.
 
-    Parameters
-    ----------
-    release : Release
-    versions : Versions
-
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -263,11 +213,6 @@ class Queried(Wrapped):
 def image_shape(x: Any) -> tuple[int, int] | None:
     """Return height and width where records are images; None where they are none.
 
-    Parameters
-    ----------
-    x : object
-        Features of points.
-
     Examples
     --------
     >>> image_shape(np.zeros((5, 28, 32), dtype=np.uint8)), image_shape(np.zeros((5, 64)))
@@ -286,16 +231,6 @@ def image_shape(x: Any) -> tuple[int, int] | None:
 
 def shifts(n_queries: int) -> list[tuple[bool, int, int]]:
     """List the first versions of an image: mirrored or not, and pixels downwards and to the right.
-
-    Parameters
-    ----------
-    n_queries : int
-
-    Returns
-    -------
-    list of (bool, int, int)
-        The image itself, its mirror image, both shifted by one pixel in four directions, then in the diagonal ones, and
-        so on: the first 18 are all shifts by at most a pixel, the first 50 by at most two.
 
     Examples
     --------

@@ -14,30 +14,7 @@ TINIEST = 1e-12  # a loss is at most 27.6 nats
 def probabilities(
     p: Float[Array, "N K"], label: Int[Array, " N"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, "N ..."]]:
-    """Compute loss, log-odds, correctness and log-probabilities of a classifier.
-
-    Parameters
-    ----------
-    p : array of shape (N, K)
-        Probabilities of the classes; rows sum to 1.
-    label : int array of shape (N,)
-        The column of the true class.
-    want : sequence of str
-        Names of signals.
-
-    Returns
-    -------
-    mapping
-        ``log_odds`` is log p_y - log sum of the others (Carlini et al. 2022, section V.C), which is exact where p_y is
-        near 1. A probability of 0 is replaced by half of the smallest positive one: of a forest of 100 trees, 0 means
-        "fewer than 1". ``log_prob`` has the true label's class first and is normalised: the zeros of a row share that
-        half, and the row is divided by its sum.
-
-    Raises
-    ------
-    ValueError
-        If the rows are not probabilities.
-    """
+    """Compute loss, log-odds, correctness and log-probabilities of a classifier."""
     _check(p)
     floor = max(float(p[p > 0].min()) / 2, TINIEST)
     rows = np.arange(len(p))
@@ -57,20 +34,7 @@ def probabilities(
 def margins(
     decision: Float[Array, "N ..."], label: Int[Array, " N"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Compute the margin of the true class of a classifier without probabilities, in units of its decision function.
-
-    Parameters
-    ----------
-    decision : array of shape (N,) or (N, K)
-        Signed distance to the second class, or one value for each class.
-    label : int array of shape (N,)
-    want : sequence of str
-
-    Returns
-    -------
-    mapping
-        ``log_odds``: the true class's value minus the largest other one; ``correct``: whether it is positive.
-    """
+    """Compute the margin of the true class of a classifier without probabilities, in units of its decision function."""
     if decision.ndim == 1:
         margin = np.where(label == 1, decision, -decision)
     else:
@@ -83,28 +47,7 @@ def margins(
 def several_probabilities(
     p: Sequence[Float[Array, "N _"]], label: Int[Array, "N L"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Compute loss, log-odds and correctness of a classifier with several labels for each point.
-
-    Parameters
-    ----------
-    p : sequence of L arrays of shape (N, K)
-        Probabilities of the classes of each label.
-    label : int array of shape (N, L)
-        The columns of the true classes.
-    want : sequence of str
-        Names of signals.
-
-    Returns
-    -------
-    mapping
-        Of all labels of a point together, as if the model took them to be independent: ``loss`` is the sum over the
-        labels, ``correct`` means that all labels are right, and ``log_odds`` is log p - log(1 - p) of the product p.
-
-    Raises
-    ------
-    ValueError
-        If the rows are not probabilities.
-    """
+    """Compute loss, log-odds and correctness of a classifier with several labels for each point."""
     for each in p:
         _check(each)
     floor = max(min(float(each[each > 0].min()) for each in p) / 2, TINIEST)
@@ -123,25 +66,7 @@ def several_probabilities(
 def several_margins(
     decision: Float[Array, "N L"], label: Int[Array, "N L"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Compute the margin of a classifier with several labels of two values, without probabilities.
-
-    Parameters
-    ----------
-    decision : array of shape (N, L)
-        Signed distance to the second class of each label.
-    label : int array of shape (N, L)
-    want : sequence of str
-
-    Returns
-    -------
-    mapping
-        ``log_odds``: the smallest margin of the labels; ``correct``: whether it is positive.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value for each label.
-    """
+    """Compute the margin of a classifier with several labels of two values, without probabilities."""
     if decision.shape != label.shape or label.max() > 1:
         raise ValueError(f"margins of shape {decision.shape} do not fit {label.shape[1]} labels of two values")
     smallest = np.where(label == 1, decision, -decision).min(axis=1)
@@ -152,23 +77,7 @@ def several_margins(
 def predictions(
     f: Float[Array, "N L"], y: Float[Array, "N L"], scale: Float[Array, " L"], want: Sequence[str]
 ) -> Mapping[str, Float[Array, " N"]]:
-    """Compute the squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant.
-
-    Parameters
-    ----------
-    f : array of shape (N, L)
-        Predictions.
-    y : array of shape (N, L)
-        Responses.
-    scale : array of shape (L,)
-        Standard deviation of each response.
-    want : sequence of str
-
-    Returns
-    -------
-    mapping
-        ``loss`` in nats, summed over the responses.
-    """
+    """Compute the squared loss of a regressor, (y - f)^2 / (2 scale^2): a Gaussian likelihood up to a constant."""
     return {"loss": ((y - f) ** 2 / (2 * scale**2)).sum(axis=1)} if "loss" in want else {}
 
 

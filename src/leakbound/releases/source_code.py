@@ -225,11 +225,6 @@ class _Reached:
         """Follow a function, a class or a module in a value; False if it counts by content.
 
         That is so for what no name leads to, and for what is part of a class of the user.
-
-        Raises
-        ------
-        LookupError
-            If its code is in no module.
         """
         module = named.__name__ if isinstance(named, ModuleType) else named.__module__
         if module not in self.modules:
@@ -358,22 +353,7 @@ def digest_of(value: Any, main: bool = False) -> str | None:
 
 
 def digest_of_classes(kinds: Iterable[type]) -> str | None:
-    """Compute the SHA-256 of all user code behind some classes, wherever in their modules they are defined.
-
-    Parameters
-    ----------
-    kinds : iterable of type
-
-    Returns
-    -------
-    str or None
-        As of `digest_of`.
-
-    Raises
-    ------
-    NoCanonicalForm
-        As `digest_of`, except that a class may be defined inside of a function.
-    """
+    """Compute the SHA-256 of all user code behind some classes, wherever in their modules they are defined."""
     reached = _Reached()
     for kind in kinds:
         try:
@@ -384,23 +364,7 @@ def digest_of_classes(kinds: Iterable[type]) -> str | None:
 
 
 def digest_of_modules(names: Iterable[str]) -> str | None:
-    """Compute the SHA-256 of all user code that some modules reach, including their own.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Full names.
-
-    Returns
-    -------
-    str or None
-        As of `digest_of`.
-
-    Raises
-    ------
-    NoCanonicalForm
-        If the code cannot be followed.
-    """
+    """Compute the SHA-256 of all user code that some modules reach, including their own."""
     reached = _Reached()
     for name in sorted(names):
         reached.visit(name)

@@ -31,24 +31,6 @@ T = TypeVar("T")
 def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
     """Build a frozen value from a mapping of its fields, as in a table of a plan or from repeated flags.
 
-    Parameters
-    ----------
-    kind : type
-        A dataclass.
-    words : mapping
-        Values of fields by name.
-    what : str
-        The name of the mapping in errors.
-
-    Returns
-    -------
-    kind
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, with the nearest known one, and as the class itself.
-
     Examples
     --------
     >>> from leakbound.releases.networks.recipe import Recipe
@@ -67,15 +49,7 @@ _IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
 
 @dataclass(frozen=True)
 class _Leave:
-    """What import paths may lead to.
-
-    Parameters
-    ----------
-    modules : tuple of str
-        Anything in these modules and below them.
-    typed : frozenset of str
-        Import paths that the user typed.
-    """
+    """What import paths may lead to."""
 
     modules: tuple[str, ...]
     typed: frozenset[str]
@@ -91,18 +65,6 @@ def only_from(modules: str | Iterable[str] | None = None, typed: Iterable[str] =
     Everything else is refused before it is imported; so is an object that a named module only imports itself, as
     ``evil:import_module`` would be. What a named module does when it is imported or called is not checked: name only
     what you trust.
-
-    Parameters
-    ----------
-    modules : str or iterable of str, optional
-        ``"lightgbm,my_package.nets"``: these modules and those below them.
-    typed : iterable of str
-        Texts of the user, as the values of flags: import paths in them are followed wherever they lead.
-
-    Raises
-    ------
-    ValueError
-        If a name is that of no module.
 
     Examples
     --------
@@ -151,12 +113,6 @@ def is_within(module: str, names: Iterable[str]) -> bool:
 def imported(path: str) -> Any:
     """Import the object of a path ``module:name`` that a user gave.
 
-    Raises
-    ------
-    ValueError
-        If it is no path, is not allowed (`only_from`), or cannot be imported; if PyTorch is missing, with the command
-        that installs it.
-
     Examples
     --------
     >>> from leakbound.releases.specs import imported
@@ -192,11 +148,6 @@ def canonical(value: Any) -> Any:
 
     Functions and classes that are not installed come with a digest of all user code that they reach: other code is
     another model. See `leakbound.releases.source_code.digest_of`.
-
-    Raises
-    ------
-    NoCanonicalForm
-        With the reason: a lambda, a class of ``__main__``, code that cannot be followed, an object without parameters.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -282,13 +233,7 @@ def _functions_in(value: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def described_inside(release: Any) -> Mapping[str, Any]:
-    """Describe a release inside of another one: by itself, and by the code of its class where that is the user's own.
-
-    Raises
-    ------
-    NoCanonicalForm
-        With the reason, if two runs could not agree on it.
-    """
+    """Describe a release inside of another one: by itself, and by the code of its class where that is the user's own."""
     description = release.describe()
     if description is None:
         raise NoCanonicalForm(getattr(release, "not_stored", "") or "it has no description")

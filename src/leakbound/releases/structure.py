@@ -149,32 +149,7 @@ OTHER_NUMBERS = (
 
 @dataclass(frozen=True)
 class Structure:
-    """The structure of one fitted model.
-
-    Parameters
-    ----------
-    n_records : int
-        Of the training data.
-    n_parameters : int or None
-        Numbers that were fitted, of all parts that answer: coefficients, or splits and values of leaves; None if those
-        of any part cannot be counted.
-    has_leaves : bool or None
-        Whether any part is made of trees; None if that is not known.
-    smallest_leaf : int or None
-        Training records in the smallest leaf of any tree.
-    smallest_group : int or None
-        Training records in the smallest group that shares a leaf in every tree.
-    one_label_groups : int or None
-        Groups of such records that all have the same label; None for a regression.
-    stores_records : bool or None
-        Whether any part holds training records; None if that is not known.
-    has_classes : bool or None
-        Whether it answers with classes; False for a regression, and None if that is not known.
-    kept : Kept
-        What a search of the whole model found of its training records.
-    class_name : str
-        Of the model; of a pipeline, its last step.
-    """
+    """The structure of one fitted model."""
 
     n_records: int
     n_parameters: int | None = None
@@ -195,17 +170,6 @@ class Structure:
 
 def structure_of(model: Any, members: Points) -> Structure:
     """Read the structure of a fitted model.
-
-    Parameters
-    ----------
-    model : fitted estimator, network of PyTorch, or callable
-    members : Points
-        Its training data.
-
-    Returns
-    -------
-    Structure
-        With None for what cannot be read.
 
     Examples
     --------
@@ -278,19 +242,7 @@ def _of_plain(fields: Mapping[str, Any]) -> Structure:
 
 @dataclass(frozen=True)
 class ClassAndParameters:
-    """What is compared of a trained model and of the recipe of its references.
-
-    Parameters
-    ----------
-    name : str
-        Of the class that answers.
-    classes : sequence of str
-        The class and its bases, by their modules and names.
-    parameters : mapping of str to str
-        As they print themselves.
-    is_searched : bool
-        Whether a search chose them.
-    """
+    """What is compared of a trained model and of the recipe of its references."""
 
     name: str
     classes: Sequence[str]
@@ -330,17 +282,6 @@ def _is(model: Any, names: Collection[str]) -> bool:
 
 def answering_estimator(model: Any) -> tuple[Any, bool]:
     """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
-
-    Parameters
-    ----------
-    model : object
-
-    Returns
-    -------
-    estimator
-        The last step of a pipeline, what a search or a threshold is about; the model itself if it answers.
-    bool
-        Whether that is part of a search, which chose its parameters.
 
     Examples
     --------

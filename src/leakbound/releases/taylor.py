@@ -29,21 +29,7 @@ _NULL = 1e-10  # of the largest eigenvalue: below, the loss is constant along a 
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """The loss of each point, to second order around its theta0, for parameters theta of shape (R, D).
-
-    Parameters
-    ----------
-    design : array of shape (N, D)
-        Features, with a last column of ones for the intercept if there is one.
-    predictor : array of shape (N, R)
-        Linear predictors of each point at its theta0.
-    residual : array of shape (N, R)
-        Derivative of the loss with respect to each of them; the gradient is its outer product with the features.
-    curvature : array of shape (N,)
-        ``g^T H^-1 g`` in nats.
-    parameters : callable
-        From a fitted model to its theta.
-    """
+    """The loss of each point, to second order around its theta0, for parameters theta of shape (R, D)."""
 
     design: Float[Array, "N D"]
     predictor: Float[Array, "N R"]
@@ -66,22 +52,6 @@ def expansion(estimator: Any, points: Points, fit: Fit, description: Mapping[str
     half and the point, and of the penalty: of the half at the mean of all 16 fits, of the point at its theta0. Without
     the point H would predict a large step for each isolated point. It is computed once in a process for each estimator
     and data set.
-
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-    points : Points
-        With labels.
-    fit : callable
-        ``(points, inside, seed)`` to a fitted model.
-    description : mapping or None
-        Canonical description of the estimator; without one, or a digest of the points, it is computed at every call.
-
-    Returns
-    -------
-    Expansion or None
-        None unless the estimator is a `LogisticRegression` with an L2 penalty or none, a `LinearRegression` or a
-        `Ridge`, without weights of classes, sign constraints or a penalised intercept, of at most 4,096 parameters.
 
     Notes
     -----

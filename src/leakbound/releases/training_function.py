@@ -38,26 +38,6 @@ Array = np.ndarray
 class TrainingFunction:
     """A function that trains a model, called for each row of a game.
 
-    Parameters
-    ----------
-    function : callable
-        ``fit(X, y, seed)``, or ``fit(X, y)``: takes the training rows of the user's features and labels, returns an
-        object with ``predict_proba``, a regressor, a network of PyTorch, or a function from features to probabilities.
-    name : str
-        The name in the report; that of the function unless given.
-    parameters : mapping
-        Further keywords of the function.
-    chunk : int
-        Rows that are fitted and stored together.
-    collate : callable, optional
-        Makes a batch for a network that the function returns, as in `leakbound.releases.networks.recipe.Recipe`: of
-        rows of different lengths.
-
-    Raises
-    ------
-    ValueError
-        If it does not take features and labels.
-
     Examples
     --------
     >>> import numpy as np
@@ -197,16 +177,6 @@ def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
 
 def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
     """Tell whether a function takes features and labels, and perhaps a seed: two or three positional arguments.
-
-    Parameters
-    ----------
-    function : object
-    parameters : mapping, optional
-        Keywords that are given besides.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

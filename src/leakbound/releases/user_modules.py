@@ -14,19 +14,7 @@ from typing import Any
 
 
 class FolderFinder:
-    """Finds the modules that the user named in one folder, and what those import from there.
-
-    Parameters
-    ----------
-    folder : str
-    names : iterable of str
-        Modules that may be found, without what comes after a dot.
-
-    Attributes
-    ----------
-    found : set of str
-        Those that were found: what they import may be found, too.
-    """
+    """Finds the modules that the user named in one folder, and what those import from there."""
 
     def __init__(self, folder: str, names: Iterable[str] = ()) -> None:
         self.folder = folder

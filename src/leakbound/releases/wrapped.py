@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wrapped(ABC):
-    """A release around another one, with its name and its chunks.
-
-    Parameters
-    ----------
-    release : Release
-    """
+    """A release around another one, with its name and its chunks."""
 
     release: Described
 
@@ -53,13 +48,7 @@ class Wrapped(ABC):
 
 
 class KnownByAnswers:
-    """A trained model of which nothing but its name and its answers is known.
-
-    Parameters
-    ----------
-    name : str
-        The name in the report.
-    """
+    """A trained model of which nothing but its name and its answers is known."""
 
     name: str
 

@@ -647,13 +647,7 @@ A = TypeVar("A", bound=About)
 
 
 def about_as(kind: type[A], about: About) -> A:
-    """Take what a report says of itself as that of one kind.
-
-    Raises
-    ------
-    TypeError
-        If the report is of another kind.
-    """
+    """Take what a report says of itself as that of one kind."""
     if not isinstance(about, kind):
         raise TypeError(f"expected a report with {kind.__name__}, got {type(about).__name__}")
     return about
@@ -690,21 +684,6 @@ def envelope(
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Collect what every report says of itself.
-
-    Parameters
-    ----------
-    plan : mapping
-        All fields of the plan that may be printed. Of a path to data the last part is kept: the report holds no path of
-        this machine.
-    packages : sequence of str
-        Whose versions are printed.
-    seed, confidence, command, notes
-        As in `About`.
-
-    Returns
-    -------
-    dict
-        The fields of `About`.
 
     Examples
     --------

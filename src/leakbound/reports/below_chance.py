@@ -19,18 +19,6 @@ LARGEST_DRAWN = 0.45  # where leakbound drew who was in, references that leave o
 def below_chance(findings: Iterable[Finding]) -> Term | None:
     """Tell whether attacks on one release are wrong more often than a guess, beyond chance.
 
-    Parameters
-    ----------
-    findings : iterable of Finding
-        Of one release.
-
-    Returns
-    -------
-    Term or None
-        ``exchanged`` if several attacks are, and no attack is right more often; ``wrong_sign`` of one attack among
-        several; ``exchanged_or_sign`` of an only attack; None if there is no such attack, or if another attack is
-        right more often than a guess: then that one shows the leak.
-
     Examples
     --------
     >>> from leakbound.core.findings import Finding

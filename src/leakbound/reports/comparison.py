@@ -52,14 +52,6 @@ OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched which
 class Comparison:
     """Two reports side by side: ``compare`` makes it.
 
-    Parameters
-    ----------
-    first, second : Report
-    names : tuple of str
-        What the two are called where their releases have the same names.
-    title : str
-        Of the page; the names of what is compared unless given.
-
     Examples
     --------
     >>> import leakbound as ls
@@ -117,19 +109,7 @@ class Comparison:
         return import_module("leakbound.reports.charts.comparison").plot(self, ax)
 
     def to_html(self, path: str | os.PathLike[str] | None = None, *, publish: bool = False) -> str:
-        """Render a page with the sentence, the plot and the table: one file without network or scripts to load.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it. A comparison of reports on data is readable by its owner alone.
-        publish : bool
-            Without what is about single records, and with the permissions of any other file.
-
-        Returns
-        -------
-        str
-        """
+        """Render a page with the sentence, the plot and the table: one file without network or scripts to load."""
         shown = self
         if publish:
             shown = replace(self, first=self.first.without_records(), second=self.second.without_records())
@@ -201,14 +181,7 @@ def _names(first: object, second: object) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A number in two reports; None where a report does not have it.
-
-    Parameters
-    ----------
-    key : Key
-    before, after : Finding or None
-        Of the first and of the second report.
-    """
+    """A number in two reports; None where a report does not have it."""
 
     key: Key
     before: Finding | None
@@ -241,14 +214,6 @@ def apart(one: Finding, other: Finding) -> bool:
     An interval that is open has no end on that side, and a number without an interval is apart from none, unless it is
     exact: certified or asymptotic, without a confidence.
 
-    Parameters
-    ----------
-    one, other : Finding
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from leakbound.core.findings import Finding
@@ -275,18 +240,6 @@ def _interval(finding: Finding) -> tuple[float, float] | None:
 
 def rows_of(first: Report, second: Report) -> list[dict[str, str]]:
     """Compare the findings of two reports row by row, and tell whether their intervals are apart.
-
-    Parameters
-    ----------
-    first, second : Report
-
-    Returns
-    -------
-    list of dict
-        ``release``, ``attack``, ``quantity``, ``first``, ``second`` and ``difference``, as text. A finding that one
-        report does not have is a dash. Numbers are matched by their prior too, bounds by their bound type, and slices
-        by their name, whichever attack is the strongest in a report. A report of one release is compared with each
-        release of the other, whatever their names.
 
     Examples
     --------

@@ -313,21 +313,6 @@ KINDS: Mapping[str, type[ReportContent]] = {
 def content_of(value: Any) -> ReportContent:
     """Read the content of a report.
 
-    Parameters
-    ----------
-    value : object
-        As a JSON parser gives it.
-
-    Returns
-    -------
-    ReportContent
-        With infinities as numbers, where a number is expected.
-
-    Raises
-    ------
-    ValueError
-        In one line: the place, and what is allowed there.
-
     Examples
     --------
     >>> from leakbound.reports.content import content_of
@@ -473,10 +458,6 @@ class WithoutTitles(GenerateJsonSchema):
 
 def schema() -> dict[str, Any]:
     """Generate the JSON Schema (draft 2020-12) of report.json.
-
-    Returns
-    -------
-    dict
 
     Examples
     --------

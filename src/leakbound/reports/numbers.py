@@ -174,17 +174,6 @@ def digits(
 ) -> Digits:
     """Write a value with its interval, ends outward; a value that is an end is rounded like that end.
 
-    Parameters
-    ----------
-    value, low, high : float
-        Infinite and missing ends are left out.
-    scale : int
-        Power of ten by which the numbers are shown (2 for "of 100").
-    most : int
-        Largest number of decimals; a small number without an interval keeps two significant digits.
-    bound_type : {"lower", "upper", "point"}
-        A bound that has no such end is its own end.
-
     Examples
     --------
     >>> digits(0.91304, 0.91123, 0.91488, scale=2, most=1)

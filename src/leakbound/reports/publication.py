@@ -93,14 +93,6 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
 def is_for_owner(report: Report) -> bool:
     """Tell whether an audit holds what only the owner of the data may see: it was not made for publication.
 
-    Parameters
-    ----------
-    report : Report
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> import leakbound as ls
@@ -116,15 +108,6 @@ def is_for_owner(report: Report) -> bool:
 
 def without_records(report: Report) -> Report:
     """Return a report that tells of no single record.
-
-    Parameters
-    ----------
-    report : Report
-
-    Returns
-    -------
-    Report
-        The same findings and curves, less what the declarations of this module name.
 
     Examples
     --------

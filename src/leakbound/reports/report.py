@@ -188,10 +188,6 @@ class Curve:
 class NamedTradeOff(TradeOff):
     """The trade-off of a curve of a report: it converts, is plotted by its arrays, and is shown in notebooks.
 
-    Parameters
-    ----------
-    curve : Curve
-
     Examples
     --------
     >>> import leakbound as ls
@@ -281,16 +277,6 @@ MOST_RECORDS = 1000  # of each release in a report, so that its files stay small
 
 def most_exposed_rows(table: Table, most: int = MOST_RECORDS) -> Table:
     """Keep the records of a release against which most games are won, ties by the mean margin, in their order.
-
-    Parameters
-    ----------
-    table : mapping of str to list
-        One release, a row a record.
-    most : int
-
-    Returns
-    -------
-    mapping of str to list
 
     Examples
     --------

@@ -19,15 +19,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class AllButOne:
-    """The data sets of all records but those of one unit, of which a few are in memory at a time.
-
-    Parameters
-    ----------
-    unit : int array of shape (N,)
-        The unit of each record, 0 to n - 1: its own number, or that of a person with several records.
-    seed : int
-        Of a function's own randomness: the same for all data sets, so that they differ by one unit alone.
-    """
+    """The data sets of all records but those of one unit, of which a few are in memory at a time."""
 
     unit: Int[Array, " N"]
     seed: int = 0
@@ -54,31 +46,7 @@ def values_of(
     seed: int = 0,
     execution: Execution = Execution(),
 ) -> tuple[Float[Array, " d"], Table]:
-    """Compute a statistic of all records, and of all but those of one unit for each.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-        N records.
-    unit : int array of shape (N,), optional
-        As in `AllButOne`; each record is a unit of its own unless given.
-    seed : int
-        Of a function's own randomness, the same for all.
-    execution : Execution
-        Store and workers, where each value needs a fit.
-
-    Returns
-    -------
-    of_all : array of shape (d,)
-    without : array of shape (n, d), or RepeatedRows
-        Row i without unit i; NaN where the statistic cannot be computed.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two units, or the statistic cannot be computed on all of them.
-    """
+    """Compute a statistic of all records, and of all but those of one unit for each."""
     found = values_with_error(statistic, points, unit, seed, execution)
     return found.of_all, found.without
 
@@ -90,23 +58,7 @@ def values_with_error(
     seed: int = 0,
     execution: Execution = Execution(),
 ) -> LeftOutValues:
-    """Compute the values of `values_of`, and how far they are at most from those of a fit of the other records.
-
-    Parameters
-    ----------
-    statistic, points, unit, seed, execution
-        As in `values_of`.
-
-    Returns
-    -------
-    LeftOutValues
-        With errors of 0 where each value is a fit.
-
-    Raises
-    ------
-    ValueError
-        As in `values_of`.
-    """
+    """Compute the values of `values_of`, and how far they are at most from those of a fit of the other records."""
     sets = AllButOne(np.arange(len(points)) if unit is None else unit, seed)
     if sets.n_fits < 2:
         raise ValueError("leaving one out needs at least 2 of them, got 1")

@@ -23,12 +23,6 @@ _DIGEST = 32  # bytes
 class StoredCheckpoints:
     """The checkpoints of one chunk.
 
-    Parameters
-    ----------
-    store : Store
-    key : str
-        Of the chunk.
-
     Examples
     --------
     >>> from leakbound.runtime.checkpoints import StoredCheckpoints

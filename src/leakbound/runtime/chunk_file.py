@@ -41,20 +41,7 @@ class Damaged(ValueError):
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is in a chunk.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-    arrays_digest : str
-        SHA-256 of the arrays alone.
-    machine : Machine
-        The kind of machine that computed them.
-    n_bytes : int
-        Of the whole chunk.
-    inputs : Inputs
-        What was read while they were computed.
-    """
+    """What is in a chunk."""
 
     arrays: dict[str, Array]
     arrays_digest: str
@@ -89,23 +76,7 @@ def digest_of(arrays: Mapping[str, Array]) -> str:
 def serialise(
     name: str, arrays: Mapping[str, Array], machine: Machine, inputs: Inputs = NOTHING_READ
 ) -> tuple[bytes, str]:
-    """Serialise a chunk: its bytes, and the digest of its arrays.
-
-    Parameters
-    ----------
-    name : str
-        Its key.
-    arrays : mapping of str to array
-    machine : Machine
-        The kind of machine that computed them.
-    inputs : Inputs
-        What was read meanwhile.
-
-    Raises
-    ------
-    ValueError
-        If an array holds Python objects, which could only be kept by pickling them.
-    """
+    """Serialise a chunk: its bytes, and the digest of its arrays."""
     arrays = {array: np.asanyarray(values) for array, values in arrays.items()}
     for array, values in arrays.items():
         if values.dtype.hasobject:

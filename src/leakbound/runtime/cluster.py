@@ -55,20 +55,7 @@ class _Client(Protocol):
 
 @dataclass(frozen=True)
 class Engine:
-    """An executor, and what has to be known of it.
-
-    Parameters
-    ----------
-    executor : Executor
-    name : str
-        For messages.
-    n_workers : callable
-        How many tasks run at a time now.
-    is_alive : callable
-        Whether tasks that were sent may still come back.
-    scatter : callable, optional
-        Gives an object to all workers, and returns what stands for it among the arguments of tasks.
-    """
+    """An executor, and what has to be known of it."""
 
     executor: Executor
     name: str
@@ -81,25 +68,6 @@ class Engine:
 
         A scheduler blames each task that was sent to a worker which was killed, also those that had not begun. So what
         it blames is done again while nothing else runs: one that kills its worker again is known by its number.
-
-        Parameters
-        ----------
-        task : callable
-            Must be importable by the workers.
-        calls : iterable of (int, tuple)
-            Number and arguments; taken one by one, when a worker will soon be free.
-
-        Yields
-        ------
-        (int, object)
-            Number and result, in order of completion.
-
-        Raises
-        ------
-        WorkerKilled
-            With the number of a task whose worker was killed twice.
-        OSError
-            In one line, if the cluster is gone.
         """
         running: dict[Future[Any], _Call] = {}
         waiting = _Waiting(_Call(number, arguments) for number, arguments in calls)
@@ -152,17 +120,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Call:
-    """A task that is sent.
-
-    Parameters
-    ----------
-    number : int
-    arguments : tuple
-    attempt : int
-        1 for the first one.
-    is_alone : bool
-        It is sent while no other task is with the workers.
-    """
+    """A task that is sent."""
 
     number: int
     arguments: tuple[Any, ...]
@@ -171,20 +129,7 @@ class _Call:
 
 
 class _Waiting:
-    """What is not with the workers.
-
-    Parameters
-    ----------
-    calls : iterator of _Call
-        Those that were never sent.
-
-    Attributes
-    ----------
-    lost : list of _Call
-        Lost with their scheduler.
-    suspects : list of _Call
-        Sent to a worker that was killed: they are sent again one at a time, with no other task.
-    """
+    """What is not with the workers."""
 
     def __init__(self, calls: Iterator[_Call]) -> None:
         self._calls = calls
@@ -233,25 +178,7 @@ def active_client() -> Any:
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Engine]:
-    """Connect to a cluster; what is started here is stopped at the end.
-
-    Parameters
-    ----------
-    cluster : str, distributed.Client or concurrent.futures.Executor
-        ``"tcp://HOST:PORT"``, a scheduler of Dask; ``"local:4"``, four processes of this machine under a scheduler of
-        their own; or one that is connected already.
-
-    Yields
-    ------
-    Engine
-
-    Raises
-    ------
-    ValueError
-        In one line: for another address or object, or if Dask is not installed.
-    OSError
-        In one line, if the scheduler does not answer.
-    """
+    """Connect to a cluster; what is started here is stopped at the end."""
     if isinstance(cluster, Executor):
         yield Engine(cluster, type(cluster).__name__, lambda: _size_of(cluster), lambda: True)
     elif isinstance(cluster, str):
@@ -270,11 +197,6 @@ def connected(cluster: Cluster) -> Iterator[Engine]:
 
 def check_address(cluster: str) -> str:
     """Check the address of a cluster.
-
-    Raises
-    ------
-    ValueError
-        In one line: what is allowed.
 
     Examples
     --------

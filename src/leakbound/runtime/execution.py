@@ -17,26 +17,7 @@ from leakbound.runtime.places import local_folder
 
 @dataclass
 class Tally:
-    """How many rows of a run came from the store, and how many were computed.
-
-    Parameters
-    ----------
-    reused, computed : int
-    retries : int
-        How often a store at a URL was asked again because it did not answer.
-    other_machine : int
-        Chunks that another kind of machine had stored meanwhile, with other bytes: theirs were used.
-    differing : int
-        The same of this kind of machine: the release does not give the same bytes every time.
-    bytes_loaded : int
-        Of data and models, by the workers of a cluster: each of them loads these once.
-    workers : set of str
-        Those of a cluster that computed something.
-    not_stored : dict of str to str
-        Why models were not stored after they were made, by the name of their release.
-    written : list of float
-        When the chunks that came from the store were written, in seconds since 1970.
-    """
+    """How many rows of a run came from the store, and how many were computed."""
 
     reused: int = 0
     computed: int = 0
@@ -51,27 +32,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Execution:
-    """Where models are made.
-
-    Parameters
-    ----------
-    store : path or URL, optional
-        Folder or URL where finished chunks stay, see `leakbound.runtime.store.Store`.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    tmp : path, optional
-        Where the workers' temporary files lie; in the store unless given. In the system's folder for temporary files
-        without a store, and with one at a URL.
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
-        Workers on other machines, as `leakbound.runtime.cluster.connected` takes them. Without one, and without
-        n_jobs, the active client of Dask is used if there is one.
-    from_store : {"", "all", "finished"}
-        Make no model: all must be in the store, or the models that are finished are taken alone.
-    depends_on : tuple of str
-        Files that the models depend on, which the keys of the store take in by their digests.
-    tally : Tally
-        What was done here; it grows with every row.
-    """
+    """Where models are made."""
 
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
@@ -112,13 +73,7 @@ class Execution:
         return local_folder(self.store) if self.tmp is None else self.tmp
 
     def connect(self) -> Engine | None:
-        """Connect to the workers of the cluster, once a process; None where this machine does the work.
-
-        Raises
-        ------
-        ValueError, OSError
-            As of `connected`.
-        """
+        """Connect to the workers of the cluster, once a process; None where this machine does the work."""
         if self.cluster is not None:
             return _ENGINES.of(self.cluster)
         client = active_client() if self.n_jobs is None else None

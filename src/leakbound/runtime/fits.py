@@ -84,21 +84,7 @@ class Explained(Protocol):
 def describe_release(
     release: Release | Statistic, depends_on: Sequence[str] = ()
 ) -> tuple[Mapping[str, Any] | None, str]:
-    """Describe a release for the store: by itself, and by the code of its class where that is the user's own.
-
-    Parameters
-    ----------
-    release : Release
-    depends_on : sequence of str
-        Files that the user names because nobody can see that they are read.
-
-    Returns
-    -------
-    mapping or None
-        None where two runs could not agree on it.
-    str
-        Why it has no description; empty where it has one.
-    """
+    """Describe a release for the store: by itself, and by the code of its class where that is the user's own."""
     with user_code() as reached:
         description = release.describe()
         if description is None:
@@ -119,25 +105,7 @@ def describe_release(
 
 @dataclass(frozen=True)
 class FitJob:
-    """What is made of every data set.
-
-    Parameters
-    ----------
-    release : Release or Statistic
-    points : Points
-    want : sequence of str
-        Names of signals.
-    dtype : {"float32", "float64"}
-        Of the arrays.
-    columns : tuple of int
-        Of every array, behind its rows; further axes are free.
-    what : str
-        What is made of one data set: a model, a fit.
-    code : UserCode
-        The user's modules that the release reaches, as they are in the process that looks for chunks in a store.
-    depends_on : tuple of str
-        Files that the user says the release reads.
-    """
+    """What is made of every data set."""
 
     release: Release | Statistic
     points: Points
@@ -173,17 +141,7 @@ class FitJob:
         row_seeds: Int[Array, " m"],
         checkpoints: StoredCheckpoints | None = None,
     ) -> dict[str, Float[Array, "m ..."]]:
-        """Make the rows of a chunk and observe their signals: the task of a worker.
-
-        Parameters
-        ----------
-        first : int
-            Number of the first row. An error of the fit carries it, with the seeds.
-        member : bool array of shape (m, N)
-        row_seeds : array of shape (m,)
-        checkpoints : StoredCheckpoints, optional
-            Where long trainings keep on their way how far they are; removed when the chunk is made.
-        """
+        """Make the rows of a chunk and observe their signals: the task of a worker."""
         try:
             with kept_in(checkpoints):
                 signals = self.release.observe(self.points, member, row_seeds, self.want)
@@ -203,13 +161,7 @@ class FitJob:
 
 @dataclass(frozen=True)
 class Made:
-    """A chunk with what was read while it was made.
-
-    Parameters
-    ----------
-    arrays : dict of str to array
-    inputs : Inputs
-    """
+    """A chunk with what was read while it was made."""
 
     arrays: dict[str, Array]
     inputs: Inputs
@@ -231,14 +183,6 @@ def make_watched(
 def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
     """Name the rows of a chunk for an error, with their seeds.
 
-    Parameters
-    ----------
-    what : str
-        What one of them is called.
-    first : int
-        Number of the first row, from 0.
-    row_seeds : array of shape (m,)
-
     Examples
     --------
     >>> import numpy as np
@@ -254,24 +198,7 @@ def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
 
 
 def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
-    """Yield the chunks: those in the store first, then the others as the workers finish them.
-
-    Parameters
-    ----------
-    job : FitJob
-    sets : Sets
-    execution : Execution
-
-    Yields
-    ------
-    rows : slice
-    arrays : mapping of str to array
-
-    Raises
-    ------
-    OSError
-        In one line: if a worker is killed twice by the same rows, or a cluster or a store is gone.
-    """
+    """Yield the chunks: those in the store first, then the others as the workers finish them."""
     run = _Run.of(job, sets, execution)
     with progress(f"{job.what}s of {job.release.name}", sets.n_fits) as advance:
         for number, arrays in run.chunks():
@@ -287,19 +214,7 @@ def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[t
 
 @dataclass(frozen=True)
 class Filled:
-    """What a store has of the chunks of a release.
-
-    Parameters
-    ----------
-    n_asked : int
-        Chunks that were asked for.
-    n_made : int
-        Of these, how many were made now; the others were there.
-    n_chunks : int
-        Of the release.
-    n_missing : int
-        Of all chunks of the release.
-    """
+    """What a store has of the chunks of a release."""
 
     n_asked: int
     n_made: int
@@ -313,53 +228,13 @@ def n_chunks_of(release: Release | Statistic, n_fits: int) -> int:
 
 
 def fill_store(job: FitJob, sets: Sets, execution: Execution, chunks: Sequence[int]) -> Filled:
-    """Make chunks that are not in the store, and return nothing but how many.
-
-    Parameters
-    ----------
-    job : FitJob
-    sets : Sets
-    execution : Execution
-        With a store.
-    chunks : sequence of int
-        Their numbers, from 0 to `n_chunks_of` - 1.
-
-    Returns
-    -------
-    Filled
-
-    Raises
-    ------
-    ValueError
-        If the release cannot be stored.
-    """
+    """Make chunks that are not in the store, and return nothing but how many."""
     return _Run.of(job, sets, execution).fill(chunks)
 
 
 @dataclass
 class _Run:
-    """All chunks of a job, and where they are.
-
-    Parameters
-    ----------
-    job : FitJob
-    sets : Sets
-    execution : Execution
-    rows : sequence of slice
-        Of each chunk.
-    store : Store or None
-        None without one, and for a release that has no description.
-    keys : sequence of str
-        Of each chunk in the store; none without one.
-    reused : set of int
-        Chunks that were in the store.
-    shared : Shared or None
-        Data and model for the workers of a cluster.
-    has_made : bool
-        Whether a chunk was made.
-    fills : bool
-        Whether chunks are made for the store alone, as by ``leakbound fit``.
-    """
+    """All chunks of a job, and where they are."""
 
     job: FitJob
     sets: Sets
@@ -606,22 +481,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Done:
-    """What a worker returns of a chunk.
-
-    Parameters
-    ----------
-    saved : Saved or None
-        What became of the chunk in the store; None without one.
-    arrays : dict of str to array, or None
-        Those that are not in a store.
-    bytes_loaded : int
-        Of data and model, for this task.
-    retries : int
-        Of the store.
-    worker : str
-    inputs : Inputs
-        What was read.
-    """
+    """What a worker returns of a chunk."""
 
     saved: Saved | None
     arrays: dict[str, Array] | None

@@ -101,19 +101,7 @@ def _digest_of_variable(name: str) -> str:
 
 @contextmanager
 def watched(code: UserCode, describe: Callable[[], object], programs: bool = False) -> Iterator[Watch]:
-    """Watch what is read in this context by this thread, and by those that it starts.
-
-    Parameters
-    ----------
-    code : UserCode
-        The modules of the user that the model reaches, as they are where the store was looked at. What their code has
-        read before, it may still know. Where there are none, installed code may start processes, since its version
-        says what these do.
-    describe : callable
-        Describes the model again, in this process.
-    programs : bool
-        Whether the user has said what programs read that are started (``depends_on``).
-    """
+    """Watch what is read in this context by this thread, and by those that it starts."""
     watch, modules = Watch(bool(code.states), programs), code.modules
     if other := _module_that_differs(code, describe):
         watch.cannot_see(f"is made by workers in which {other} is not what it is here; restart Python")

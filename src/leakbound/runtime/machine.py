@@ -29,12 +29,6 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")  # that compute; one tha
 class Machine:
     """A kind of machine.
 
-    Parameters
-    ----------
-    facts : mapping of str to object
-        Plain JSON: processor and its instruction sets, BLAS and its threads, versions of Python and of libraries, and
-        on a machine with GPUs of NVIDIA their models and driver. No name of a host, user or folder is in it.
-
     Examples
     --------
     >>> from leakbound.runtime.machine import this_machine
@@ -64,10 +58,6 @@ def this_machine() -> Machine:
 
     A library counts by its installed version, whether or not it has been imported: the same environment is always of
     one kind.
-
-    Returns
-    -------
-    Machine
     """
     numpy_build: Any = np.show_config(mode="dicts")
     simd = numpy_build["SIMD Extensions"]

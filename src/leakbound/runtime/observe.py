@@ -44,18 +44,7 @@ __all__ = [
 
 
 def store_notes(releases: Sequence[Release | Statistic], execution: Execution) -> Iterator[str]:
-    """Say what is to be known of a store: releases whose models it does not keep, and who could change the others.
-
-    Parameters
-    ----------
-    releases : sequence of Release
-    execution : Execution
-
-    Yields
-    ------
-    str
-        A sentence for the notes of a report; none where no store is used.
-    """
+    """Say what is to be known of a store: releases whose models it does not keep, and who could change the others."""
     if execution.store is None:
         return
     with suppress(OSError, ValueError):  # a URL, or a folder that is made later, for its owner alone
@@ -73,13 +62,7 @@ def store_notes(releases: Sequence[Release | Statistic], execution: Execution) -
 
 @dataclass(frozen=True, eq=False)
 class DataSets:
-    """Data sets that are listed.
-
-    Parameters
-    ----------
-    member : bool array of shape (m, N)
-    fit_seeds : array of shape (m,)
-    """
+    """Data sets that are listed."""
 
     member: Bool[Array, "m N"]
     fit_seeds: Int[Array, " m"]
@@ -111,28 +94,6 @@ def observe(
 
     Rows belong to chunks by their number alone, so that a chunk is the same whatever is there already and
     whatever the number of workers.
-
-    Parameters
-    ----------
-    release : Release
-    points : Points
-    member : bool array of shape (M, N)
-    want : sequence of str
-        Names of signals; those that the release cannot give are left out.
-    seed : int
-        Row m is made with the seed stream ("train", m).
-    execution : Execution
-        Store and workers.
-
-    Returns
-    -------
-    mapping of str to array of shape (M, N, ...)
-        float32, point-major in memory.
-
-    Raises
-    ------
-    ValueError
-        If the release gives a signal for some models and not for others, or of another shape.
     """
     job, sets = _models(release, points, member, want, seed)
     arrays, is_made = _observed_rows(job, sets, execution)
@@ -149,20 +110,7 @@ def observe_finished(
     seed: int,
     execution: Execution,
 ) -> tuple[dict[str, Float[Array, "m N ..."]], Bool[Array, " M"]]:
-    """Do the same with the models that are in the store, where some are not.
-
-    Parameters
-    ----------
-    release, points, member, want, seed, execution
-        As in `observe`.
-
-    Returns
-    -------
-    arrays : mapping of str to array of shape (m, N, ...)
-        Of the m models that are there.
-    is_made : bool array of shape (M,)
-        Which ones these are.
-    """
+    """Do the same with the models that are in the store, where some are not."""
     job, sets = _models(release, points, member, want, seed)
     arrays, is_made = _observed_rows(job, sets, execution)
     return {name: values[is_made] for name, values in arrays.items()}, is_made
@@ -177,19 +125,7 @@ def fill(
     execution: Execution,
     chunks: Sequence[int],
 ) -> Filled:
-    """Make some chunks of the models that `observe` would make, and leave them in the store.
-
-    Parameters
-    ----------
-    release, points, member, want, seed, execution
-        As in `observe`.
-    chunks : sequence of int
-        Numbers of chunks.
-
-    Returns
-    -------
-    Filled
-    """
+    """Make some chunks of the models that `observe` would make, and leave them in the store."""
     return fill_store(*_models(release, points, member, want, seed), execution, chunks)
 
 
@@ -202,17 +138,7 @@ def write_signals(
     seed: int,
     execution: Execution,
 ) -> None:
-    """Write the signals that `observe` would return to a folder, some models at a time.
-
-    Parameters
-    ----------
-    folder : path
-        A new one; see `leakbound.core.signals_by_model.ModelWriter`.
-    release, points, want, seed, execution
-        As in `observe`.
-    game : Game
-        In which all targets have the same target points.
-    """
+    """Write the signals that `observe` would return to a folder, some models at a time."""
     job, sets = _models(release, points, game.member, want, seed)
     with ModelWriter(folder, game.member, game.is_target_point, n_targets=game.n_targets) as writer:
         for rows, arrays in finished_chunks(job, sets, execution):
@@ -309,21 +235,7 @@ def signals_of(
 def outputs(
     statistic: Statistic, points: Points, sets: Sets, execution: Execution = Execution()
 ) -> Float[Array, "m d"]:
-    """Compute a statistic on many data sets, by the same chunks, store and workers as the models of an audit.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-    sets : object with ``n_fits``, ``rows(slice)`` and ``fit_seeds``
-        The m data sets: a sampled coupling, or `DataSets`.
-    execution : Execution
-
-    Returns
-    -------
-    array of shape (m, d)
-        float64; NaN in the rows where the statistic could not be computed.
-    """
+    """Compute a statistic on many data sets, by the same chunks, store and workers as the models of an audit."""
     n_numbers = len(statistic.labels(points))
     values = np.full((sets.n_fits, n_numbers), np.nan)
     job = FitJob(statistic, points, ["output"], "float64", (n_numbers,), "fit")
@@ -342,17 +254,6 @@ def read_signals(path: str | os.PathLike[str], sampling: Literal["fixed", "poiss
     Optional arrays: ``is_target_point`` (N,), all points that are in some model and out of another unless given,
     ``n_targets``, all models unless given, ``sampling``, the word fixed (unless given) or poisson, and with
     ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
-
-    Parameters
-    ----------
-    path : path
-    sampling : {"fixed", "poisson"}, optional
-        How members were drawn, where the file does not say it.
-
-    Raises
-    ------
-    ValueError
-        If an array is missing, unknown, or of the wrong shape.
     """
     path = os.fspath(path)
     arrays = arrays_of(path)

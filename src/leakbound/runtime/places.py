@@ -62,15 +62,7 @@ class NotInstalled(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """An object of a listing.
-
-    Parameters
-    ----------
-    name : str
-    n_bytes : int
-    changed : float
-        Seconds since 1970, by the clock of whoever keeps it.
-    """
+    """An object of a listing."""
 
     name: str
     n_bytes: int
@@ -117,13 +109,7 @@ class Place(Protocol):
 
 
 class LocalFolder:
-    """A folder of this machine, or of a network drive.
-
-    Parameters
-    ----------
-    folder : path
-        Made on the first write, readable by its owner alone.
-    """
+    """A folder of this machine, or of a network drive."""
 
     n_retries = 0
 
@@ -295,16 +281,7 @@ def _rename_under(lock: Path, part: Path, target: Path) -> bool:
 
 
 class ObjectStore:
-    """Objects under a URL, by fsspec.
-
-    Parameters
-    ----------
-    url : str
-        ``s3://BUCKET/FOLDER`` or ``memory://NAME``. Credentials, region and endpoint come from where s3fs looks for
-        them: the environment and the files of the cloud's own tools.
-    sleep : callable
-        Waits so many seconds before something is tried again.
-    """
+    """Objects under a URL, by fsspec."""
 
     def __init__(self, url: str, sleep: Callable[[float], object] = time.sleep) -> None:
         self.protocol, self.root = _parts(url)
@@ -331,11 +308,6 @@ class ObjectStore:
         """Create an object in one request, which the server refuses where there is one already.
 
         An answer that was lost is asked for again; the second answer then says that the object is there.
-
-        Raises
-        ------
-        OSError
-            In one line, if the server does not know create-only puts.
         """
         self.probe()
         return self._do("written", lambda: self._created(name, content))
@@ -375,13 +347,7 @@ class ObjectStore:
         return 0
 
     def probe(self) -> None:
-        """Put one object twice, once for each process: the second put must not succeed.
-
-        Raises
-        ------
-        OSError
-            In one line, if it does, or if the URL cannot be written.
-        """
+        """Put one object twice, once for each process: the second put must not succeed."""
         with _OPENING:
             if self._server in _PROBED:
                 return
@@ -453,18 +419,6 @@ class ObjectStore:
 def place_of(store: str | os.PathLike[str], sleep: Callable[[float], object] = time.sleep) -> LocalFolder | ObjectStore:
     """Find the place that a path or a URL names; nothing is made and nothing is asked yet.
 
-    Parameters
-    ----------
-    store : path or str
-        A folder, or a URL.
-    sleep : callable
-        Waits so many seconds before something is tried again on another machine.
-
-    Raises
-    ------
-    ValueError
-        In one line, if it is a URL without a create-only put, one with credentials in it, or a file.
-
     Examples
     --------
     >>> from leakbound.runtime.places import place_of
@@ -484,15 +438,6 @@ one process)
 
 def local_folder(store: str | os.PathLike[str] | None) -> Path | None:
     """Return the folder of a store on this machine; None for no store, and for one at a URL.
-
-    Parameters
-    ----------
-    store : path or str, optional
-
-    Raises
-    ------
-    ValueError
-        If it is a URL that was read as a path, or one of another host.
 
     Examples
     --------

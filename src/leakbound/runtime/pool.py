@@ -31,29 +31,7 @@ def run(
     n_jobs: int | None = None,
     tmp: str | os.PathLike[str] | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Do a task for each tuple of arguments and give the results as they come.
-
-    Parameters
-    ----------
-    task : callable
-        Must be importable by the workers.
-    arguments : sequence of tuple
-    n_jobs : int, optional
-        Workers; all cores unless given. With 1 everything is done in this process.
-    tmp : path, optional
-        Where large arrays that the workers share lie as files, in a folder readable by its owner alone; the system's
-        folder for temporary files unless given. Never in shared memory, where they would outlive a kill.
-
-    Yields
-    ------
-    (int, object)
-        The position in ``arguments`` and the result, in order of completion.
-
-    Raises
-    ------
-    OSError
-        In one line, if the shared arrays do not fit on the disk of ``tmp``.
-    """
+    """Do a task for each tuple of arguments and give the results as they come."""
     yield from run_numbered(task, enumerate(arguments), len(arguments), n_jobs, tmp)
 
 
@@ -68,27 +46,6 @@ def run_numbered(
 
     A worker that is killed takes others with it: what was under way is done again, each task in a process of its own,
     so that one that kills its worker again is known by its number.
-
-    Parameters
-    ----------
-    task, n_jobs, tmp
-        As of `run`.
-    calls : iterable of (int, tuple)
-        Number and arguments.
-    n_calls : int
-        How many there are at most.
-
-    Yields
-    ------
-    (int, object)
-        The number and the result, in order of completion.
-
-    Raises
-    ------
-    WorkerKilled
-        With the number of a task whose worker was killed twice.
-    OSError
-        As of `run`.
     """
     n_workers = min(workers(n_jobs), max(n_calls, 1))
     if n_workers == 1:

@@ -26,15 +26,6 @@ BETWEEN_LINES = 60.0  # seconds, on terminals on which nothing can be redrawn
 class Work:
     """What is done, and how fast.
 
-    Parameters
-    ----------
-    name : str
-        What is being made, as ``models of Ridge``.
-    total : int, optional
-        How many of them; None where that is not known.
-    clock : callable
-        Seconds, from any moment on.
-
     Examples
     --------
     >>> seconds = iter([0.0, 10.0, 10.0, 10.0])
@@ -249,18 +240,6 @@ def progress(name: str, total: int | None = None) -> Iterator[Advance]:
 
     Work within other work is shown below it. Nothing is shown where standard error is no terminal, nor in workers.
     Nothing is ever written to standard output.
-
-    Parameters
-    ----------
-    name : str
-        What is being done.
-    total : int, optional
-        How many parts it has; unless given, only the time is shown, after a second.
-
-    Yields
-    ------
-    callable
-        ``advance(n, stored=False)``, called when n parts are finished.
 
     Examples
     --------

@@ -133,13 +133,7 @@ def _done_watched(task: Callable[..., Any], code: UserCode, *call: Any) -> tuple
 
 
 def _code(task: Callable[..., Any]) -> str:
-    """Digest all code that a task reaches; for one of ours, whose version is in the key, of its own file.
-
-    Raises
-    ------
-    NoCanonicalForm
-        If that code cannot be followed.
-    """
+    """Digest all code that a task reaches; for one of ours, whose version is in the key, of its own file."""
     if task.__module__.partition(".")[0] == "leakbound":
         return hashlib.sha256(inspect.getsource(sys.modules[task.__module__]).encode()).hexdigest()
     return digest_of(task, main=True) or ""

@@ -33,13 +33,6 @@ _TRANSIENT_NUMBERS = {errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.E
 class Patience:
     """Do an operation again while its errors may pass.
 
-    Parameters
-    ----------
-    sleep : callable
-        Waits so many seconds.
-    waits : tuple of float
-        Seconds before each new attempt.
-
     Examples
     --------
     >>> from leakbound.runtime.retries import Patience
@@ -61,13 +54,7 @@ class Patience:
         self._lock = Lock()
 
     def __call__(self, operation: Callable[[], T]) -> T:
-        """Return the result of the operation.
-
-        Raises
-        ------
-        Exception
-            That of the operation: at once if it does not pass, else after the last attempt.
-        """
+        """Return the result of the operation."""
         for wait in self.waits:
             try:
                 return operation()

@@ -24,17 +24,7 @@ _LOADED = Lock()
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """An object in a store, under its digest.
-
-    Parameters
-    ----------
-    store : Store
-    name : str
-        Of the object in the store.
-    digest : str
-        SHA-256 of its bytes.
-    n_bytes : int
-    """
+    """An object in a store, under its digest."""
 
     store: Store
     name: str
@@ -43,25 +33,7 @@ class Shared:
 
     @classmethod
     def put(cls, store: Store, value: Any) -> Shared:
-        """Write an object into a store.
-
-        Parameters
-        ----------
-        store : Store
-        value : object
-            Anything that cloudpickle takes.
-
-        Returns
-        -------
-        Shared
-
-        Raises
-        ------
-        ValueError
-            If it cannot be pickled.
-        OSError
-            In one line, if the store cannot be written.
-        """
+        """Write an object into a store."""
         try:
             content = cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # whatever a user's object raises
@@ -73,13 +45,7 @@ class Shared:
         return cls(store, name, digest, len(content))
 
     def get(self) -> tuple[Any, int]:
-        """Return the object, and how many bytes this process has read for it now: 0 if it was loaded before.
-
-        Raises
-        ------
-        OSError
-            If this process does not see the store, or other bytes lie there.
-        """
+        """Return the object, and how many bytes this process has read for it now: 0 if it was loaded before."""
         with _LOADED:  # a second thread waits instead of reading it once more
             before = _loaded.cache_info().misses
             value = _loaded(self)

@@ -42,23 +42,7 @@ _THREADS = 16  # requests at a time where many objects are removed
 
 @dataclass(frozen=True)
 class Saved:
-    """What became of a chunk that was saved.
-
-    Parameters
-    ----------
-    key : str
-    created : bool
-        Whether these arrays are what is in the store now because of this call; False where a whole chunk was there.
-    digest : str
-        SHA-256 of the arrays that are in the store now.
-    n_bytes : int
-        Of the chunk that is in the store now.
-    other_machine : bool
-        Whether the store holds other arrays, from another kind of machine: no error, the first ones stay.
-    differs : bool
-        Whether the store holds other arrays, although they are from this kind of machine: the first ones stay, but
-        the task does not give the same bytes every time.
-    """
+    """What became of a chunk that was saved."""
 
     key: str
     created: bool
@@ -70,17 +54,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class Failure:
-    """A chunk that could not be made, because a fit raised an error.
-
-    Parameters
-    ----------
-    models : str
-        Which models, with their seeds.
-    error : str
-        Kind and first line.
-    when : float
-        Seconds since 1970.
-    """
+    """A chunk that could not be made, because a fit raised an error."""
 
     models: str
     error: str
@@ -92,17 +66,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verified:
-    """What a reading of all chunks has shown.
-
-    Parameters
-    ----------
-    n_chunks : int
-        How many there are.
-    damaged : mapping of str to str
-        The reason by the key of each chunk that is damaged.
-    machines : mapping of str to int
-        How many chunks each kind of machine has computed.
-    """
+    """What a reading of all chunks has shown."""
 
     n_chunks: int = 0
     damaged: Mapping[str, str] = field(default_factory=dict)
@@ -111,12 +75,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class Collected:
-    """How much `Store.gc` has removed.
-
-    Parameters
-    ----------
-    parts, chunks, checkpoints : int
-    """
+    """How much `Store.gc` has removed."""
 
     parts: int = 0
     chunks: int = 0
@@ -125,14 +84,6 @@ class Collected:
 
 class Store:
     """Chunks in a folder or under a URL.
-
-    Parameters
-    ----------
-    store : path or str
-        A folder, made on the first write and readable by its owner alone, for signals of single records are in it; or
-        a URL of s3 or memory, see `leakbound.runtime.places`.
-    sleep : callable
-        Waits so many seconds before something is tried again on another machine.
 
     Examples
     --------
@@ -171,13 +122,7 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """The folder of a store on this machine.
-
-        Raises
-        ------
-        ValueError
-            If it is at a URL.
-        """
+        """The folder of a store on this machine."""
         if not isinstance(self.place, LocalFolder):
             raise ValueError(f"the store {self.url} is no folder of this machine")
         return self.place.folder
@@ -225,30 +170,7 @@ class Store:
     def save(
         self, name: str, arrays: Mapping[str, Array], is_expected: Check | None = None, inputs: Inputs = NOTHING_READ
     ) -> Saved:
-        """Write a chunk, as a whole, unless there is one.
-
-        Parameters
-        ----------
-        name : str
-            Its key.
-        arrays : mapping of str to array
-        is_expected : callable, optional
-            As of `load`. A chunk that is there, but is damaged or does not fit, is replaced, and so is one that was
-            made with what has changed.
-        inputs : Inputs
-            What was read while the arrays were made.
-
-        Returns
-        -------
-        Saved
-
-        Raises
-        ------
-        ValueError
-            If an array holds Python objects, which could only be kept by pickling them.
-        OSError
-            In one line, if the store cannot be written or is full; nothing half-written stays.
-        """
+        """Write a chunk, as a whole, unless there is one."""
         content, digest = chunk_file.serialise(name, arrays, this_machine(), inputs)
         for _ in range(_ATTEMPTS):
             if self.place.put_new(_path(name), content):
@@ -271,11 +193,6 @@ class Store:
         """Save a chunk and return the arrays that the store holds: those of whoever was first.
 
         All who use a store so go on with the same numbers, whichever machine computed them.
-
-        Parameters
-        ----------
-        name, arrays, is_expected, inputs
-            As of `save`.
         """
         saved = self.save(name, arrays, is_expected, inputs)
         if not (saved.other_machine or saved.differs):
@@ -283,13 +200,7 @@ class Store:
         return self.load(name, is_expected) or arrays
 
     def missing(self, names: Iterable[str]) -> set[str]:
-        """Tell which chunks are not there, by one listing of the store.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Keys.
-        """
+        """Tell which chunks are not there, by one listing of the store."""
         return set(names) - {entry.name for entry in self.ls()}
 
     def ls(self) -> list[Entry]:
@@ -299,13 +210,7 @@ class Store:
         return sorted(chunks, key=lambda entry: entry.name)
 
     def verify(self) -> Verified:
-        """Read all chunks and compare their digests, those of the arrays alone too.
-
-        Returns
-        -------
-        Verified
-            Damaged chunks stay where they are; the next run that needs one replaces it.
-        """
+        """Read all chunks and compare their digests, those of the arrays alone too."""
         damaged: dict[str, str] = {}
         machines: dict[str, int] = {}
         entries = self.ls()
@@ -327,15 +232,6 @@ class Store:
         """Remove what dead writers left, checkpoints of finished chunks or given up, and old failures.
 
         Chunks only if asked. A checkpoint counts as given up when nobody has gone on from it for a week.
-
-        Parameters
-        ----------
-        older_than : float, optional
-            Days; chunks that were written longer ago are removed too. All stay unless given.
-
-        Returns
-        -------
-        Collected
         """
         self._remove_shared(is_dead)
         old = []
@@ -349,13 +245,7 @@ class Store:
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """Find out whether the store can be written, and sweep it; a folder that stays empty is removed at the end.
-
-        Raises
-        ------
-        OSError
-            In one line, if it cannot be written, or has no create-only put.
-        """
+        """Find out whether the store can be written, and sweep it; a folder that stays empty is removed at the end."""
         with self.place.prepared():
             self._remove_shared(is_dead)
             self._remove_checkpoints()
@@ -389,17 +279,7 @@ class Store:
         self._remove_shared(is_dead)
 
     def fail(self, name: str, models: str, error: str) -> None:
-        """Keep why a chunk could not be made, for those who miss it; the next run tries again.
-
-        Parameters
-        ----------
-        name : str
-            Key of the chunk.
-        models : str
-            Which models, with their seeds.
-        error : str
-            Kind and first line; what is longer than 300 characters is cut.
-        """
+        """Keep why a chunk could not be made, for those who miss it; the next run tries again."""
         content = {"models": models, "error": error[:_LONGEST_ERROR], "when": time.time()}
         self.place.replace(_failure_path(name), json.dumps(content).encode())
 

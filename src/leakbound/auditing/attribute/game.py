@@ -37,19 +37,7 @@ BaselineName = Literal["", "prior_guess", "imputation"]
 
 @dataclass(frozen=True, eq=False)
 class AttributeGame:
-    """Who is in, who is attacked, and what each of them might be.
-
-    Parameters
-    ----------
-    attribute : Attribute
-    records : Game
-        Of the N records.
-    attacked : int array of shape (J,)
-        Indices of the attacked records.
-    rows : Candidates
-    game : Game
-        Of the rows.
-    """
+    """Who is in, who is attacked, and what each of them might be."""
 
     attribute: Attribute
     records: Game
@@ -66,20 +54,7 @@ class AttributeGame:
 
 @dataclass(frozen=True, eq=False)
 class AttributeBaselines:
-    """The game about an attribute, with what can be guessed without any release.
-
-    Parameters
-    ----------
-    attribute_game : AttributeGame
-    truth : int array of shape (J,)
-        Number of the true value of each attacked record.
-    member : bool array of shape (T, J)
-        Whether it is in.
-    log_prior : array of shape (T, J, V)
-        Log-probability of each value, as the imputation of each model has it.
-    accuracy : mapping of str to array of shape (T, J)
-        Chance to be right by each of ``BASELINES``; about members alone, for who is not in may have been learned from.
-    """
+    """The game about an attribute, with what can be guessed without any release."""
 
     attribute_game: AttributeGame
     truth: Int[Array, " J"]
@@ -104,13 +79,7 @@ class AttributeBaselines:
 
 
 def column_of(plan: AuditPlan) -> Column:
-    """Find the attribute of a plan: a column of the data, or an array of its own in an ``.npz`` file.
-
-    Raises
-    ------
-    ValueError
-        If it is the label, or no array of the file; in one line.
-    """
+    """Find the attribute of a plan: a column of the data, or an array of its own in an ``.npz`` file."""
     name = plan.attribute or ""
     if name == plan.label or (plan.label is None and name == "y" and plan.data is not None):
         raise ValueError(f"attribute {name!r} is the label itself, which the attacker knows; give another column")
@@ -128,22 +97,6 @@ def column_of(plan: AuditPlan) -> Column:
 
 def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> AttributeGame:
     """Draw the game, choose whom to attack, and lay out the candidates.
-
-    Parameters
-    ----------
-    plan, attacks, loaded
-        As in `infer`.
-    column : str, int, list or array, optional
-        The attribute, as in ``leakbound.data.candidates.attribute``; the plan's unless given.
-
-    Returns
-    -------
-    AttributeGame
-
-    Raises
-    ------
-    ValueError
-        In one line, for an attribute, a claim or a game that make no sense.
 
     Examples
     --------
@@ -171,17 +124,7 @@ def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Co
 
 
 def imputation(attribute_game: AttributeGame) -> tuple[Estimator, Points, Bool[Array, "T N"]]:
-    """Who guesses without the release: a forest, what it learns from, and from which records, for each model.
-
-    Parameters
-    ----------
-    attribute_game : AttributeGame
-
-    Returns
-    -------
-    Estimator, Points, bool array of shape (T, N)
-        All other columns and the label, with the attribute to be predicted; the records that are not in.
-    """
+    """Who guesses without the release: a forest, what it learns from, and from which records, for each model."""
     spec, settings = IMPUTER
     outside = ~attribute_game.records.member[: attribute_game.records.n_targets]
     return Estimator(own(spec)(**settings), "imputation"), others(attribute_game.attribute), outside
@@ -190,19 +133,7 @@ def imputation(attribute_game: AttributeGame) -> tuple[Estimator, Points, Bool[A
 def prepare(
     plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, execution: Execution, column: Column | None = None
 ) -> AttributeBaselines:
-    """Draw the game, lay out the candidates, and guess without a release.
-
-    Parameters
-    ----------
-    plan, attacks, loaded, execution
-        As in `infer`.
-    column : str, int, list or array, optional
-        As in `lay_out`.
-
-    Returns
-    -------
-    AttributeBaselines
-    """
+    """Draw the game, lay out the candidates, and guess without a release."""
     attribute_game = lay_out(plan, attacks, loaded, column)
     sensitive, records = attribute_game.attribute, attribute_game.records
     truth = sensitive.value[attribute_game.attacked]

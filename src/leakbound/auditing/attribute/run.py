@@ -70,31 +70,6 @@ def infer(
     Records of one group are in or out together, so that who imputes has seen nobody of it. Each is guessed by itself;
     a group counts once, with the mean over its records, and the intervals are over groups.
 
-    Parameters
-    ----------
-    plan : AuditPlan
-        With ``attribute``, and ``bins`` where numbers are to be cut.
-    attacks : sequence of Attack
-        Of ``leakbound.attacks.attribute.strategies``.
-    releases : sequence of Described
-        Estimators or networks.
-    loaded : Data
-    execution : Execution
-    column : str, int, list or array, optional
-        The attribute, as in ``leakbound.data.candidates.attribute``; the plan's unless given.
-    command : str
-        Printed on the page.
-
-    Returns
-    -------
-    Report
-        Of the kind "attribute".
-
-    Raises
-    ------
-    ValueError
-        In one line, for an attribute or a game that make no sense.
-
     Examples
     --------
     >>> from sklearn.datasets import load_wine
@@ -141,16 +116,7 @@ def refuse_unanswerable(attacks: Sequence[Attack]) -> None:
 
 
 def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], records: Points) -> None:
-    """Refuse a strategy that was asked for by its name and can run on none of the releases, before the first fit.
-
-    Parameters
-    ----------
-    plan : AuditPlan
-    attacks : sequence of Attack
-    releases : sequence of Described
-    records : Points
-        As the releases train on them, with the attribute.
-    """
+    """Refuse a strategy that was asked for by its name and can run on none of the releases, before the first fit."""
     if len(releases) < 2 and not any(attack.by_name for attack in attacks):
         return
     game = draw(plan, records, attacks)
@@ -166,17 +132,7 @@ def named(column: Column) -> str:
 
 
 def of_records(release: Described, rows: Candidates) -> Described:
-    """Adapt a release to rows of which most are candidates: DP-SGD divides by the number of records that it expects.
-
-    Parameters
-    ----------
-    release : Described
-    rows : Candidates
-
-    Returns
-    -------
-    Described
-    """
+    """Adapt a release to rows of which most are candidates: DP-SGD divides by the number of records that it expects."""
     if not is_private(release) or release.watched:
         return release
     return replace(release, watched=tuple(np.flatnonzero(rows.own).tolist()))
@@ -190,19 +146,7 @@ def signals_of(attacks: Sequence[Attack]) -> list[str]:
 def judge(
     observed: ObservedRelease, baselines: AttributeBaselines, attacks: Sequence[Attack], confidence: float
 ) -> Iterator[Finding]:
-    """Measure how often each strategy is right about members and others, and what it adds to the baselines.
-
-    Parameters
-    ----------
-    observed : ObservedRelease
-    baselines : AttributeBaselines
-    attacks : sequence of Attack
-    confidence : float
-
-    Yields
-    ------
-    Finding
-    """
+    """Measure how often each strategy is right about members and others, and what it adds to the baselines."""
     member, best = baselines.unit_member, best_baseline(baselines)
     baseline = baselines.by_unit(baselines.accuracy[best]) if best else np.full(member.shape, baselines.chance)
 

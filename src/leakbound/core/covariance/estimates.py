@@ -211,13 +211,7 @@ def low_rank(X: ArrayLike, floor: float) -> LowRank:
 
 
 def scaled(rows: Float[Array, "n d"]) -> tuple[Float[Array, "n d"], float]:
-    """Centred rows over their largest entry, so that no fourth power overflows, and that entry.
-
-    Raises
-    ------
-    ValueError
-        If the square of that entry would overflow, or underflow.
-    """
+    """Centred rows over their largest entry, so that no fourth power overflows, and that entry."""
     with np.errstate(over="ignore", invalid="ignore"):
         centred = rows - rows.mean(axis=0)
         scale = float(np.abs(centred).max())

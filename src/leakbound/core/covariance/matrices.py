@@ -294,20 +294,7 @@ def as_covariance(covariance: Covariance | ArrayLike) -> Covariance:
 
 
 def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array, "..."]:
-    """Check that values are finite numbers, and return them as float64.
-
-    Parameters
-    ----------
-    name : str
-        What the error names.
-    values : array_like
-    single : bool
-        float32 stays as it is.
-
-    Returns
-    -------
-    array
-    """
+    """Check that values are finite numbers, and return them as float64."""
     try:
         array = np.asarray(values)
         array = array if single and array.dtype == np.float32 else array.astype(np.float64, copy=False)
@@ -320,18 +307,7 @@ def finite_array(name: str, values: Any, *, single: bool = False) -> Float[Array
 
 
 def refuse_constant(columns: Int[Array, " c"]) -> None:
-    """One line for columns without variance.
-
-    Parameters
-    ----------
-    columns : int array of shape (c,)
-        Their numbers.
-
-    Raises
-    ------
-    ValueError
-        If there are any.
-    """
+    """One line for columns without variance."""
     if len(columns):
         shown = ", ".join(str(column) for column in columns[:SHOWN]) + (", ..." if len(columns) > SHOWN else "")
         which = f"column {shown} is" if len(columns) == 1 else f"{len(columns):,} columns ({shown}) are"

@@ -41,18 +41,7 @@ LOW_RATE = 0.01  # the false-positive rate at which the power is drawn
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """The rounds of a game as scored by the ratio for one record.
-
-    Parameters
-    ----------
-    world : World
-    target : str
-        Who is in or out.
-    record : array of shape (d,)
-        Whom the attacker tests for.
-    scores : Scores
-        The ratios (rounds, 1).
-    """
+    """The rounds of a game as scored by the ratio for one record."""
 
     world: World
     target: str

@@ -27,16 +27,7 @@ BAND = 0.999
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large a game is; those of the paper unless given.
-
-    Parameters
-    ----------
-    n, d : int
-        Records in a mean, and columns.
-    rounds : int
-    draws : int
-        Of p, for the leakage scores.
-    """
+    """How large a game is; those of the paper unless given."""
 
     n: int = 1000
     d: int = 5000
@@ -46,17 +37,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """The distribution of the data, and the three targets.
-
-    Parameters
-    ----------
-    n : int
-        Records in a mean.
-    p : array of shape (d,)
-        Probability of a 1 in each column.
-    targets : mapping of str to array of shape (d,)
-        ``easy``, ``med`` and ``hard``.
-    """
+    """The distribution of the data, and the three targets."""
 
     n: int
     p: Array
@@ -111,16 +92,7 @@ class World:
 
 @dataclass(frozen=True)
 class Games:
-    """Where the game is played.
-
-    Parameters
-    ----------
-    lab : Lab
-    world : World
-    rounds : int
-    name : str
-        Of the random numbers.
-    """
+    """Where the game is played."""
 
     lab: Lab
     world: World

@@ -58,24 +58,7 @@ A = 0.30  # p is uniform on [a, 1 - a]
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A setting as it was played.
-
-    Parameters
-    ----------
-    key : str
-        Of its claims.
-    label : str
-        In the figure.
-    printed : float
-        The score of the table.
-    values : array of shape (rounds,)
-        The ratio.
-    called : bool array of shape (rounds,)
-        Whether the best threshold calls the target a member.
-    member : bool array of shape (rounds,)
-    right : float
-        The advantage by our formula.
-    """
+    """A setting as it was played."""
 
     key: str
     label: str
@@ -225,23 +208,7 @@ def played_columns(lab: Lab, sizes: Sizes, world_seed: int, rho: float) -> dict[
 
 
 def column_rounds(n: int, d: int, world_seed: int, rho: float, n_rounds: int, seed: int) -> dict[str, Array]:
-    """Play rounds for the easy target, and compute what is a sum over the columns of the release.
-
-    Parameters
-    ----------
-    n, d, world_seed : int
-        Of the distribution of the data.
-    rho : float
-        Fraction of the n records that is averaged.
-    n_rounds, seed : int
-
-    Returns
-    -------
-    dict of str to array of shape (n_rounds,)
-        ``member``; ``by_column``, eq. 15, exact for bits, whose ratio in a column is ``1 + (z - p)(mean - p)/variance``
-        if the target is averaged; squared Mahalanobis distances of the release from the target and from the mean of
-        the distribution, ``from_target`` and ``from_mean``, times k; and ``linear``, the ratio of eq. 10.
-    """
+    """Play rounds for the easy target, and compute what is a sum over the columns of the release."""
     world, rng = drawn_world(n, d, world_seed), ls.seeds.stream(seed, "rounds")
     distribution, k = ls.releases.Bernoulli(world.p), round(rho * n)
     deviation = world.targets["easy"] - world.p
@@ -262,14 +229,7 @@ def column_rounds(n: int, d: int, world_seed: int, rho: float, n_rounds: int, se
 
 
 def averages(lab: Lab, sizes: Sizes, world: World) -> tuple[dict[str, Ours], Array]:
-    """Remark 3.3: the score of a random target on average, and the game with a new target in each round.
-
-    Returns
-    -------
-    claims : dict of str to Ours
-    scores : array of shape (draws,)
-        Of each random target.
-    """
+    """Remark 3.3: the score of a random target on average, and the game with a new target in each round."""
     rng = lab.stream("table1", "average score")
     drawn = 1.0 * (rng.random((sizes.draws, sizes.d)) < world.p)
     scores = np.asarray(ls.bounds.leakage_score(drawn, world.p, world.variance, sizes.n))

@@ -85,22 +85,7 @@ def study(
     n_of_losses: Mapping[str, int],
     n_others: int,
 ) -> Outcome:
-    """Networks for some sets of images.
-
-    Parameters
-    ----------
-    lab : Lab
-    plan, plan_as_code : mapping of str to mapping of int to int
-        For each set, by n, how many networks: two or more. By the text, and as the public code.
-    n_of_losses : mapping of str to int
-        For some of the sets, the n at which the squared loss is compared with cross-entropy.
-    n_others : int
-        Test images for each network.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Networks for some sets of images."""
     settings = lab.settings(*images.SETTINGS)
     rows: list[dict[str, Any]] = []
     each: list[dict[str, Any]] = []
@@ -130,15 +115,7 @@ def study(
 
 
 def trials(runs: Sequence[Mapping[str, Any]], *, setting: str, data: str, n: int) -> list[dict[str, Any]]:
-    """Make a row of each number of each network, and of its success with each of the thresholds.
-
-    Parameters
-    ----------
-    runs : sequence of mapping
-        Of `images.attacked`.
-    setting, data : str
-    n : int
-    """
+    """Make a row of each number of each network, and of its success with each of the thresholds."""
     of = {"setting": setting, "data": data, "n": n}
     success = success_by_threshold(runs, images.n_members(setting, n))
     by_threshold = [
@@ -150,20 +127,7 @@ def trials(runs: Sequence[Mapping[str, Any]], *, setting: str, data: str, n: int
 
 
 def claims(name: str, setting: str, runs_of: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[str, Ours]:
-    """Compute what the section claims of a set of images.
-
-    Parameters
-    ----------
-    name : {"mnist", "fashion", "cifar10"}
-    setting : str
-    runs_of : mapping of int to sequence of mapping
-        By n, results in the form of `images.attacked`.
-
-    Returns
-    -------
-    dict of str to Ours
-        By the keys of the printed claims.
-    """
+    """Compute what the section claims of a set of images."""
     networks_of = {n: gap.Networks.of(runs) for n, runs in runs_of.items()}
     ours = {f"bound_holds_{name}": gap.bound_holds(networks_of, FULL)}
     if len(runs_of) > 1:
@@ -176,38 +140,14 @@ def claims(name: str, setting: str, runs_of: Mapping[int, Sequence[Mapping[str, 
 
 
 def accuracy_by_entropy(lab: Lab, name: str, n: int, n_networks: int, n_others: int) -> np.ndarray:
-    """Train the same networks by cross-entropy, and return their accuracy at others.
-
-    Parameters
-    ----------
-    lab : Lab
-    name : {"mnist", "fashion", "cifar10"}
-    n, n_networks, n_others : int
-
-    Returns
-    -------
-    array of shape (n_networks,)
-    """
+    """Train the same networks by cross-entropy, and return their accuracy at others."""
     arguments = [(name, n, n_others, number, lab.seed, "cross_entropy") for number in range(n_networks)]
     runs = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]} by cross-entropy, n = {n}", name)
     return gap.Networks.of(runs).test_accuracy
 
 
 def effect_of_loss(n: int, runs: Sequence[Mapping[str, Any]], by_entropy: np.ndarray) -> Ours:
-    """Compare the accuracy by the squared loss with that by cross-entropy, network by network.
-
-    Parameters
-    ----------
-    n : int
-    runs : sequence of mapping
-        Of `images.attacked` by the squared loss, two or more.
-    by_entropy : array of shape (networks,)
-
-    Returns
-    -------
-    Ours
-        The difference.
-    """
+    """Compare the accuracy by the squared loss with that by cross-entropy, network by network."""
     accuracy = gap.Networks.of(runs).test_accuracy
     smaller = "" if n == N_OF_LOSSES else f"n = {n:,} of {N_OF_LOSSES:,} images"
     detail = f"{accuracy.mean():.3f} and {by_entropy.mean():.3f}, {len(runs)} networks"
@@ -215,32 +155,14 @@ def effect_of_loss(n: int, runs: Sequence[Mapping[str, Any]], by_entropy: np.nda
 
 
 def success_by_threshold(runs: Sequence[Mapping[str, Any]], n: int) -> np.ndarray:
-    """Compute the success of the likelihood attack with each of `THRESHOLDS`.
-
-    Parameters
-    ----------
-    runs : sequence of mapping
-        In the form of `images.attacked`.
-    n : int
-        The first so many images are members.
-
-    Returns
-    -------
-    array of shape (networks, thresholds)
-    """
+    """Compute the success of the likelihood attack with each of `THRESHOLDS`."""
     likelihood = np.exp(np.stack([run["likelihood"] for run in runs]).astype(float))
     called = likelihood[..., None] > THRESHOLDS
     return (called[:, :n].mean(axis=1) + 1 - called[:, n:].mean(axis=1)) / 2
 
 
 def best_threshold(success_of: Mapping[int, np.ndarray]) -> Ours:
-    """Tell whether no other threshold has a larger mean success over n than the printed one.
-
-    Parameters
-    ----------
-    success_of : mapping of int to array of shape (networks, thresholds)
-        By n, of `success_by_threshold`.
-    """
+    """Tell whether no other threshold has a larger mean success over n than the printed one."""
     printed_one = int(np.argmin(np.abs(THRESHOLDS - gap.THRESHOLD)))
     leads = []
     for other in set(range(len(THRESHOLDS))) - {printed_one}:
@@ -255,20 +177,7 @@ def best_threshold(success_of: Mapping[int, np.ndarray]) -> Ours:
 
 
 def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, float, float]]:
-    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks.
-
-    Parameters
-    ----------
-    runs : sequence of mapping
-        Of `images.attacked`, two or more.
-    n : int
-        The first so many images are members.
-
-    Returns
-    -------
-    dict of str to (value, low, high)
-        In the order of `LINES`.
-    """
+    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks."""
     networks = gap.Networks.of(runs)
     member = np.tile(np.arange(len(runs[0]["loss"])) < n, (len(runs), 1))
     intervals = {"likelihood": ls.intervals.cluster_t(networks.success)}
@@ -281,13 +190,7 @@ def lines(runs: Sequence[Mapping[str, Any]], n: int) -> dict[str, tuple[float, f
 
 
 def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
-    """Tell whether success and gap are smaller at the largest n than where they are largest.
-
-    Parameters
-    ----------
-    networks_of : mapping of int to Networks
-        By n, two or more. The bound is linear in the gap.
-    """
+    """Tell whether success and gap are smaller at the largest n than where they are largest."""
     last, falls, details = max(networks_of), [], []
     for name in ("success", "gap"):
         means = {n: mean_of(getattr(trained, name)) for n, trained in networks_of.items()}
@@ -300,13 +203,7 @@ def approaches_half(networks_of: Mapping[int, gap.Networks]) -> Ours:
 
 
 def smallest(networks_of: Mapping[int, gap.Networks]) -> Ours:
-    """Find the smallest mean success of the likelihood attack over n.
-
-    Parameters
-    ----------
-    networks_of : mapping of int to Networks
-        By n.
-    """
+    """Find the smallest mean success of the likelihood attack over n."""
     means = {n: mean_of(trained.success) for n, trained in networks_of.items()}
     n = min(means, key=lambda n: means[n].value)
     last = max(networks_of)

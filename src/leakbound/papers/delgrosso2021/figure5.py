@@ -95,19 +95,7 @@ def trials(runs: list[dict[str, Any]], **of: Any) -> list[dict[str, Any]]:
 
 
 def lines(runs: list[dict[str, Any]], setting: str) -> dict[str, tuple[float, float, float]]:
-    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Of `attacked_writers`, two or more.
-    setting : {"text", "code"}
-        The lines of membership are those of the text alone.
-
-    Returns
-    -------
-    dict of str to (value, low, high)
-    """
+    """Each line of the figure at one n: a number and the ends of its 95 % interval over networks."""
     names = (*STRATEGIES, *BLIND, "success") if setting == TEXT else (*STRATEGIES, *BLIND)
     values = {}
     for line in names:
@@ -117,24 +105,7 @@ def lines(runs: list[dict[str, Any]], setting: str) -> dict[str, tuple[float, fl
 
 
 def attacked_writers(n: int, number: int, seed: int, setting: str = TEXT) -> dict[str, float]:
-    """Train a network on n records and guess the writers of 100 of them, and who was in.
-
-    Parameters
-    ----------
-    n : int
-        At least 100.
-    number : int
-        Of the network among those of this n.
-    seed : int
-    setting : {"text", "code"}
-        With that of the public code it is trained on ten records fewer, and at most so many are attacked.
-
-    Returns
-    -------
-    dict of str to float
-        Fractions of correct guesses by the names of `STRATEGIES` and `BLIND`, and what
-        `leakbound.papers.delgrosso2021.gap.membership_results` gives of the records in training and 2,992 others.
-    """
+    """Train a network on n records and guess the writers of 100 of them, and who was in."""
     from leakbound.papers.delgrosso2021 import networks
 
     x, label, writer = records()
@@ -159,14 +130,7 @@ def attacked_writers(n: int, number: int, seed: int, setting: str = TEXT) -> dic
 
 @lru_cache(maxsize=1)
 def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Load what the network reads, digits and writers.
-
-    Returns
-    -------
-    x : float32 array of shape (10992, 110)
-        The writer one-hot, x and y at 32 times from 0 to 1, the number of strokes, the length from 0 to 1.
-    label, writer : int arrays of shape (10992,)
-    """
+    """Load what the network reads, digits and writers."""
     pen = data.writers()
     writer = pen["writer"].astype(int) - 1
     series = np.stack([pen["x"], pen["y"]], axis=1).astype(float)
@@ -195,23 +159,7 @@ def candidates(x: np.ndarray) -> np.ndarray:
 
 
 def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dict[str, np.ndarray]:
-    """How much the network likes each candidate: the four strategies of Section 4.3.
-
-    Parameters
-    ----------
-    log_p : array of shape (J * 44, 10)
-        Log-probabilities, the true digit's first.
-    correct : array of shape (J * 44,)
-        1 where that digit is predicted.
-    steep : array of shape (J * 44,)
-        Norm of the gradient of the loss.
-
-    Returns
-    -------
-    dict of str to array of shape (J, 44)
-        Eq. 36, 37, 38 and 39. Where no writer makes the network predict the digit, eq. 37 has no candidate, and all
-        are tied.
-    """
+    """How much the network likes each candidate: the four strategies of Section 4.3."""
     top = log_p.max(axis=1)
     scores = {
         "likelihood": top,
@@ -225,20 +173,7 @@ def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dic
 def without(
     label: np.ndarray, writer: np.ndarray, attacked: np.ndarray, outside: np.ndarray, seed: int
 ) -> dict[str, np.ndarray]:
-    """How likely each writer is to whoever has not seen the network, but other records with their writers.
-
-    Parameters
-    ----------
-    label, writer : int arrays of shape (10992,)
-    attacked, outside : int arrays of shapes (J,) and (m,)
-        Numbers of the records that are guessed, and of those that are known.
-    seed : int
-        Of the forest.
-
-    Returns
-    -------
-    dict of str to array of shape (J, 44)
-    """
+    """How likely each writer is to whoever has not seen the network, but other records with their writers."""
     from sklearn.ensemble import RandomForestClassifier
 
     known = np.column_stack([records()[0][:, WRITERS:], np.eye(DIGITS)[label]])
@@ -251,15 +186,6 @@ def without(
 
 def right(score: np.ndarray, writer: np.ndarray) -> float:
     """Fraction of the records whose writer has the best score; of k best ones it counts 1/k.
-
-    Parameters
-    ----------
-    score : array of shape (J, 44)
-    writer : int array of shape (J,)
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -305,13 +231,7 @@ def membership_claims(runs_of: Mapping[int, list[dict[str, Any]]]) -> dict[str, 
 
 
 def white_box(runs: list[dict[str, Any]]) -> Ours:
-    """Tell whether the gradient norm beats the strategies that do without the parameters, network by network.
-
-    Parameters
-    ----------
-    runs : list of dict
-        Of `attacked_writers` with one n.
-    """
+    """Tell whether the gradient norm beats the strategies that do without the parameters, network by network."""
     gradient = _of(runs, "gradient")
     others = {name: _of(runs, name) for name in STRATEGIES if name != "gradient"}
     leads = {name: mean_of(gradient - other) for name, other in others.items()}

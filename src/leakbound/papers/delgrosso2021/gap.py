@@ -40,15 +40,6 @@ LOOKS: dict[str, dict[str, Any]] = {  # the same in both figures
 def squared_loss(log_p: np.ndarray) -> np.ndarray:
     """Squared distance of the probabilities from the one-hot label, in [0, 2].
 
-    Parameters
-    ----------
-    log_p : array of shape (..., K)
-        Log-probabilities, the true label's first.
-
-    Returns
-    -------
-    array of shape (...,)
-
     Examples
     --------
     >>> squared_loss(np.log([[0.5, 0.25, 0.25]])).tolist()
@@ -60,17 +51,7 @@ def squared_loss(log_p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """A number for each of M networks of one n.
-
-    Parameters
-    ----------
-    success : array of shape (M,)
-        Of the likelihood attack, members and others being equally likely.
-    gap : array of shape (M,)
-        Mean loss at others less that at its own records.
-    test_accuracy : array of shape (M,)
-        At others.
-    """
+    """A number for each of M networks of one n."""
 
     success: np.ndarray
     gap: np.ndarray
@@ -105,21 +86,7 @@ class Networks:
 
 
 def membership_results(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
-    """Compute what `Networks` holds of one network.
-
-    Parameters
-    ----------
-    log_p : array of shape (N, K)
-        Log-probabilities, the true label's first.
-    correct : array of shape (N,)
-        1 where the label is predicted.
-    n : int
-        The first so many are members.
-
-    Returns
-    -------
-    dict of str to float
-    """
+    """Compute what `Networks` holds of one network."""
     called, loss = log_p.max(axis=1) > np.log(THRESHOLD), squared_loss(log_p)
     return {
         "success": float(called[:n].mean() + 1 - called[n:].mean()) / 2,
@@ -129,15 +96,7 @@ def membership_results(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[s
 
 
 def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> Ours:
-    """Tell whether the likelihood attack is nowhere below Theorem 2, as far as three standard errors can tell.
-
-    Parameters
-    ----------
-    networks_of : mapping of int to Networks
-        By n.
-    sizes : collection of int
-        Every n that the statement is about; where not all were run it is shown without a verdict.
-    """
+    """Tell whether the likelihood attack is nowhere below Theorem 2, as far as three standard errors can tell."""
     above = {n: trained.above for n, trained in networks_of.items()}
     margins = ", ".join(f"{margin.value:+.3f} +- {margin.error:.3f} at n = {n:,}" for n, margin in above.items())
     absent = set(sizes) - networks_of.keys()
@@ -146,21 +105,7 @@ def bound_holds(networks_of: Mapping[int, Networks], sizes: Collection[int]) -> 
 
 
 def draw(ax: Axes, numbers: pd.DataFrame, lines: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[Artist]:
-    """Success and bounds against n on the left axis, the accuracy on the right.
-
-    Parameters
-    ----------
-    ax : Axes
-    numbers : DataFrame
-        With columns ``n``, ``line``, ``value``, ``low`` and ``high``.
-    lines : mapping of str to (str, mapping)
-        Title and style of each line; one of the accuracy ends in ``test_accuracy``.
-
-    Returns
-    -------
-    list of Artist
-        What a legend shows, in the order of `lines`.
-    """
+    """Success and bounds against n on the left axis, the accuracy on the right."""
     right = ax.twinx()
     right.grid(visible=False)
     right.spines["right"].set_visible(True)

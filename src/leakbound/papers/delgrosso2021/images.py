@@ -49,27 +49,7 @@ def in_print(names: Iterable[str]) -> list[str]:
 
 
 def attacked(name: str, n: int, n_others: int, number: int, seed: int, loss: str = "mse") -> dict[str, Any]:
-    """Train one network and ask it about its n images and about test images.
-
-    Parameters
-    ----------
-    name : {"mnist", "fashion", "cifar10"}
-    n : int
-        Images that it is trained on.
-    n_others : int
-        Test images, drawn without replacement.
-    number : int
-        Of the network among those of this n.
-    seed : int
-    loss : {"mse", "cross_entropy"}
-        Of the training.
-
-    Returns
-    -------
-    dict of str to float, or float32 array of shape (n + n_others,)
-        Scores by the names of `ATTACKS`, higher for a member, the members first; and what
-        `leakbound.papers.delgrosso2021.gap.membership_results` gives.
-    """
+    """Train one network and ask it about its n images and about test images."""
     from leakbound.papers.delgrosso2021 import networks
 
     pixels, label = drawn(name, n, n_others, number, seed)
@@ -85,21 +65,7 @@ def attacked(name: str, n: int, n_others: int, number: int, seed: int, loss: str
 
 
 def attacked_as_code(name: str, n: int, n_others: int, number: int, seed: int) -> dict[str, Any]:
-    """Train one network on two thirds of n images, and ask it about all n and about test images, as the public code.
-
-    Parameters
-    ----------
-    name, n, n_others, number, seed
-        As of `attacked`; n images are drawn, the same as there.
-
-    Returns
-    -------
-    dict of str to float, or float32 array of shape (n + n_others,)
-        Scores by the names of `ATTACKS`: first of the 2n/3 images that it was trained on, then of the rest of the n,
-        then of the test images. And what `leakbound.papers.delgrosso2021.gap.membership_results` gives,
-        each name twice: after ``code_`` if all n are called members, after ``trained_`` if only those are that it was
-        trained on.
-    """
+    """Train one network on two thirds of n images, and ask it about all n and about test images, as the public code."""
     from leakbound.papers.delgrosso2021 import networks
 
     pixels, label = drawn(name, n, n_others, number, seed)
@@ -123,23 +89,7 @@ def attacked_as_code(name: str, n: int, n_others: int, number: int, seed: int) -
 def runs_as_code(
     lab: Lab, settings: Collection[str], name: str, n: int, n_others: int, models: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Train networks as the public code, once for all settings, and give their results in the form of `attacked`.
-
-    Parameters
-    ----------
-    lab : Lab
-    settings : collection of str
-        Those of `SETTINGS` that are asked for; others are left out.
-    name : {"mnist", "fashion", "cifar10"}
-    n, n_others : int
-    models : int
-        Networks.
-
-    Returns
-    -------
-    dict of str to list of dict
-        By setting, a network each; `n_members` says how many images come first.
-    """
+    """Train networks as the public code, once for all settings, and give their results in the form of `attacked`."""
     wanted = [setting for setting in SETTINGS if setting in settings]
     if not wanted:
         return {}
@@ -149,20 +99,7 @@ def runs_as_code(
 
 
 def called(run: Mapping[str, Any], setting: str, n: int) -> dict[str, Any]:
-    """Read the results of `attacked_as_code` as those of `attacked`.
-
-    Parameters
-    ----------
-    run : mapping
-        The results of one network.
-    setting : {"code", "trained"}
-        Whether all n images or only those that it was trained on are called members; the others of the n are left out.
-    n : int
-
-    Returns
-    -------
-    dict of str to float or array
-    """
+    """Read the results of `attacked_as_code` as those of `attacked`."""
     count = n_members(setting, n)
     scores = {attack: np.r_[run[attack][:count], run[attack][n:]] for attack in ATTACKS}
     prefix = f"{setting}_"
@@ -175,18 +112,7 @@ def n_members(setting: str, n: int) -> int:
 
 
 def drawn(name: str, n: int, n_others: int, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw n training images and some test images, with their classes.
-
-    Parameters
-    ----------
-    name, n, n_others, number, seed
-        As of `attacked`.
-
-    Returns
-    -------
-    pixels : uint8 array of shape (n + n_others, H, W) or (n + n_others, H, W, 3)
-    label : int array of shape (n + n_others,)
-    """
+    """Draw n training images and some test images, with their classes."""
     pool = data.images(name)
     rng = ls.seeds.stream(seed, "images", name, n, number)
     n_test = len(pool.y) - pool.n_train
@@ -195,18 +121,7 @@ def drawn(name: str, n: int, n_others: int, number: int, seed: int) -> tuple[np.
 
 
 def scores_of(signals: ls.Signals) -> dict[str, np.ndarray]:
-    """Compute the scores of the attacks from the log-probabilities of one network, the true label's first.
-
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_prob``.
-
-    Returns
-    -------
-    dict of str to float32 array of shape (N,)
-        By the names of `ATTACKS`, higher for a member.
-    """
+    """Compute the scores of the attacks from the log-probabilities of one network, the true label's first."""
     scores = {
         "likelihood": ls.attacks.ATTACKS["confidence"](signals).value[0],
         "loss": -squared_loss(signals.targets("log_prob")[0]),
@@ -216,17 +131,7 @@ def scores_of(signals: ls.Signals) -> dict[str, np.ndarray]:
 
 
 def true_first(logits: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """Compute log-probabilities with the true label's first, as the signal ``log_prob`` of leakbound has them.
-
-    Parameters
-    ----------
-    logits : array of shape (N, K)
-    label : int array of shape (N,)
-
-    Returns
-    -------
-    array of shape (N, K)
-    """
+    """Compute log-probabilities with the true label's first, as the signal ``log_prob`` of leakbound has them."""
     true_class = label[:, None]
     others = np.arange(logits.shape[1])[None, :].repeat(len(logits), axis=0)
     others = others[others != true_class].reshape(len(logits), -1)

@@ -21,16 +21,6 @@ LARGEST_BATCH = 5000  # images that are asked at once: .6 GB in the first layer 
 def deep_cnn(channels: int = 1, side: int = 28, classes: int = 10) -> nn.Module:
     """Four convolutions and three linear layers with batch norm and ReLU (Appendix A.1).
 
-    Parameters
-    ----------
-    channels, side : int
-        Of the square images.
-    classes : int
-
-    Returns
-    -------
-    nn.Module
-
     Examples
     --------
     >>> n_parameters(deep_cnn(1, 28)), n_parameters(deep_cnn(3, 32))
@@ -49,14 +39,6 @@ def dense(inputs: int = 110, classes: int = 10) -> nn.Module:
     The paper prints their number and that of the parameters; the widths 32, 16 and 16 are those of its published
     code, and give that number.
 
-    Parameters
-    ----------
-    inputs, classes : int
-
-    Returns
-    -------
-    nn.Module
-
     Examples
     --------
     >>> n_parameters(dense())
@@ -66,12 +48,7 @@ def dense(inputs: int = 110, classes: int = 10) -> nn.Module:
 
 
 def n_parameters(network: nn.Module) -> int:
-    """How many numbers are trained.
-
-    Parameters
-    ----------
-    network : nn.Module
-    """
+    """How many numbers are trained."""
     return sum(parameter.numel() for parameter in network.parameters())
 
 
@@ -87,19 +64,6 @@ def train(network: nn.Module, x: Tensor, label: np.ndarray, *, lr: float, batch:
 
     Training stops after an epoch whose loss differs by less than `stop` from that of the epoch before. The loss of an
     epoch is the plain mean over its batches, of which the last may be small.
-
-    Parameters
-    ----------
-    network : nn.Module
-        Changed.
-    x : float tensor of shape (n, ...)
-    label : int array of shape (n,)
-    lr : float
-    batch : int
-        ``n % batch`` must not be 1: batch norm needs two images.
-    epochs : int
-        At most so many.
-    stop : float
     """
     network.train()
     target = one_hot(torch.from_numpy(label), CLASSES).float()
@@ -120,18 +84,7 @@ def train(network: nn.Module, x: Tensor, label: np.ndarray, *, lr: float, batch:
 
 
 def ask_in_training_mode(network: nn.Module, x: Tensor) -> np.ndarray:
-    """Compute the outputs for images whose batch norm has their own means and variances, not those of the training.
-
-    Parameters
-    ----------
-    network : nn.Module
-    x : float tensor of shape (N, ...)
-        Asked at once; more than `LARGEST_BATCH` images in equal parts.
-
-    Returns
-    -------
-    float64 array of shape (N, classes)
-    """
+    """Compute the outputs for images whose batch norm has their own means and variances, not those of the training."""
     network.train()
     n_parts = -(-len(x) // LARGEST_BATCH)
     with torch.no_grad():

@@ -46,20 +46,7 @@ def measure(lab: Lab) -> Outcome:
 
 
 def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome:
-    """Networks of n images for each set.
-
-    Parameters
-    ----------
-    lab : Lab
-    n, n_others : int
-        Images and test images; as 8 to 10, the prior stays what it is.
-    models : mapping of str to int
-        Networks for each set, two or more: by the text, and as the public code.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Networks of n images for each set."""
     settings = lab.settings(*images.SETTINGS)
     smaller = "" if n == N else f"n = {n:,} of {N:,} images"
     rows: list[dict[str, Any]] = []
@@ -90,44 +77,14 @@ def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome
 
 
 def precision(score: np.ndarray, n: int) -> float:
-    """Precision, at a prior of 8/18, where more than 99 % of the members are found.
-
-    Parameters
-    ----------
-    score : array of shape (N,)
-        Higher = member.
-    n : int
-        The first so many are members.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If there are 100 members or fewer: one must be missed, and less than a hundredth.
-    """
+    """Precision, at a prior of 8/18, where more than 99 % of the members are found."""
     scores = ls.Scores("any", score[None].astype(float), np.arange(len(score))[None] < n)
     n_found = np.floor(RECALL * n) + 1
     return ls.metrics.precision_at_recall(scores, float(n_found / n), PRIOR).value
 
 
 def by_training_loss(runs: Sequence[Mapping[str, Any]], n: int) -> Ours:
-    """Compute the precision, at even odds, of calling a member whose loss is at most the mean loss of the members.
-
-    Parameters
-    ----------
-    runs : sequence of mapping
-        Of `images.attacked`, two or more.
-    n : int
-        The first so many images are members.
-
-    Returns
-    -------
-    Ours
-        Without a verdict: the number in print is that of other networks.
-    """
+    """Compute the precision, at even odds, of calling a member whose loss is at most the mean loss of the members."""
     precisions, recalls = [], []
     for run in runs:
         score = np.asarray(run["loss"], dtype=float)

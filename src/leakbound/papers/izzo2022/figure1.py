@@ -90,15 +90,6 @@ class Pairs:
 
     The sum of a half with A is t + sqrt(p), with a whole number t: A takes sqrt(p) less than the other records of the
     outlying half. The sum of its other half is ``total - t``, whole as well.
-
-    Parameters
-    ----------
-    n : int
-        Records, even, from 6 to 60.
-    n_halves : int array of shape (G,)
-        Halves with A in each group.
-    low, high : int arrays of shape (G,)
-        The least and the largest t of each group.
     """
 
     n: int

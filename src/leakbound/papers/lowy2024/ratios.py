@@ -28,17 +28,7 @@ NAMES[HALVED] = f"{EPSILON} fixed, sensitivity halved"
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Epsilons at X places of an axis, on T random data sets at each.
-
-    Parameters
-    ----------
-    epsilon : array of shape (X, T)
-        Of differential privacy, over all data sets.
-    subset : array of shape (X, T)
-        epsilon(X), by one of its readings.
-    pmp : array of shape (X, T)
-        Of practical membership privacy.
-    """
+    """Epsilons at X places of an axis, on T random data sets at each."""
 
     epsilon: Array
     subset: Array
@@ -92,20 +82,7 @@ def trials(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
 
 
 def rises(values: Array) -> bool | None:
-    """Tell whether a mean rises along the axis: as a whole, while no step falls, both by three standard errors.
-
-    Parameters
-    ----------
-    values : array of shape (X, T)
-        Column t has the same random numbers at each place, or all are independent; either way differences within a
-        column are T independent ones.
-
-    Returns
-    -------
-    bool or None
-        False if a step, or the whole, falls by more than three standard errors; None if it does not, and the whole
-        does not rise by as much either.
-    """
+    """Tell whether a mean rises along the axis: as a whole, while no step falls, both by three standard errors."""
     steps = [mean_of(step) for step in np.diff(values, axis=0)]
     if any(all_above([step]) is False for step in steps):
         return False
@@ -135,21 +112,7 @@ def draw(
     *,
     log: bool = True,
 ) -> None:
-    """Draw both ratios on one axis, as the paper does; one axis for each of what is kept at its value.
-
-    Parameters
-    ----------
-    axes : array of Axes
-        As many as lines in ``numbers``, or more.
-    numbers : DataFrame
-        Of `table`; the shades are two standard errors.
-    label : str
-        Of the horizontal axis.
-    printed : (float, float, float), optional
-        A place of that axis, and what the text prints of both ratios there.
-    log : bool
-        Whether that axis is logarithmic.
-    """
+    """Draw both ratios on one axis, as the paper does; one axis for each of what is kept at its value."""
     shown = numbers[numbers["quantity"].isin(list(RATIOS))]
     for ax, (line, part) in zip(axes, shown.groupby("line", sort=False), strict=False):
         for (quantity, name), style in zip(RATIOS.items(), figures.STYLES, strict=False):

@@ -19,21 +19,7 @@ BATCH, HIGHEST_LR = 100, 3e-3
 
 
 def features(seed: int, n_images: int, epochs: int) -> dict[str, np.ndarray]:
-    """Features of all ships and trucks of CIFAR-10, from a network that is trained on images of the other classes.
-
-    Parameters
-    ----------
-    seed : int
-    n_images : int
-        Of the other eight classes, drawn at random.
-    epochs : int
-
-    Returns
-    -------
-    dict
-        ``x`` float32 (12000, 128), ``truck`` bool (12000,), and the ``accuracy`` of the network on those of its images
-        that it was not trained on (a tenth, at most 2,000).
-    """
+    """Features of all ships and trucks of CIFAR-10, from a network that is trained on images of the other classes."""
     images = data.images("cifar10")
     mine = np.isin(images.y, (SHIP, TRUCK))
     drawn = ls.seeds.stream(seed, "features").permutation(np.flatnonzero(~mine))[:n_images]

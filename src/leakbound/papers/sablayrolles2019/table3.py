@@ -65,33 +65,7 @@ def measure(lab: Lab) -> Outcome:
 def of_folder(
     folder: str, network: str, settings: Mapping[str, Any], train: Mapping[str, Any], *, models: int, lab: Lab
 ) -> pd.DataFrame:
-    """Run the study on a folder of images, as the paper does on ImageNet.
-
-    Parameters
-    ----------
-    folder : str
-        With a sub-folder of images for each class; all images of one size.
-    network : str
-        Import path of what makes a network, as ``torchvision.models:resnet101``.
-    settings : mapping
-        Its keywords, as ``{"num_classes": 1000}``.
-    train : mapping
-        Words of `leakbound.releases.Recipe` without its augmentation, as `PAPERS_RECIPE`.
-    models : int
-        Trained on random halves of the images, all of them attacked.
-    lab : Lab
-        Seed, store and workers.
-
-    Returns
-    -------
-    DataFrame
-        Columns as of `study`.
-
-    Raises
-    ------
-    ValueError
-        In one line, if the folder holds no such images or the path leads to no network.
-    """
+    """Run the study on a folder of images, as the paper does on ImageNet."""
     points = ls.data.load(folder).points
 
     def release(words: Mapping[str, Any]) -> Any:
@@ -104,25 +78,7 @@ def of_folder(
 def study(
     points: ls.Points, release: Callable[[Mapping[str, Any]], Any], models: int, lab: Lab
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """0-1 and MALT under three augmentations.
-
-    Parameters
-    ----------
-    points : Points
-        Square images with classes.
-    release : callable
-        From the recipe's words of an augmentation to a release.
-    models : int
-    lab : Lab
-
-    Returns
-    -------
-    numbers : DataFrame
-        A row for each augmentation and attack: ``accuracy`` and its standard error; ``train`` and ``validation``, the
-        accuracies of the models; ``lead``, by how much MALT is more often right than 0-1, and its standard error.
-    trials : DataFrame
-        The accuracy of each attack on each model.
-    """
+    """0-1 and MALT under three augmentations."""
     game = ls.games.half_split(len(points), models, seed=lab.seed)
     rows: list[dict[str, Any]] = []
     each: list[dict[str, Any]] = []

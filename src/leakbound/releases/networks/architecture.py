@@ -43,19 +43,7 @@ TRAINER = "give a function fit(X, y, seed) that makes the network, calls its Tra
 
 @dataclass(frozen=True)
 class Architecture:
-    """The facts about a network that do not depend on data.
-
-    Parameters
-    ----------
-    kind : {"stack", "vmap", "one"}
-        How several of them are trained.
-    n_parameters : int
-        Number of trained parameters.
-    title : str
-        Name of the class.
-    digest : str
-        Of the layers and the shapes of parameters and buffers.
-    """
+    """The facts about a network that do not depend on data."""
 
     kind: Kind
     n_parameters: int
@@ -64,13 +52,7 @@ class Architecture:
 
     @classmethod
     def of(cls, module: nn.Module, recipe: Recipe) -> Architecture:
-        """Find the architecture of a network.
-
-        Raises
-        ------
-        ValueError
-            If nothing in it is trained, or it ends in probabilities.
-        """
+        """Find the architecture of a network."""
         n_parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
         title = type(module).__name__
         if n_parameters == 0:
@@ -90,26 +72,7 @@ class Architecture:
 
 
 def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) -> nn.Module:
-    """Make a network with random initial weights, on the CPU.
-
-    Parameters
-    ----------
-    make : callable
-        A class or function that makes it.
-    parameters : mapping
-        Its keywords.
-    seed : int
-        Of PyTorch's random numbers meanwhile; their state is restored afterwards.
-
-    Returns
-    -------
-    nn.Module
-
-    Raises
-    ------
-    ValueError
-        If a parameter is unknown, with the nearest known one, or what is made is no network.
-    """
+    """Make a network with random initial weights, on the CPU."""
     name = _name(make)
     _refuse_unknown(make, parameters, name)
     with seeded(seed):
@@ -125,24 +88,7 @@ def built(make: Callable[..., Any], parameters: Mapping[str, Any], seed: int) ->
 def columns_of(
     module: nn.Module, inputs: Inputs, classes: Shaped[Array, " K"], label: Int[Array, " N"], name: str
 ) -> Int[Array, " N"]:
-    """Read the size of a network's output, and find the columns of the classes in it by `heads.column_of_class`.
-
-    Parameters
-    ----------
-    module : nn.Module
-    inputs : Inputs
-    classes, label, name
-        As in `heads.column_of_class`.
-
-    Returns
-    -------
-    int array of shape (N,)
-
-    Raises
-    ------
-    ValueError
-        If the network cannot read the points, answers with more than one tensor, or has no column for each class.
-    """
+    """Read the size of a network's output, and find the columns of the classes in it by `heads.column_of_class`."""
     reading = reading_of(module, inputs, name)
     if not reading.interface.plain:
         raise ValueError(f"{name} must answer points with a tensor of shape (points, classes), and nothing else")

@@ -17,15 +17,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Augmentation:
-    """The random flip and shift of each image of an epoch, in the order in which the images are read.
-
-    Parameters
-    ----------
-    flip : bool array of shape (K, n)
-        Mirrored left to right, for each of K models.
-    shift : int array of shape (K, n, 2)
-        Pixels downwards and to the right, negative ones upwards and to the left.
-    """
+    """The random flip and shift of each image of an epoch, in the order in which the images are read."""
 
     flip: Bool[Array, "K n"]
     shift: Int[Array, "K n 2"]
@@ -47,18 +39,7 @@ class Augmentation:
 
 
 def augment(x: Float[Tensor, "K b C H W"], augmentation: Augmentation) -> Float[Tensor, "K b C H W"]:
-    """Mirror the images, then shift them, with zeros where nothing was.
-
-    Parameters
-    ----------
-    x : tensor of shape (K, b, C, H, W)
-    augmentation : Augmentation
-        Of these images.
-
-    Returns
-    -------
-    tensor of shape (K, b, C, H, W)
-    """
+    """Mirror the images, then shift them, with zeros where nothing was."""
     images = x.flatten(0, 1)
     if augmentation.flip.any():
         flip = torch.as_tensor(augmentation.flip.reshape(-1), device=x.device)

@@ -23,17 +23,6 @@ from leakbound.core.checkpoints import CheckpointPlace, Pace, current_place
 class TrainingCheckpoint:
     """The checkpoint of one training, if somebody keeps it.
 
-    Parameters
-    ----------
-    place : CheckpointPlace or None
-    seeds : sequence of int
-        Of the models that are trained together: they name the training.
-    kind : str
-        How they are trained; a checkpoint of another kind is not used.
-    modules : sequence of nn.Module
-        The networks. One that changes its plain attributes in training, as a counter of its calls, is not kept: they
-        are in no checkpoint.
-
     Examples
     --------
     >>> from leakbound.releases.networks.checkpoints import TrainingCheckpoint
@@ -66,13 +55,7 @@ class TrainingCheckpoint:
         return state if isinstance(state, dict) and state.get("kind") == self._kind else None
 
     def save_if_due(self, state_of: Callable[[], Mapping[str, Any]]) -> None:
-        """Save the state if the last time is long enough ago.
-
-        Parameters
-        ----------
-        state_of : callable
-            Returns tensors and plain numbers, in lists and mappings.
-        """
+        """Save the state if the last time is long enough ago."""
         if self._place is None or not self._pace.is_due or self._plain_attributes() != self._attributes:
             return
         with self._pace.written():

@@ -18,21 +18,7 @@ LARGEST_ERROR = 2e-6  # relative, of a product of matrices in float32
 
 
 def device_of(recipe: Recipe) -> torch.device:
-    """Return the device of a recipe; workers of one machine take its GPUs in turn, unless the recipe numbers one.
-
-    Parameters
-    ----------
-    recipe : Recipe
-
-    Returns
-    -------
-    torch.device
-
-    Raises
-    ------
-    ValueError
-        If it asks for a GPU that is not there.
-    """
+    """Return the device of a recipe; workers of one machine take its GPUs in turn, unless the recipe numbers one."""
     has_gpu = torch.cuda.is_available()
     if recipe.device == "mps":
         if not torch.backends.mps.is_available():
@@ -70,11 +56,6 @@ def working(recipe: Recipe) -> Iterator[torch.device]:
 
     Threads on busy processors cost up to eight times what they save. With one thread the results do not depend on the
     number of workers. On a GPU of CUDA the same sums are added in the same order every time; see `_repeatable`.
-
-    Raises
-    ------
-    ValueError
-        If ``fast_matmul`` would lose digits on this machine, or there is no such device.
     """
     device = device_of(recipe)
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
@@ -142,26 +123,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
-    """Do a piece of work in parts of this size, and halve the size whenever memory does not suffice.
-
-    Parameters
-    ----------
-    work : callable
-        From the size to the result.
-    size : int
-    refusal : str
-        The message if memory does not suffice for a size of 1.
-
-    Returns
-    -------
-    object
-        The result of `work`.
-
-    Raises
-    ------
-    MemoryError
-        If memory does not suffice for a size of 1.
-    """
+    """Do a piece of work in parts of this size, and halve the size whenever memory does not suffice."""
     while True:
         try:
             return work(size)
@@ -175,13 +137,7 @@ def with_less(work: Callable[[int], T], size: int, refusal: str) -> T:
 
 @contextmanager
 def clear_of_memory(refusal: str) -> Iterator[None]:
-    """Replace every error about memory by one with this message.
-
-    Raises
-    ------
-    MemoryError
-        With this message.
-    """
+    """Replace every error about memory by one with this message."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

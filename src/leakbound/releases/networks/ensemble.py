@@ -52,15 +52,7 @@ class Learner(Protocol):
 
 
 class SingleModel:
-    """A single model; images are in the memory layout in which convolutions are fastest.
-
-    Parameters
-    ----------
-    module : nn.Module
-        On its device, in training mode.
-    channels_last : bool
-        Whether it works in that layout.
-    """
+    """A single model; images are in the memory layout in which convolutions are fastest."""
 
     def __init__(self, module: nn.Module, channels_last: bool = True) -> None:
         self.module = in_layout(module, channels_last)
@@ -89,16 +81,7 @@ class SingleModel:
 
 
 class _Stacked:
-    """Modules of one architecture that are trained at once: each parameter is one tensor with an axis for the models.
-
-    Attributes
-    ----------
-    modules : list of nn.Module
-        All of them, those too that do not train any more.
-    training : list of int
-        Which of them the parameters are of.
-    parameters : list of tensor
-    """
+    """Modules of one architecture that are trained at once: each parameter is one tensor with an axis for the models."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         self.modules = list(modules)
@@ -136,13 +119,7 @@ class _Stacked:
 
 
 class BatchedEnsemble(_Stacked):
-    """Models of linear layers and elementwise functions: one batched product (``bmm``) for each layer of all models.
-
-    Parameters
-    ----------
-    modules : sequence of nn.Module
-        Of one architecture, for which `is_stack` holds; on their device, in training mode.
-    """
+    """Models of linear layers and elementwise functions: one batched product (``bmm``) for each layer of all models."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
@@ -167,13 +144,7 @@ class BatchedEnsemble(_Stacked):
 
 
 class VmapEnsemble(_Stacked):
-    """Models of any architecture without state, evaluated at once by ``torch.func.vmap``.
-
-    Parameters
-    ----------
-    modules : sequence of nn.Module
-        Of one architecture; on their device, in training mode.
-    """
+    """Models of any architecture without state, evaluated at once by ``torch.func.vmap``."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         super().__init__(modules)
@@ -230,18 +201,6 @@ def works_channels_last(module: nn.Module, x: Any) -> bool:
     """Try one forward and backward pass of a network in the layout of `in_layout`.
 
     A network that calls ``view`` after a convolution cannot work in it.
-
-    Parameters
-    ----------
-    module : nn.Module
-        It is not changed.
-    x : tensor of shape (b, ...), or other inputs
-        On its device.
-
-    Returns
-    -------
-    bool
-        True also where there is nothing to lay out.
     """
     if not has_convolution(module) and not (isinstance(x, Tensor) and x.ndim == 4):
         return True

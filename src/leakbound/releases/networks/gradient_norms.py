@@ -25,24 +25,7 @@ _ROWS = 1024  # points at once, if no gradient is kept
 
 
 def layers_of(module: nn.Module, layers: Layers = "all") -> tuple[str, ...]:
-    """List the names of layers that have parameters of their own.
-
-    Parameters
-    ----------
-    module : nn.Module
-    layers : str or tuple of str
-        ``"all"``, ``"last"``, or names of ``named_modules``; the empty name is the network itself.
-
-    Returns
-    -------
-    tuple of str
-        Each once.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, with the nearest known one, or nothing has parameters that are trained.
-    """
+    """List the names of layers that have parameters of their own."""
     known = [name for name, part in module.named_modules() if list(_own_parameters(part))]
     if not known:
         raise ValueError("the network has no parameters that are trained")
@@ -70,29 +53,6 @@ def gradient_norms(
     is the outer product ``g a^T`` of the gradient g of its output and its input a (and g for the bias): the norm is
     ``|g| sqrt(|a|^2 + 1)``, from one backward pass of the whole batch (Goodfellow 2015). For other layers the gradients
     themselves are computed by ``vmap(grad)``, in batches of at most 32 MB.
-
-    Parameters
-    ----------
-    module : nn.Module
-        In evaluation mode, on the device of `label`.
-    inputs : Inputs
-    label : int tensor of shape (N,)
-    loss : {"cross_entropy", "mse"}
-        As in ``Recipe``.
-    layers : str or tuple of str
-        As in `layers_of`.
-    channels_last : bool
-        Whether the network works in the layout of ``leakbound.releases.networks.ensemble.in_layout``.
-
-    Returns
-    -------
-    array of shape (N, L)
-        One column for each of `layers_of`.
-
-    Raises
-    ------
-    MemoryError
-        If a single gradient does not fit.
     """
     names = layers_of(in_layout(module, channels_last), layers)
     modules = [module.get_submodule(name) for name in names]

@@ -28,14 +28,7 @@ HeadKind = Literal["classes", "one_logit", "labels", "responses"]
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The meaning of a network's outputs, and the labels in that form.
-
-    Parameters
-    ----------
-    kind : {"classes", "one_logit", "labels", "responses"}
-    values : array of shape (N,) or (N, L)
-        The column of each point's class; the index of its class, 0 or 1; of several labels these indices; or responses.
-    """
+    """The meaning of a network's outputs, and the labels in that form."""
 
     kind: HeadKind
     values: Num[Array, "N ..."]
@@ -46,19 +39,7 @@ class Head:
         return torch.as_tensor(self.values, dtype=dtype, device=device)
 
     def signals(self, outputs: Float[Array, "N C"], want: Sequence[str]) -> Mapping[str, Float[Array, "N ..."]]:
-        """Compute loss, log-odds, correctness and log-probabilities, those of them that are wanted.
-
-        Parameters
-        ----------
-        outputs : float64 array of shape (N, C)
-        want : sequence of str
-            Names of signals.
-
-        Returns
-        -------
-        mapping
-            As of `leakbound.releases.readout`.
-        """
+        """Compute loss, log-odds, correctness and log-probabilities, those of them that are wanted."""
         if self.kind == "responses":
             return readout.predictions(outputs, self.values, self.values.std(axis=0), want)
         if self.kind == "labels":
@@ -71,25 +52,6 @@ class Head:
 
 def head_of(n_outputs: int, points: Points, name: str, classes: Shaped[Array, " K"] | None = None) -> Head:
     """Find what the outputs of a network mean, from their number and the labels.
-
-    Parameters
-    ----------
-    n_outputs : int
-        Numbers that the network gives for each point.
-    points : Points
-    name : str
-        Of the release, for errors.
-    classes : array of shape (K,), optional
-        The label of each column; of one logit, the labels of 0 and 1.
-
-    Returns
-    -------
-    Head
-
-    Raises
-    ------
-    ValueError
-        If there are no labels, or they do not fit the outputs.
 
     Examples
     --------
@@ -130,13 +92,7 @@ def head_of(n_outputs: int, points: Points, name: str, classes: Shaped[Array, " 
 
 
 def provisional_labels(points: Points, name: str) -> Num[Array, "N ..."]:
-    """Return the labels in a form that does not depend on the network: indices of classes, or responses.
-
-    Raises
-    ------
-    ValueError
-        If there are no labels, or fewer than two classes.
-    """
+    """Return the labels in a form that does not depend on the network: indices of classes, or responses."""
     responses = are_responses(points)
     values = truth_of(points, name, responses=responses).values
     return values[:, 0] if np.asarray(points.y).ndim == 1 else values
@@ -145,28 +101,7 @@ def provisional_labels(points: Points, name: str) -> Num[Array, "N ..."]:
 def column_of_class(
     n_columns: int, classes: Shaped[Array, " K"], label: Int[Array, " N"], name: str
 ) -> Int[Array, " N"]:
-    """Return the column of each point's class in an output with a number for each class.
-
-    Parameters
-    ----------
-    n_columns : int
-    classes : array of shape (K,)
-        Sorted.
-    label : int array of shape (N,)
-        Index of each point's class.
-    name : str
-        Of the release, for errors.
-
-    Returns
-    -------
-    int array of shape (N,)
-        The index of the class; if there are more columns and the labels are indices of columns, the labels.
-
-    Raises
-    ------
-    ValueError
-        If there is no column for each class.
-    """
+    """Return the column of each point's class in an output with a number for each class."""
     if n_columns == len(classes):
         return label
     if classes.dtype.kind in "biu" and classes.min() >= 0 and classes.max() < n_columns:

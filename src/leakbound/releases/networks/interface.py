@@ -24,17 +24,7 @@ RESHAPING = ("Squeeze", "Unsqueeze", "View", "UnsafeView", "Reshape", "Select", 
 
 @dataclass(frozen=True)
 class Interface:
-    """The way in which a network is called and answers.
-
-    Parameters
-    ----------
-    call : {"batch", "keywords", "arguments"}
-        ``network(batch)``, ``network(**batch)`` or ``network(*batch)``.
-    logits : {"output", "attribute", "key", "first"}
-        The logits are what it returns, its attribute or its entry ``logits``, or the first of several tensors.
-    one_number : bool
-        Whether it returns a vector with one number for each point.
-    """
+    """The way in which a network is called and answers."""
 
     call: Call = "batch"
     logits: Logits = "output"
@@ -58,13 +48,7 @@ class Interface:
 
 
 class AdaptedNetwork(nn.Module):
-    """A network whose batches and answers have the form that the rest of this package works with.
-
-    Parameters
-    ----------
-    network : nn.Module
-    interface : Interface
-    """
+    """A network whose batches and answers have the form that the rest of this package works with."""
 
     def __init__(self, network: nn.Module, interface: Interface) -> None:
         super().__init__()
@@ -80,17 +64,7 @@ class AdaptedNetwork(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How a network reads some points.
-
-    Parameters
-    ----------
-    inputs : Inputs, FieldInputs or CollatedInputs
-    interface : Interface
-    n_outputs : int
-        Numbers that it gives for each point.
-    ends_in_sigmoid : bool
-        Whether they are probabilities of single labels.
-    """
+    """How a network reads some points."""
 
     inputs: AnyInputs
     interface: Interface
@@ -99,24 +73,7 @@ class Reading:
 
 
 def reading_of_array(module: nn.Module, x: Any, name: str) -> Reading:
-    """Find how a network reads an array, a frame or images: as float32, or whole numbers as int64 if that fails.
-
-    Parameters
-    ----------
-    module : nn.Module
-    x : array, frame or images
-    name : str
-        Of the release, for errors.
-
-    Returns
-    -------
-    Reading
-
-    Raises
-    ------
-    ValueError
-        If it cannot read them, or answers with something else than logits.
-    """
+    """Find how a network reads an array, a frame or images: as float32, or whole numbers as int64 if that fails."""
     if isinstance(x, Sequences):
         raise ValueError(
             "the rows of x have different lengths; pad them, or give train={'collate': FUNCTION}, which makes a batch "
@@ -140,25 +97,7 @@ def reading_of_array(module: nn.Module, x: Any, name: str) -> Reading:
 
 
 def reading_of(module: nn.Module, inputs: AnyInputs, name: str) -> Reading:
-    """Find how a network reads inputs.
-
-    Parameters
-    ----------
-    module : nn.Module
-        It is left in the mode in which it was.
-    inputs : Inputs, FieldInputs or CollatedInputs
-    name : str
-        Of the release, for errors.
-
-    Returns
-    -------
-    Reading
-
-    Raises
-    ------
-    ValueError
-        If it cannot read them (with the error as its cause), or answers with something else than logits.
-    """
+    """Find how a network reads inputs."""
     parameter = next(module.parameters())
     batch = inputs.batch(_trial_points(inputs), parameter.device)
     answer, call = None, "batch"

@@ -36,19 +36,6 @@ def taylor(module: nn.Module, data: TrainingData) -> Float[Array, "N 2"] | None:
     trained network held fixed, the training loss is convex in the layer that reads them, and refits of that layer
     have one minimum. What membership changes in the features themselves changes the refits too, and is not measured.
 
-    Parameters
-    ----------
-    module : nn.Module
-        Trained, in evaluation mode, on the device of the data.
-    data : TrainingData
-        Points, labels and loss.
-
-    Returns
-    -------
-    array of shape (N, 2) or None
-        In nats. None unless the network has a number for each class, the loss is the cross-entropy and the output is
-        that of a trained linear layer, used once and on a vector; and if that layer has more than 65,536 parameters.
-
     Notes
     -----
     The ridge of the refits is that of a normal prior of the weights, with the variance that has the largest likelihood
@@ -98,21 +85,6 @@ def terms(
     the losses of that one half at the mean of all 16 refits, of the loss of the point at its theta0 if it is not in
     the half, and of the ridge.
 
-    Parameters
-    ----------
-    design : float64 tensor of shape (N, D)
-        Features, with a last column of ones for the intercept if there is one.
-    label : int tensor of shape (N,)
-    theta : float64 tensor of shape (K, D)
-        The parameters that are attacked; the refits start there.
-    ridge : float
-        Positive: the refits minimise the sum of the cross-entropies and ``ridge |theta|^2/2``.
-
-    Returns
-    -------
-    float64 tensor of shape (N, 2)
-        In nats.
-
     Notes
     -----
     With p = softmax(theta x) the gradient of a point is ``r x^T``, r = p - e_y, and the Hessian of n points takes V to
@@ -150,15 +122,7 @@ def terms(
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The loss of a last layer: the sum of the cross-entropies of points, and a ridge.
-
-    Parameters
-    ----------
-    design : float64 tensor of shape (n, D)
-    label : int tensor of shape (n,)
-    ridge : float
-        Positive.
-    """
+    """The loss of a last layer: the sum of the cross-entropies of points, and a ridge."""
 
     design: Float[Tensor, "n D"]
     label: Int[Tensor, " n"]
@@ -200,16 +164,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """The Hessian of a `Layer` as a linear map.
-
-    Parameters
-    ----------
-    design : float64 tensor of shape (n, D)
-    p : float64 tensor of shape (n, K)
-        Probabilities of the classes.
-    ridge : float
-        Positive.
-    """
+    """The Hessian of a `Layer` as a linear map."""
 
     design: Float[Tensor, "n D"]
     p: Float[Tensor, "n K"]
@@ -254,14 +209,7 @@ class Curvature:
 
 @dataclass(frozen=True, eq=False)
 class CurvatureMatrix:
-    """The Hessian of a small `Layer`, with its Cholesky factor: systems of H with a point added take at most K steps.
-
-    Parameters
-    ----------
-    matrix : float64 tensor of shape (K D, K D)
-    factor : float64 tensor of shape (K D, K D)
-        Its lower Cholesky factor.
-    """
+    """The Hessian of a small `Layer`, with its Cholesky factor: systems of H with a point added take at most K steps."""
 
     matrix: Float[Tensor, "P P"]
     factor: Float[Tensor, "P P"]
@@ -293,22 +241,7 @@ def solve(
     tolerance: float,
     point_hessians: _PointHessians | None = None,
 ) -> Float[Tensor, "c K D"]:
-    """Compute ``(H + H_point)^-1`` times each right-hand side, by preconditioned conjugate gradients.
-
-    Parameters
-    ----------
-    curvature : Curvature or CurvatureMatrix
-    right : float64 tensor of shape (c, K, D)
-        The right-hand sides; their sums over the classes are zero.
-    tolerance : float
-        Relative, of the norms of the residuals; after 2 K D steps it ends with what there is.
-    point_hessians : _PointHessians, optional
-        What is added to H in each system.
-
-    Returns
-    -------
-    float64 tensor of shape (c, K, D)
-    """
+    """Compute ``(H + H_point)^-1`` times each right-hand side, by preconditioned conjugate gradients."""
     solution, residual = torch.zeros_like(right), right.clone()
     preconditioned = curvature.precondition(residual)
     direction, gain = preconditioned.clone(), (residual * preconditioned).sum((1, 2))

@@ -259,24 +259,6 @@ def read(
 def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str | os.PathLike[str]) -> nn.Module:
     """Make a network and load its weights from a file; nothing but tensors is read from it.
 
-    Parameters
-    ----------
-    make : callable
-        A function or class that makes the network.
-    parameters : mapping
-        Keywords of `make`.
-    file : path
-        As ``torch.save(network.state_dict(), file)`` writes it, or ``safetensors.torch.save_file``.
-
-    Returns
-    -------
-    nn.Module
-
-    Raises
-    ------
-    ValueError
-        In one line, if there is no such file, if it is no state dict, or that of another network.
-
     Examples
     --------
     >>> import tempfile
@@ -305,27 +287,7 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
 
 @dataclass(frozen=True)
 class Trained:
-    """One trained network, whose parameters and gradients the attacker knows.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Evaluated in evaluation mode; the softmax of its output are the probabilities. It is not changed.
-    classes : array of shape (K,), optional
-        The label of each column; the sorted labels, or 0 ... K-1, unless given.
-    name : str
-    layers : str or tuple of str
-        As in `Network`.
-    chunk : int
-        There is one row.
-    collate : callable, optional
-        As in `Recipe`: makes a batch of points of different lengths.
-
-    Raises
-    ------
-    ValueError
-        If nothing in it is trained, or it ends in softmax.
-    """
+    """One trained network, whose parameters and gradients the attacker knows."""
 
     family: ClassVar[str] = "network"
 

@@ -22,18 +22,7 @@ BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # PyTorch's defaults
 
 
 class Optimiser:
-    """The state of one optimiser.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Its ``optimiser``, ``lr``, ``momentum`` and ``weight_decay``; a schedule of the step size is for the caller, who
-        sets ``lr`` of this object.
-    parameters : sequence of tensor
-        Changed in place by `step`.
-    fused : bool
-        One call for all of Adam, if PyTorch has it and it agrees with the plain arithmetic.
-    """
+    """The state of one optimiser."""
 
     def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, "..."]], fused: bool = True) -> None:
         self.recipe, self.fused, self.lr = recipe, fused, recipe.lr

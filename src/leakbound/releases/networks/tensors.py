@@ -47,17 +47,7 @@ class Pictures(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a network for each point, in batches.
-
-    Parameters
-    ----------
-    source : tensor of shape (N, ...), or Pictures
-        As stored: 8-bit pixels stay 8-bit until a batch is made.
-    shape : tuple of int
-        The shape of one point as the network reads it; channels first.
-    origin : str
-        How the columns of a table became these numbers, for errors.
-    """
+    """The inputs of a network for each point, in batches."""
 
     source: Shaped[Tensor, "N ..."] | Pictures
     shape: tuple[int, ...]
@@ -82,18 +72,7 @@ class Inputs:
         return f"points of shape {self.shape}{self.origin}"
 
     def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Shaped[Tensor, "B ..."]:
-        """Return the inputs of some points.
-
-        Parameters
-        ----------
-        indices : int array of shape (B,)
-        device : torch.device or str
-
-        Returns
-        -------
-        float32 or int64 tensor of shape (B, *shape)
-            8-bit pixels are divided by 255; token ids are int64.
-        """
+        """Return the inputs of some points."""
         if isinstance(self.source, Tensor):
             positions = torch.as_tensor(np.asarray(indices, dtype=np.int64), device=self.source.device)
             values = self.source.index_select(0, positions).to(device)
@@ -109,13 +88,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class FieldInputs:
-    """The inputs of a network that takes several tensors by name.
-
-    Parameters
-    ----------
-    parts : mapping of str to Inputs
-        Of the same points.
-    """
+    """The inputs of a network that takes several tensors by name."""
 
     parts: Mapping[str, Inputs]
 
@@ -145,16 +118,7 @@ class FieldInputs:
 
 @dataclass(frozen=True, eq=False)
 class CollatedInputs:
-    """The inputs that a user-supplied function makes of a list of points.
-
-    Parameters
-    ----------
-    records : array, Fields, Sequences or Texts
-    labels : array of shape (N,) or (N, L)
-        Given to the function with the points: indices of classes, or responses.
-    collate : callable
-        As ``Recipe.collate``.
-    """
+    """The inputs that a user-supplied function makes of a list of points."""
 
     records: Shaped[Array, "N ..."] | Fields | Sequences | Texts
     labels: Num[Array, "N ..."]
@@ -174,13 +138,7 @@ class CollatedInputs:
         return "points that collate puts together"
 
     def batch(self, indices: Int[Array, " B"], device: torch.device | str = "cpu") -> Any:
-        """Return what the function makes of some points, on the device.
-
-        Raises
-        ------
-        ValueError
-            If the function fails, or does not return inputs and the labels in their order.
-        """
+        """Return what the function makes of some points, on the device."""
         labels = self.labels[indices]
         pairs = [
             (self._record(int(index)), label.item() if np.ndim(label) == 0 else label)
@@ -220,11 +178,6 @@ def field_inputs(fields: Fields) -> FieldInputs:
     """Convert several arrays to tensors: whole numbers to int64, truth values to bool, other numbers to float32.
 
     Pixels in 8 bits, of 3 or 4 axes, are images as in `inputs_of`.
-
-    Raises
-    ------
-    ValueError
-        If numbers are missing or infinite.
     """
     parts = {}
     for name, array in fields.arrays.items():
@@ -249,26 +202,7 @@ def token_inputs(x: Shaped[Array, "N ..."]) -> Inputs | None:
 
 
 def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> CollatedInputs:
-    """Give the points of a batch to a user-supplied function.
-
-    Parameters
-    ----------
-    x : array, Fields, Sequences or Texts
-    labels : array of shape (N, ...)
-        As they are trained.
-    collate : callable
-        From a list of pairs (features, label) to inputs and labels.
-
-    Returns
-    -------
-    CollatedInputs
-
-    Raises
-    ------
-    ValueError
-        For a frame or images, which have no rows to give; or if the function makes other inputs of the same points when
-        it is called again.
-    """
+    """Give the points of a batch to a user-supplied function."""
     if not isinstance(x, np.ndarray | Fields | Sequences | Texts):
         raise ValueError(f"collate takes rows of arrays, lists or texts, and x is a {type(x).__name__}")
     inputs = CollatedInputs(x, labels, collate)
@@ -283,22 +217,6 @@ def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> Co
 
 def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     """Read all points of a data set of PyTorch, in their stored order.
-
-    Parameters
-    ----------
-    dataset : TensorDataset, data set whose points are pairs (x, y), or DataLoader
-        Of a DataLoader the data set is read: neither its order nor its batches matter.
-
-    Returns
-    -------
-    X : array of shape (N, ...), dict of arrays, or list of arrays of different lengths
-    y : array of shape (N,) or (N, L), or None
-        None if a TensorDataset has a single tensor.
-
-    Raises
-    ------
-    ValueError
-        If it has no positions to read, its points are not pairs, or they have other values when they are read again.
 
     Examples
     --------
@@ -341,13 +259,6 @@ class DatasetCollate:
     """The collate function of a DataLoader, which gets points in the types that its data set returns.
 
     leakbound keeps the points as arrays; a function that pads tensors would fail on them.
-
-    Parameters
-    ----------
-    collate : callable
-        The ``collate_fn``.
-    of_features, of_labels : {"tensor", "list", "tuple", "array", "as_they_are"}
-        What the data set returns for a point.
     """
 
     collate: Collate
@@ -370,14 +281,6 @@ class DatasetCollate:
 
 def collate_of(dataset: Any) -> DatasetCollate | None:
     """Return the collate function of a DataLoader; None for a data set, and where it is that of PyTorch.
-
-    Parameters
-    ----------
-    dataset : data set or DataLoader
-
-    Returns
-    -------
-    DatasetCollate or None
 
     Examples
     --------
@@ -413,20 +316,6 @@ def inputs_of(x: Any) -> Inputs:
       column for each of its values, a missing value being one of them. Means, deviations and values are those of all
       records: what they reveal about a single record is not part of the audit.
 
-    Parameters
-    ----------
-    x : array of shape (N, ...), frame of N rows, or images
-
-    Returns
-    -------
-    Inputs
-        Arrays and frames in memory; images where they are.
-
-    Raises
-    ------
-    ValueError
-        If an array is not numeric, or numbers are missing or infinite.
-
     Examples
     --------
     >>> import numpy as np
@@ -452,24 +341,7 @@ def inputs_of(x: Any) -> Inputs:
 
 
 def labels_of(points: Points, name: str) -> tuple[Shaped[Array, " K"], Int[Array, " N"]]:
-    """Find the classes of the labels, sorted, and the index of each point's class.
-
-    Parameters
-    ----------
-    points : Points
-    name : str
-        Of the release, for errors.
-
-    Returns
-    -------
-    classes : array of shape (K,)
-    label : int64 array of shape (N,)
-
-    Raises
-    ------
-    ValueError
-        If there are no labels, only one class, or numbers that are no classes.
-    """
+    """Find the classes of the labels, sorted, and the index of each point's class."""
     if points.y is None:
         raise ValueError(f"{name} needs labels")
     if np.ndim(points.y) > 1:

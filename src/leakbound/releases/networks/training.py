@@ -35,22 +35,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """The points that networks are trained on and read at, with the recipe and the device.
-
-    Parameters
-    ----------
-    inputs : Inputs, FieldInputs or CollatedInputs
-    label : int tensor of shape (N,), or float tensor of shape (N, L)
-        The column of each point's class, on the device; or another target of the head.
-    recipe : Recipe
-    device : torch.device
-    name : str
-        Of the release, for errors.
-    head : Head, optional
-        What the outputs mean; a number for each class unless given.
-    channels_last : bool, optional
-        Whether images are in the layout in which convolutions are fastest; see `in_fastest_layout`.
-    """
+    """The points that networks are trained on and read at, with the recipe and the device."""
 
     inputs: AnyInputs
     label: Num[Tensor, "N ..."]
@@ -85,31 +70,7 @@ def trained(
     members: Sequence[Int[Array, " _"]],
     seeds: Sequence[int],
 ) -> list[nn.Module]:
-    """Train a network on each set of points, those with as many batches together where that is faster.
-
-    Parameters
-    ----------
-    build : callable
-        From a seed to a network with initial weights, on the CPU.
-    architecture : Architecture
-        Of what it builds.
-    data : TrainingData
-    members : sequence of M int arrays
-        Indices of the points of each network.
-    seeds : sequence of M int
-
-    Returns
-    -------
-    list of M nn.Module
-        On the device, in evaluation mode.
-
-    Raises
-    ------
-    ValueError
-        If a loss is not finite.
-    MemoryError
-        If memory does not suffice for one network.
-    """
+    """Train a network on each set of points, those with as many batches together where that is faster."""
     learner_of = _learner(build, architecture, data)
     one_at_a_time = learner_of not in (BatchedEnsemble, VmapEnsemble)
     n_steps = [n_batches(len(points), data.recipe.batch) for points in members]
@@ -141,20 +102,6 @@ def train(learner: Learner, data: TrainingData, members: Sequence[Int[Array, " _
     Model k reads its points in the order of ``stream(seeds[k], "batches", epoch)``; its loss is the mean over its
     own batch, so that the gradient of the sum over the models is that of each one. Random numbers of the models
     themselves (dropout) come from the first seed.
-
-    Parameters
-    ----------
-    learner : Learner
-        Of K models.
-    data : TrainingData
-    members : sequence of K int arrays
-        Indices of the points of each model; all models have as many batches (`n_batches`).
-    seeds : sequence of K int
-
-    Raises
-    ------
-    ValueError
-        If a loss is not finite.
     """
     recipe = data.recipe
     training = list(range(len(members)))  # indices of the models that have not stopped
@@ -218,23 +165,6 @@ def losses(
     logits: Float[Tensor, "*b C"], label: Num[Tensor, "..."], kind: str, head: HeadKind = "classes"
 ) -> Float[Tensor, "*b"]:
     """Compute the loss of each answer.
-
-    Parameters
-    ----------
-    logits : tensor of shape (..., C)
-        One column for each class, before any softmax.
-    label : int tensor of shape (...)
-        Column of the true class; of several labels or responses a float tensor of shape (..., C).
-    kind : {"cross_entropy", "mse"}
-        As ``leakbound.releases.networks.recipe.Recipe.loss``: in nats, or the mean over the classes of the squared
-        difference of softmax and one-hot label.
-    head : {"classes", "one_logit", "labels", "responses"}
-        As ``leakbound.releases.networks.heads.Head.kind``. The loss of one logit is the binary cross-entropy, that of
-        several labels the sum of theirs, and that of responses the mean of the squared errors, whatever `kind` is.
-
-    Returns
-    -------
-    tensor of shape (...)
 
     Examples
     --------

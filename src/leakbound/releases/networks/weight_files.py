@@ -38,21 +38,6 @@ _SAVE = "save its weights by torch.save(network.state_dict(), FILE)"
 def weights_of(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     """Read the tensors of a network.
 
-    Parameters
-    ----------
-    file : path
-        A state dict as ``torch.save`` writes it, or ``.safetensors``.
-
-    Returns
-    -------
-    mapping of str to tensor
-        A checkpoint of ``torch.save`` may hold anything else that consists of tensors and numbers.
-
-    Raises
-    ------
-    ValueError
-        In one line: what the file is, and what to do.
-
     Examples
     --------
     >>> import tempfile

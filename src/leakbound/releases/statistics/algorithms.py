@@ -43,11 +43,6 @@ class Algorithm(Protocol):
 class Quantiles:
     """Quantiles of each column, interpolated linearly between the two nearest records.
 
-    Parameters
-    ----------
-    probabilities : tuple of float
-        In [0, 1].
-
     Examples
     --------
     >>> import numpy as np
@@ -97,13 +92,7 @@ class LeastSquares:
         return ["intercept", *explaining(points)]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Num[Array, " d"]:
-        """Solve in standardised columns, by their QR decomposition.
-
-        Raises
-        ------
-        ValueError
-            If the columns are linearly dependent, or there are too few records.
-        """
+        """Solve in standardised columns, by their QR decomposition."""
         x, y = design(points)
         columns, response = StandardColumns.of(x), StandardColumns.of(numbers(y[:, None]))
         columns.check()
@@ -124,10 +113,6 @@ class Function:
     It is called with the data in use, an array or a frame. If it has an argument ``rng`` it gets a
     ``numpy.random.Generator`` for its own randomness; the output of a function with other random numbers cannot be
     reproduced.
-
-    Parameters
-    ----------
-    function : callable
 
     Examples
     --------
@@ -156,13 +141,7 @@ class Function:
 
     @property
     def source(self) -> str:
-        """Digest of all user code that the function reaches; empty if it is installed.
-
-        Raises
-        ------
-        NoCanonicalForm
-            If that code cannot be followed.
-        """
+        """Digest of all user code that the function reaches; empty if it is installed."""
         if inspect.isfunction(self.function) or inspect.isclass(self.function):
             return digest_of(self.function) or ""
         return digest_of_modules([self.function.__module__]) or ""  # compiled, or an object with a name
@@ -188,13 +167,7 @@ class Function:
 
 
 def design(points: Points) -> tuple[Num[Array, "n d"], Array]:
-    """Return the explanatory columns and the response: the label, or the last column if there is no label.
-
-    Raises
-    ------
-    ValueError
-        If there are no explanatory columns.
-    """
+    """Return the explanatory columns and the response: the label, or the last column if there is no label."""
     table = numbers(points.x)
     x, y = (table[:, :-1], table[:, -1]) if points.y is None else (table, np.asarray(points.y))
     if not x.shape[1]:

@@ -37,13 +37,7 @@ class Correlation:
         return [f"correlation of {first} {second}" for row, first in enumerate(names) for second in names[row + 1 :]]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " p"]:
-        """Compute the correlations.
-
-        Raises
-        ------
-        ValueError
-            If there are fewer than two columns, or one of them is constant.
-        """
+        """Compute the correlations."""
         table = numbers(points.x)
         names = columns_of(points.x)
         if len(names) < 2:

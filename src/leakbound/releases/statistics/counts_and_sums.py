@@ -29,18 +29,7 @@ ROUNDING = 1 / 12  # variance of a number that is rounded to a whole one
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """Numbers as they are published, with the noise of each.
-
-    Parameters
-    ----------
-    labels : sequence of str
-    value, noise_std : arrays of shape (..., e)
-        NaN where a number would say nothing.
-    low, high : arrays of shape (..., e)
-        Ends of a 95 % interval of the noise; NaN where it is ``value -/+ 1.96 noise_std``, or the value is.
-    n_counts : int
-        How many of them, the last ones, count the records that the others are of.
-    """
+    """Numbers as they are published, with the noise of each."""
 
     labels: Sequence[str]
     value: Float[Array, "*batch e"]
@@ -54,12 +43,6 @@ class Finished:
 @dataclass(frozen=True)
 class ColumnCountsAndSums:
     """Of each column, whether a record has a value, and its distance from the middle of the declared range.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    ranges : tuple of (float, float)
-        The least and the largest value of each column, within which its values lie; NaN is a missing one.
 
     Examples
     --------
@@ -103,16 +86,6 @@ class ColumnCountsAndSums:
 @dataclass(frozen=True)
 class CountAndProducts:
     """Whether a record has a value in all columns, and if so the products of their distances from public centres.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    ranges : tuple of (float, float)
-        As of `ColumnCountsAndSums`.
-    centre : tuple of float
-        Of each column, subtracted before the products are taken; of a covariance the middle of its range.
-    is_covariance : bool
-        The sums of the columns themselves are needed, too.
 
     Examples
     --------
@@ -225,23 +198,6 @@ def means_of(
     ranges: Sequence[tuple[float, float]],
 ) -> Estimates:
     """Divide noisy sums of distances from the middle of a range by noisy counts.
-
-    Parameters
-    ----------
-    sums : array of shape (..., e)
-        Of distances from the middle.
-    counts : array of shape (..., f)
-        Of the records in each sum; f is e or 1.
-    sum_std, count_std : arrays
-        Standard deviations of their noise, which is independent.
-    ranges : sequence of (float, float)
-        Of the values of each mean.
-
-    Returns
-    -------
-    value, noise_std, low, high : arrays of shape (..., e)
-        Mean within its range, its error to first order, and the ends of its exact 95 % interval, cut to the range:
-        where nothing of it is inside, the nearer end. NaN where the count is not above 1.96 deviations of its noise.
 
     Examples
     --------

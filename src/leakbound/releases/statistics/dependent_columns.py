@@ -17,17 +17,6 @@ _MOST_NAMES = 8
 def check_determined(statistic: Statistic, points: Points) -> None:
     """Refuse least squares of columns that are linearly dependent in all records.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        Others than least squares pass.
-    points : Points
-
-    Raises
-    ------
-    ValueError
-        In one line, with the names of columns that depend on each other.
-
     Examples
     --------
     >>> import numpy as np

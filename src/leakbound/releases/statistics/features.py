@@ -68,11 +68,6 @@ class SecondMoments:
     Their mean is linear in the data. The covariance is not: it subtracts the square of the mean of the data in
     use; for that take the statistic ``covariance``.
 
-    Parameters
-    ----------
-    centre : tuple of d floats, optional
-        0 unless given; not computed from the data in use.
-
     Examples
     --------
     >>> import numpy as np
@@ -105,12 +100,6 @@ class Histogram:
 
     A bin holds its left edge and not its right one, the last bin both, as in ``numpy.histogram``. Values outside
     of the edges are in no bin.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    edges : tuple of tuples of float
-        Increasing; one tuple for each column.
 
     Examples
     --------
@@ -177,12 +166,6 @@ class Histogram:
 class Cells:
     """Membership of the cells of a table: all combinations of the levels of some columns.
 
-    Parameters
-    ----------
-    columns : tuple of str
-    levels : tuple of tuples
-        The values of each column that are counted; records with another one are in no cell.
-
     Examples
     --------
     >>> import numpy as np
@@ -217,23 +200,6 @@ class Cells:
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
         """Take the levels that were declared; those of a column without any are those that occur.
-
-        Parameters
-        ----------
-        x : array or frame of N rows
-        columns : sequence of str
-        levels : mapping of str to sequence
-            By column. Of a column of numbers they are read as numbers, of others as text.
-
-        Returns
-        -------
-        Cells
-            The labels follow from the declared levels alone, in their order.
-
-        Raises
-        ------
-        ValueError
-            If a record has a level that was not declared: it would be in no cell, without notice.
 
         Examples
         --------
@@ -365,19 +331,6 @@ def sums(
 
     The product of a block is added to those before it, so the rounding error of a sum of n numbers of size s is
     at most ``(528 + n/8192) 2^-53 n s``.
-
-    Parameters
-    ----------
-    table : array of shape (N, d)
-    member : bool array of shape (m, N)
-    features : callable, optional
-        Computes the features of a block of the table, so that they need not be in memory for all records at once; the
-        table itself unless given.
-
-    Returns
-    -------
-    sums : array of shape (m, p)
-    counts : array of shape (m,)
     """
     parts = []
     order = "F" if member.flags.f_contiguous else "C"

@@ -30,15 +30,6 @@ Array = np.ndarray
 class GroupMeans:
     """The number of records of each group, and the means of the other columns in it.
 
-    Parameters
-    ----------
-    by : tuple of str
-        The columns whose levels make the groups.
-    levels : tuple of tuples
-        Of each of these columns; the groups are their combinations.
-    columns : tuple of str
-        The columns whose means are taken, numbers all.
-
     Examples
     --------
     >>> import numpy as np
@@ -62,13 +53,7 @@ class GroupMeans:
 
     @classmethod
     def of(cls, x: Any, cells: Cells) -> GroupMeans:
-        """Take the means of all columns that make no groups.
-
-        Raises
-        ------
-        ValueError
-            If none is left.
-        """
+        """Take the means of all columns that make no groups."""
         columns = tuple(name for name in columns_of(x) if name not in cells.columns)
         if not columns:
             raise ValueError(f"a mean of groups needs a column beside {', '.join(cells.columns)}")
@@ -81,13 +66,7 @@ class GroupMeans:
         return counts + [f"mean of {column} in {group}" for column in self.columns for group in groups]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Compute counts and means.
-
-        Raises
-        ------
-        ValueError
-            If a group has no records, and so no mean.
-        """
+        """Compute counts and means."""
         everybody = np.ones((1, len(points)), dtype=bool)
         (values,) = self.of_sets(points, everybody)
         if np.isnan(values).any():
@@ -97,19 +76,7 @@ class GroupMeans:
         return values
 
     def of_sets(self, points: Points, member: Bool[Array, "m N"]) -> Float[Array, "m d"]:
-        """Compute counts and means of many sets of the same records, which are read once.
-
-        Parameters
-        ----------
-        points : Points
-        member : bool array of shape (m, N)
-            The records of each set.
-
-        Returns
-        -------
-        array of shape (m, d)
-            NaN in the rows where a group has no records.
-        """
+        """Compute counts and means of many sets of the same records, which are read once."""
         group = self.cells.places(points.x)
         n_groups = self.cells.n_cells
         centre, deviations = self.deviations(points.x, group)
@@ -150,15 +117,6 @@ class GroupCountsAndSums:
     Their sums are the counts of the groups, and what their means are made of: ``middle + sum/count``. One record moves
     each of them by a bounded amount, which it does not move a mean by. A record without a value in one of the columns
     is in no count and no sum, so that one count serves the means of all columns.
-
-    Parameters
-    ----------
-    by : tuple of str
-    levels : tuple of tuples
-        As in `GroupMeans`; a record with another level is in no group.
-    columns : tuple of str
-    ranges : tuple of (float, float)
-        The least and the largest value of each column, within which its values lie; NaN is a missing one.
 
     Examples
     --------
@@ -230,22 +188,6 @@ def left_out_group_means(
 
     With z a record's deviation from the first value v of its group, the mean of a group with c records without m of
     them is ``v + (sum of z - sum of their z)/(c - m)``; the other groups stay as they are.
-
-    Parameters
-    ----------
-    groups : GroupMeans
-    points : Points
-    units : Units
-
-    Returns
-    -------
-    of_all : array of shape (d,)
-    without : array of shape (n, d)
-
-    Raises
-    ------
-    ValueError
-        If a group has no mean without some unit, because all of its records are that unit's.
     """
     group, unit_of = groups.cells.places(points.x), units.of_row
     n_groups = groups.cells.n_cells

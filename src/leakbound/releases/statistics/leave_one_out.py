@@ -51,30 +51,6 @@ def swapped(
     scaled columns is below 1e-5, before or after the swap; where x' outweighs all of D as much; and for outputs beyond
     1e300. It fails, and its row is NaN, where the columns after the swap are linearly dependent.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-    inside : bool array of shape (N,)
-        D.
-    leaving : int array of shape (s,)
-        Indices of the records x of D.
-    entering : int array of shape (s,)
-        Indices of the records x' outside of D.
-
-    Returns
-    -------
-    array of shape (s, d) or None
-        NaN in the rows where the statistic could not be computed. Quantiles equal those of a fit bit by bit.
-        Others err by less than 1e-9 of the spread of the records of D and x': for a covariance ``s_i s_j``, s the
-        standard deviations; for a coefficient ``s_y/s_j``, for the intercept ``s_y + |m_y| + sum_j |m_j| s_y/s_j``, m
-        the means. None for other statistics.
-
-    Raises
-    ------
-    ValueError
-        If the records are not finite numbers, or a pair does not swap a record of D for one outside.
-
     Examples
     --------
     >>> import numpy as np
@@ -109,23 +85,7 @@ def swapped(
 
 
 def records_of(statistic: Statistic, points: Points) -> Float[Array, "N c"] | None:
-    """Return the numbers of each record that a statistic uses, if `swapped` applies to it; None for other statistics.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-
-    Returns
-    -------
-    array of shape (N, c) or None
-        The columns; for least squares with the response as the last one.
-
-    Raises
-    ------
-    ValueError
-        If they are not finite numbers.
-    """
+    """Return the numbers of each record that a statistic uses, if `swapped` applies to it; None for other statistics."""
     match statistic:
         case Covariance() | Fit(algorithm=Quantiles()):
             return numbers(points.x)
@@ -258,19 +218,7 @@ class Solution:
         return self._of_columns(np.zeros((1, len(self.slopes) + 1)))[0]
 
     def without(self, leaving: _Rows, block: Block) -> tuple[Float[Array, "m d"], Bool[Array, " m"]]:
-        """Compute the coefficients of D without each unit, and whether no digits are lost.
-
-        Parameters
-        ----------
-        leaving : array of shape (r, c)
-            The rows of the units, in the order of the block.
-        block : Block
-
-        Returns
-        -------
-        coefficients : array of shape (m, d)
-        accurate : bool array of shape (m,)
-        """
+        """Compute the coefficients of D without each unit, and whether no digits are lost."""
         a, residual = self._orthonormal(leaving)
         if block.alone:
             left = 1 - np.square(a).sum(axis=1)  # the smallest eigenvalue of I - a a^T
@@ -316,20 +264,7 @@ def _fit_each(
 
 
 def fit_without(statistic: Statistic, points: Points, left_out: Int[Array, " s"], units: Units) -> Float[Array, "s d"]:
-    """Compute the statistic itself without each of these units.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-    left_out : int array of shape (s,)
-    units : Units
-
-    Returns
-    -------
-    array of shape (s, d)
-        NaN in the rows where it cannot be computed.
-    """
+    """Compute the statistic itself without each of these units."""
     outputs = np.empty((len(left_out), len(statistic.labels(points))))
     unit = units.of_row
     size = max(1, _REFITTED // len(points))

@@ -36,17 +36,7 @@ _ROUGHEST = 1e-5  # part of a variance that stays without a unit, with which no 
 
 
 class LeftOutValues(NamedTuple):
-    """A statistic of all N records, and of all but those of one unit for each of n units.
-
-    Parameters
-    ----------
-    of_all : array of shape (d,)
-    without : array of shape (n, d), or RepeatedRows
-        Row i without unit i; NaN where the statistic cannot be computed.
-    error : array of shape (n, d), or of the rows that are kept
-        How far each number of ``without`` is at most from what the statistic of the other records is, as it would be
-        computed from them alone.
-    """
+    """A statistic of all N records, and of all but those of one unit for each of n units."""
 
     of_all: Float[Array, " d"]
     without: Table
@@ -73,28 +63,6 @@ def left_out_values(
       `swapped`; their standard errors by `LeftOutErrors`;
     * the coefficients of other regressions by `left_out_minimisers`.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-    unit : int array of shape (N,), optional
-        The unit of each record, 0 to n - 1; each record is one of its own unless given.
-
-    Returns
-    -------
-    of_all : array of shape (d,)
-        The statistic of all records, by the same formulas.
-    without : array of shape (n, d), or RepeatedRows
-        Row i without unit i; NaN where the statistic cannot be computed, as a mean of no record. Counts without each
-        unit, which differ by its cells alone, are `RepeatedRows`. Quantiles equal those of a fit bit by bit, as do
-        sums of whole numbers; the others to rounding, logistic, Poisson and Huber regressions to 1e-4 of a standard
-        error. None for other statistics, which take a fit for each unit.
-
-    Raises
-    ------
-    ValueError
-        If the records are not finite numbers.
-
     Examples
     --------
     >>> import numpy as np
@@ -115,18 +83,7 @@ def left_out_values(
 def left_out_values_with_error(
     statistic: Statistic, points: Points, unit: Int[Array, " N"] | None = None
 ) -> LeftOutValues | None:
-    """Compute the values of `left_out_values`, and what they err by at most.
-
-    Parameters
-    ----------
-    statistic, points, unit
-        As in `left_out_values`.
-
-    Returns
-    -------
-    LeftOutValues
-        None as in `left_out_values`.
-    """
+    """Compute the values of `left_out_values`, and what they err by at most."""
     units = Units.single(len(points)) if unit is None else Units.of(unit)
     more_error: Float[Array, "*n d"] = np.zeros(1)  # that differs from unit to unit
     with np.errstate(all="ignore"):  # what overflows becomes NaN below

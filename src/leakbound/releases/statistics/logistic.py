@@ -26,18 +26,6 @@ class Logistic:
     The response is the label, or the last column if there is no label; the second class in sorted order counts as 1. If
     the data in use have only one class, the fit fails.
 
-    Parameters
-    ----------
-    centre : tuple of d floats, optional
-        Public numbers: in the fit, and in the coefficients, the columns are ``(x - centre)/spread``. 0 unless given.
-    spread : tuple of d floats, optional
-        As `centre`; 1 unless given.
-    penalty : float
-        C of scikit-learn, > 0: inverse strength of the squared penalty.
-    penalty_unit : tuple of d floats, optional
-        The penalty is of the change of the log odds per so many units of each column, the coefficients are per unit. 1
-        unless given.
-
     Examples
     --------
     >>> import numpy as np
@@ -90,13 +78,7 @@ class Logistic:
         return 1 / self.penalty if self.penalty_unit is None else np.square(self.penalty_unit) / self.penalty
 
     def table(self, points: Points) -> tuple[Float[Array, "n p"], Float[Array, " n"]]:
-        """Return the columns as they are used, and 1 for the second class in sorted order, 0 for the first.
-
-        Raises
-        ------
-        ValueError
-            If there are other than two classes.
-        """
+        """Return the columns as they are used, and 1 for the second class in sorted order, 0 for the first."""
         x, y = design(points)
         classes, label = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) != 2:
@@ -104,13 +86,7 @@ class Logistic:
         return self.standard(numbers(x)), label.astype(float)
 
     def standard(self, x: Float[Array, "n p"]) -> Float[Array, "n p"]:
-        """Return ``(x - centre)/spread``.
-
-        Raises
-        ------
-        ValueError
-            If centre, spread or unit have another number of columns.
-        """
+        """Return ``(x - centre)/spread``."""
         numbers_of = {"centre": self.centre, "spread": self.spread, "penalty_unit": self.penalty_unit}
         for name, public in numbers_of.items():
             if public is not None and len(public) != x.shape[1]:

@@ -42,13 +42,7 @@ class Loss(Protocol):
         ...
 
     def start(self, response: Float[Array, " n"]) -> float:
-        """Choose an intercept from which the search for the minimum begins.
-
-        Raises
-        ------
-        ValueError
-            If there is no minimum for such a response.
-        """
+        """Choose an intercept from which the search for the minimum begins."""
         ...
 
     def value(self, predictor: Float[Array, " n"], response: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -206,11 +200,6 @@ class PoissonLoss:
 @dataclass(frozen=True)
 class PseudoHuberLoss:
     """``c^2 (sqrt(1 + (r/c)^2) - 1)``, r = eta - y: ``r^2/2`` near 0, ``c |r|`` far from it.
-
-    Parameters
-    ----------
-    threshold : float
-        c > 0, in the units of y.
 
     Examples
     --------

@@ -40,20 +40,6 @@ class Regression:
 
     The columns are centred and scaled inside, so that they may be in any units and far from zero; the penalty is of the
     slopes of the columns as they are given, and the intercept is free.
-
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-        A column of ones, and the centred and scaled columns.
-    response : array of shape (n,)
-        Less `origin`.
-    loss : Loss
-    penalty : array of shape (d,)
-        Of each squared coefficient of `rows`, halved.
-    origin : float
-        What is subtracted from the response; 0 unless the loss is one of residuals.
-    centre : array of shape (d - 1,)
-    scale : array of shape (d - 1,)
     """
 
     rows: Float[Array, "n d"]
@@ -94,11 +80,6 @@ class Regression:
         """Factor the Hessian, from the second derivative of each record: a lower triangle L with ``H = L L^T``.
 
         It is that of a QR decomposition of the weighted rows, which loses half as many digits as their products.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a column is nearly a combination of others, or a weight is not finite.
         """
         weighted = np.vstack([self.rows * np.sqrt(weight)[:, None], np.diag(np.sqrt(self.penalty))])
         triangle = np.asarray(np.linalg.qr(weighted, mode="r"))
@@ -116,13 +97,6 @@ class Regression:
 
         Far from it the steps are shortened until the loss falls. Near it they are taken as they are, for as long as
         they become shorter.
-
-        Raises
-        ------
-        ValueError
-            If there is no minimiser, or it is not found.
-        numpy.linalg.LinAlgError
-            If columns are so nearly dependent that the Hessian cannot be inverted.
         """
         theta = np.zeros(self.rows.shape[1])
         theta[0] = self.loss.start(self.response)
@@ -183,24 +157,6 @@ class Regression:
 def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: Ridge) -> Float[Array, " d"]:
     """Minimise ``sum of losses + penalty/2 * |slopes|^2``.
 
-    Parameters
-    ----------
-    x : array of shape (n, p)
-    response : array of shape (n,)
-    loss : Loss
-    penalty : float, or array of shape (p,)
-        >= 0; of all slopes, or of each.
-
-    Returns
-    -------
-    array of shape (p + 1,)
-        The intercept, which is not penalised, then the slopes.
-
-    Raises
-    ------
-    ValueError
-        If there is no minimum, or the columns are dependent and not penalised.
-
     Examples
     --------
     >>> import numpy as np
@@ -230,35 +186,6 @@ def left_out_minimisers(
     ``k = M |u|_H max_j |x_j|_(H^-1)``, the gradient after it has the length ``v <= exp(k/2) ((exp(k) - 1)/k - 1)
     |u|_H``, from which the distance to the minimiser follows. Where that is above the tolerance the gradient itself is
     computed, and further steps are made.
-
-    Parameters
-    ----------
-    x : array of shape (n, p)
-    response : array of shape (n,)
-    loss : Loss
-    penalty : float, or array of shape (p,)
-        >= 0; of all slopes, or of each.
-    units : Units, optional
-        Each record is one unless given.
-
-    Returns
-    -------
-    of_all : array of shape (p + 1,)
-        The intercept, which is not penalised, then the slopes.
-    without : array of shape (m, p + 1)
-        Row i without unit i.
-    error : array of shape (m, p + 1)
-        How far each number of ``without`` is at most from that of a fit of the other records: proved but for rounding,
-        which is estimated. Infinite in a row where
-        the distance to the minimiser is not proved to be at most `TOLERANCE`: in the norm of the Hessian of all, in
-        which a standard error is ``sqrt(sum of squared slopes/sum of curvatures)`` of the loss.
-
-    Raises
-    ------
-    ValueError
-        If there is no minimiser on all records.
-    numpy.linalg.LinAlgError
-        If columns are so nearly dependent that the Hessian cannot be inverted.
     """
     regression = Regression.of(x, response, loss, penalty)
     around = _Around(regression, Units.single(len(x)) if units is None else units, regression.minimiser())
@@ -283,13 +210,6 @@ class _Around:
 
     Vectors are *white*: multiplied by the inverse of the Cholesky factor L of the Hessian H on all records, so that H
     is the identity, and a record of length ``|x|_(H^-1)`` has that length.
-
-    Parameters
-    ----------
-    regression : Regression
-    units : Units
-    theta : array of shape (d,)
-        The minimiser on all records.
     """
 
     regression: Regression
@@ -347,16 +267,7 @@ class _Around:
         return d if self.units.order is None else d * d
 
     def steps(self) -> tuple[Float[Array, "m d"], Float[Array, " m"], Float[Array, "m d"]]:
-        """Make one Newton step without each unit, and bound what is left to the minimiser.
-
-        Returns
-        -------
-        thetas : array of shape (m, d)
-        distances : array of shape (m,)
-            To the minimiser, in the norm of H.
-        lost : array of shape (m, d)
-            What each raw coefficient errs by because of rounding, estimated by `_LOST`.
-        """
+        """Make one Newton step without each unit, and bound what is left to the minimiser."""
         thetas, distances = np.empty((self.units.n, len(self.theta))), np.empty(self.units.n)
         lost = np.empty_like(thetas)
         concordance = self.regression.loss.concordance
@@ -408,17 +319,7 @@ class _Around:
 
 @dataclass(frozen=True, eq=False)
 class _WithoutOne:
-    """The Hessian without one record, white: ``I - w a a^T``.
-
-    Parameters
-    ----------
-    white : array of shape (m, d)
-        a of each.
-    curvature : array of shape (m,)
-        w.
-    kept : array of shape (m,)
-        The smallest eigenvalue; NaN where too little is left.
-    """
+    """The Hessian without one record, white: ``I - w a a^T``."""
 
     white: Float[Array, "m d"]
     curvature: Float[Array, " m"]
@@ -437,14 +338,7 @@ class _WithoutOne:
 
 @dataclass(frozen=True, eq=False)
 class _WithoutSeveral:
-    """The Hessian without several records, white.
-
-    Parameters
-    ----------
-    matrices : array of shape (m, d, d)
-    kept : array of shape (m,)
-        The smallest eigenvalues; NaN where too little is left.
-    """
+    """The Hessian without several records, white."""
 
     matrices: Float[Array, "m d d"]
     kept: Float[Array, " m"]

@@ -30,24 +30,6 @@ def load_records(plan: StatisticPlan, id: str | None = None, complete: Sequence[
     """Read the file of a plan, all of whose used columns must hold numbers where the statistic is one of numbers.
 
     Which columns and which rows are used follows from the plan: a text in a single record must not decide it.
-
-    Parameters
-    ----------
-    plan : StatisticPlan
-    id : str, optional
-        The column that names the records.
-    complete : sequence of str
-        Columns whose missing values leave a row out, if they are not those of `used_columns`.
-
-    Returns
-    -------
-    Data
-        Without rows that have a missing value, if the plan says ``drop_missing``.
-
-    Raises
-    ------
-    ValueError
-        In one line: what was given, what is allowed.
     """
     labelled = plan.label is not None or (plan.data in data_room.NAMED and plan.statistic in REGRESSIONS)
     how = {**plan.csv, "drop_missing": complete or used_columns(plan)}
@@ -93,22 +75,7 @@ def used_columns(plan: StatisticPlan) -> Sequence[str] | bool:
 
 
 def statistic_of(plan: StatisticPlan, points: Points) -> Statistic:
-    """Make the statistic of a plan; what it takes from the points it takes from all of them, whoever is in use.
-
-    Parameters
-    ----------
-    plan : StatisticPlan
-    points : Points
-
-    Returns
-    -------
-    Statistic
-
-    Raises
-    ------
-    ValueError
-        If a column or a parameter is unknown.
-    """
+    """Make the statistic of a plan; what it takes from the points it takes from all of them, whoever is in use."""
     settings = {name: _frozen(value) for name, value in plan.set.items()}
     if plan.statistic in ("table", GROUPED) and plan.by:
         cells = Cells.declared(points.x, plan.by, plan.levels) if plan.levels else Cells.of(points.x, plan.by)
@@ -128,15 +95,6 @@ def check_declared(plan: StatisticPlan) -> None:
 
     Without the record the levels of a table, the ends of bins, or the scale of columns could be others, and the
     difference would show what the comparison does not see.
-
-    Parameters
-    ----------
-    plan : StatisticPlan
-
-    Raises
-    ------
-    ValueError
-        In one line: what has to be declared.
     """
     undeclared = [name for name in plan.by if plan.statistic != "histogram" and name not in plan.levels]
     if undeclared:
@@ -154,17 +112,7 @@ def check_declared(plan: StatisticPlan) -> None:
 
 
 def check_not_read(statistic: Statistic) -> None:
-    """Refuse a statistic from Python whose parameters were read from the data, where they have to be declared.
-
-    Parameters
-    ----------
-    statistic : Statistic
-
-    Raises
-    ------
-    ValueError
-        In one line: what has to be declared, and how.
-    """
+    """Refuse a statistic from Python whose parameters were read from the data, where they have to be declared."""
     match statistic:
         case Linear(features=Cells(read_from_data=True)):
             read, instead = "levels of this table", "Cells(columns, levels)"
@@ -181,16 +129,6 @@ def check_sizes(plan: StatisticPlan, points: Points) -> None:
     """Refuse numbers whose squares overflow, before a statistic is made of them.
 
     Counts take no squares, and a function may take none.
-
-    Parameters
-    ----------
-    plan : StatisticPlan
-    points : Points
-
-    Raises
-    ------
-    ValueError
-        In one line, with the name of the column.
     """
     if plan.statistic not in STATISTICS or plan.statistic in COUNTS:
         return

@@ -20,11 +20,6 @@ Array = np.ndarray
 class Ratio:
     """The total of each column over the total of one of them, as the wage bill for each hour worked.
 
-    Parameters
-    ----------
-    denominator : str
-        The column by whose total the others are divided; the last one unless given.
-
     Examples
     --------
     >>> import numpy as np
@@ -43,13 +38,7 @@ class Ratio:
         return [f"{name} per {denominator}" for name in numerators]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " c"]:
-        """Compute the ratios.
-
-        Raises
-        ------
-        ValueError
-            If there is no other column, or the total of the denominator is 0.
-        """
+        """Compute the ratios."""
         above, below = self.table(points.x)
         total = below.sum()
         if total == 0:
@@ -57,13 +46,7 @@ class Ratio:
         return above.sum(axis=0) / total
 
     def columns(self, x: Any) -> tuple[list[str], str]:
-        """Return the names of the columns that are divided, and of the one by which they are.
-
-        Raises
-        ------
-        ValueError
-            If the denominator is no column, or the only one.
-        """
+        """Return the names of the columns that are divided, and of the one by which they are."""
         names = columns_of(x)
         denominator = one_of("denominator", self.denominator, names) if self.denominator else names[-1]
         numerators = [name for name in names if name != denominator]

@@ -76,11 +76,6 @@ class _OfResponse(ABC):
 class Ridge(_OfResponse):
     """Minimise ``sum of squared residuals + penalty |slopes|^2``: the intercept, then a coefficient for each column.
 
-    Parameters
-    ----------
-    penalty : float
-        >= 0; alpha of scikit-learn.
-
     Examples
     --------
     >>> import numpy as np
@@ -110,11 +105,6 @@ class Poisson(_OfResponse):
     It minimises ``sum of (mean - y ln mean) + penalty/2 |slopes|^2``. The response need not be whole numbers, but must
     be >= 0. The fit fails where no minimum exists, as where a level of a dummy column has no response but 0.
 
-    Parameters
-    ----------
-    penalty : float
-        >= 0; n times alpha of scikit-learn.
-
     Examples
     --------
     >>> import numpy as np
@@ -143,13 +133,6 @@ class Huber(_OfResponse):
 
     It minimises ``sum of c^2 (sqrt(1 + (r/c)^2) - 1) + penalty/2 |slopes|^2``, r the residuals: the smooth form of
     Huber's loss, squared for residuals far below c and absolute far above.
-
-    Parameters
-    ----------
-    threshold : float
-        c > 0, in the units of the response. It is declared, and not computed from the residuals.
-    penalty : float
-        >= 0.
 
     Examples
     --------

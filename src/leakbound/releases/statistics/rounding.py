@@ -31,20 +31,6 @@ ARITHMETIC = 2.0**-36
 def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
     """Bound what each number of a statistic errs by, whether of all records or without some of them.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    points : Points
-        All records.
-    largest : array of shape (d,)
-        The largest absolute value of each number, of all records and without each unit.
-
-    Returns
-    -------
-    array of shape (d,)
-        0 where the values equal those of a fit bit by bit: of counts, quantiles, and functions, which are fitted.
-        Infinite where sizes overflow.
-
     Examples
     --------
     >>> import numpy as np
@@ -59,17 +45,7 @@ def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array,
 
 
 def size_added_up(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Compute the size of what is added up for each number, of which rounding changes a part of at most 2^-36.
-
-    Parameters
-    ----------
-    statistic, points, largest
-        As in `arithmetic_error`.
-
-    Returns
-    -------
-    array of shape (d,)
-    """
+    """Compute the size of what is added up for each number, of which rounding changes a part of at most 2^-36."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         size = _size(statistic, points, largest)
     return np.where(np.isnan(size), np.inf, size)
@@ -135,17 +111,7 @@ def _spread(response: Float[Array, " n"]) -> float:
 def _of_coefficients(
     x: Float[Array, "n p"], largest: Float[Array, " d"], spread: float, ridge: float | Float[Array, " p"] = 0.0
 ) -> Float[Array, " d"]:
-    """Compute the sizes of an intercept and slopes, which are found in centred columns of spread 1.
-
-    Parameters
-    ----------
-    x : array of shape (n, p)
-    largest : array of shape (p + 1,)
-    spread : float
-        Of the response, or of the predictor.
-    ridge : float, or array of shape (p,)
-        The weight of the squared slopes: with it they are smaller.
-    """
+    """Compute the sizes of an intercept and slopes, which are found in centred columns of spread 1."""
     centre, width = np.abs(x.mean(axis=0)), x.std(axis=0)
     constant = width <= 4 * np.finfo(float).eps * centre  # up to rounding: its slope is of no spread
     width = np.where(constant, np.where(centre > 0, centre, 1.0), width)

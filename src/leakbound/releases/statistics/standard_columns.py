@@ -21,20 +21,7 @@ SMALLEST = 1e-6  # of a coefficient of a dependence, where the columns have leng
 
 @dataclass(frozen=True, eq=False)
 class StandardColumns:
-    """Columns as ``(x - centre - rest)/width``.
-
-    Parameters
-    ----------
-    values : array of shape (n, p)
-        Of mean 0 and mean square 1; a column without deviation is 0.
-    centre, rest : arrays of shape (p,)
-        The mean of each column: its rounded value, and the remainder.
-    width : array of shape (p,)
-        Root of the mean squared deviation; 1 where there is none.
-    roundest : float
-        The largest mean square of a column over its mean squared deviation, as a root: by so much more than its
-        deviation the rounding errors of a column count.
-    """
+    """Columns as ``(x - centre - rest)/width``."""
 
     values: Float[Array, "n p"]
     centre: Float[Array, " p"]
@@ -83,13 +70,7 @@ class StandardColumns:
         return found
 
     def check(self) -> None:
-        """Refuse dependent columns, whose coefficients are not determined.
-
-        Raises
-        ------
-        ValueError
-            In one line.
-        """
+        """Refuse dependent columns, whose coefficients are not determined."""
         if self.are_dependent:
             raise ValueError("the columns are linearly dependent, so that their coefficients are not determined")
 

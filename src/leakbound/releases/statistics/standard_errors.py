@@ -42,13 +42,7 @@ class StandardErrors:
         return [f"standard error of {name}" for name in ["intercept", *explaining(points)]]
 
     def __call__(self, points: Points, rng: np.random.Generator) -> Float[Array, " d"]:
-        """Compute the standard errors.
-
-        Raises
-        ------
-        ValueError
-            If the records do not determine the coefficients, or leave no residual.
-        """
+        """Compute the standard errors."""
         return LeftOutErrors.solved(points).of_all
 
 
@@ -57,20 +51,6 @@ class LeftOutErrors:
     """Least squares of all N records in orthonormal columns, from which the standard errors without a unit follow.
 
     Made by `LeftOutErrors.of`.
-
-    Parameters
-    ----------
-    rows : array of shape (N, p)
-        The orthonormal columns, that of the intercept first.
-    residual : array of shape (N,)
-    to_coefficients : array of shape (p, p)
-        From coefficients of the orthonormal columns to those of the columns as they are.
-    roughest : float
-        Part of a direction that has to stay without a unit, so that no digits are lost.
-    centre : array of shape (p - 1,)
-        Mean of each column.
-    spread : float
-        Standard deviation of the response.
     """
 
     rows: Float[Array, "N p"]
@@ -91,13 +71,7 @@ class LeftOutErrors:
 
     @classmethod
     def solved(cls, points: Points) -> LeftOutErrors:
-        """Solve least squares in standardised columns.
-
-        Raises
-        ------
-        ValueError
-            If the records do not determine the coefficients, or leave no residual.
-        """
+        """Solve least squares in standardised columns."""
         x, y = design(points)
         columns, response = StandardColumns.of(x), StandardColumns.of(numbers(y[:, None]))
         n, n_columns = x.shape
@@ -131,18 +105,6 @@ class LeftOutErrors:
         With A the rows of a unit in orthonormal columns, r their residuals and ``M = I - A^T A``, the squared residuals
         become ``RSS - r^T r - (A^T r)^T M^-1 A^T r``, and the variances of the coefficients over s^2 the diagonal of
         ``T M^-1 T^T``, T the change of columns.
-
-        Parameters
-        ----------
-        block : Block
-
-        Returns
-        -------
-        values : array of shape (m, p)
-        size : array of shape (m, p)
-            Of what is added for each number, of which rounding can change a small part.
-        accurate : bool array of shape (m,)
-            Whether no digits are lost; a fit has to be made of the others.
         """
         n, p = self.rows.shape
         rows, residual = self.rows[block.rows], self.residual[block.rows]

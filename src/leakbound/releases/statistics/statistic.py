@@ -37,15 +37,6 @@ Array = np.ndarray
 class Linear:
     """Sum or mean of features over the data in use.
 
-    Parameters
-    ----------
-    name : str
-    features : Features
-        ``features(points.x)`` is an array (N, d), which exact couplings use instead of fits.
-    statistic : {"mean", "sum"}
-    chunk : int
-        Number of data sets that are processed together.
-
     Examples
     --------
     >>> import numpy as np
@@ -75,13 +66,7 @@ class Linear:
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """Compute the statistic of each row of ``member``; NaN if a mean has no record, or a sum overflows.
-
-        Raises
-        ------
-        ValueError
-            If the features are not finite.
-        """
+        """Compute the statistic of each row of ``member``; NaN if a mean has no record, or a sum overflows."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             total, size = sums(self.features(points.x), member)
             return _as_output(total / size[:, None] if self.statistic == "mean" else total, want)
@@ -94,12 +79,6 @@ class Covariance:
 
     ``E x x^T - E x E x^T`` from sums around the mean of all records, so that no digits cancel. It is not linear,
     because of the second term.
-
-    Parameters
-    ----------
-    name : str
-    chunk : int
-        Number of data sets that are processed together.
 
     Examples
     --------
@@ -125,13 +104,7 @@ class Covariance:
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """Compute the covariance of each row of ``member``; NaN if it has no record, or a product overflows.
-
-        Raises
-        ------
-        ValueError
-            If the records are not finite numbers.
-        """
+        """Compute the covariance of each row of ``member``; NaN if it has no record, or a product overflows."""
         table = numbers(points.x)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             centre, d = _centre(table), table.shape[1]
@@ -147,16 +120,6 @@ class Fit:
 
     A run that raises, or returns another shape than the public one, text, complex numbers, NaN or an infinity, gives a
     row of NaN: it counts as a failure, and never stops the others.
-
-    Parameters
-    ----------
-    name : str
-    algorithm : Algorithm
-    shape : tuple of int, optional
-        Of the output. Needed for a `Function`, whose output is unknown: `settled` finds it on a data set of the
-        calibration. It is never computed from the data in use, because it may depend on them.
-    chunk : int
-        Number of data sets that are processed together.
 
     Examples
     --------
@@ -200,13 +163,7 @@ class Fit:
         }
 
     def labels(self, points: Points) -> list[str]:
-        """Name each number of the output.
-
-        Raises
-        ------
-        ValueError
-            If the shape is needed and not known.
-        """
+        """Name each number of the output."""
         known = self.algorithm.labels(points)
         if known is not None:
             return known
@@ -216,11 +173,6 @@ class Fit:
         """Find the shape of a function's output on the first of these data sets on which it works.
 
         The data sets must be independent of the data in use, as those of a calibration are.
-
-        Raises
-        ------
-        ValueError
-            If the algorithm fails on all of them, with the error of the first.
         """
         errors = []
         for row in member:
@@ -236,13 +188,7 @@ class Fit:
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str] = ("output",)
     ) -> Mapping[str, Float[Array, "m d"]]:
-        """Compute the flattened output for each row of ``member``; a run's own randomness comes from its seed.
-
-        Raises
-        ------
-        ValueError
-            If the shape is needed and not known.
-        """
+        """Compute the flattened output for each row of ``member``; a run's own randomness comes from its seed."""
         if isinstance(self.algorithm, GroupMeans):  # the records are read once for all data sets
             return _as_output(self.algorithm.of_sets(points, member), want)
         size = len(self.labels(points))
@@ -268,24 +214,6 @@ Statistic = Linear | Covariance | Fit
 
 def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) -> Statistic:
     """Make a statistic from its name in ``STATISTICS``, or from the import path of a function.
-
-    Parameters
-    ----------
-    spec : str
-        ``"mean"``, or ``"module:function"``.
-    shape : tuple of int, optional
-        Of the output of a function.
-    **parameters
-        Of a named statistic: those of its class.
-
-    Returns
-    -------
-    Statistic
-
-    Raises
-    ------
-    ValueError
-        If the name or a parameter is unknown, or the path does not lead to a function.
 
     Examples
     --------

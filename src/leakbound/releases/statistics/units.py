@@ -15,14 +15,6 @@ Array = np.ndarray
 class Units:
     """The N rows of a table, sorted by their unit.
 
-    Parameters
-    ----------
-    order : int array of shape (N,) or None
-        The rows of the first unit, then those of the second, each in the order of the table; None where each row is a
-        unit of its own.
-    count : int array of shape (n,)
-        Rows of each unit; it may be 0.
-
     Examples
     --------
     >>> import numpy as np
@@ -76,19 +68,7 @@ class Units:
         return _sums(np.asarray(table, dtype=float)[self.order], self.count)
 
     def blocks(self, n_numbers: int, largest: int = 2**22) -> Iterator[Block]:
-        """Yield some units at a time, so that n_numbers for each of their rows are at most so many, where possible.
-
-        Parameters
-        ----------
-        n_numbers : int
-            Of each row.
-        largest : int
-            Numbers of a block that has more than one unit.
-
-        Yields
-        ------
-        Block
-        """
+        """Yield some units at a time, so that n_numbers for each of their rows are at most so many, where possible."""
         yield from self.chosen(np.arange(self.n), n_numbers, largest)
 
     def chosen(self, units: Int[Array, " m"], n_numbers: int, largest: int = 2**22) -> Iterator[Block]:
@@ -113,15 +93,7 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some units, and their rows.
-
-    Parameters
-    ----------
-    units : int array of shape (m,)
-    rows : int array of shape (r,)
-        The rows of the first of them, then those of the second.
-    count : int array of shape (m,)
-    """
+    """Some units, and their rows."""
 
     units: Int[Array, " m"]
     rows: Int[Array, " r"]

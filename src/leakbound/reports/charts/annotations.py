@@ -18,15 +18,7 @@ _PRIORITY = {"best": 0, "other": 0, "ceiling": 1, "attack": 2, "asymptotic": 3, 
 
 
 class Annotations:
-    """Texts among curves; each is placed clear of the curves and of the texts before it.
-
-    Parameters
-    ----------
-    curves : Curves
-        Their lines are named.
-    occupied : sequence of Box
-        Where nothing may be written.
-    """
+    """Texts among curves; each is placed clear of the curves and of the texts before it."""
 
     def __init__(self, curves: Curves, occupied: Sequence[Box] = ()) -> None:
         self.curves, self.ax = curves, curves.ax
@@ -78,11 +70,6 @@ class Annotations:
         Curves that only look alike where they are drawn have labels of their own, or are in the list.
 
         If one finds no place (other than guessing), none is written, or with ``partial`` those that do.
-
-        Returns
-        -------
-        bool
-            They are written.
         """
         placed: list[tuple[Line, str, Box]] = []
         named = [line for line in self.curves.paths if not line.vacuous]

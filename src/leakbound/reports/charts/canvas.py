@@ -36,15 +36,7 @@ DOTTED, DASHED = (0, (1, 2.2)), (0, (6, 2.5))
 
 @dataclass(frozen=True)
 class Size:
-    """A chart and the room around its panel, in pixels.
-
-    Parameters
-    ----------
-    width, height : float
-        Of the chart.
-    left, right, bottom, top : float
-        Margins outside the panel.
-    """
+    """A chart and the room around its panel, in pixels."""
 
     width: float
     height: float

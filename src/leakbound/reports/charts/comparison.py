@@ -22,23 +22,7 @@ from leakbound.reports.sections.quantities import shown
 
 
 def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """Draw both on logarithmic axes.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    ValueError
-        If neither report has a curve.
-    """
+    """Draw both on logarithmic axes."""
     judged = verdict(comparison)
     standings = [standing for standing in (judged.first, judged.second) if standing.curve is not None]
     if not standings:

@@ -24,32 +24,7 @@ _WIDTHS = {"best": 2.3, "other": 1.9, "ceiling": 1.7, "asymptotic": 1.4, "unprot
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A trade-off and how it is drawn.
-
-    Parameters
-    ----------
-    label : str
-        Short enough to be written next to the curve.
-    tradeoff : TradeOff
-    role : {"best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"}
-        "unprotected" is the best attack if there were no noise, "other" the best attack on what is compared.
-    start : float
-        False-positive rate from which the curve is drawn.
-    point : tuple of float or None
-        (FPR, TPR) of an attack that has one threshold only; it is a circle, not a curve.
-    band : arrays
-        False-positive rates, lower and upper true-positive rates; may be empty.
-    dashes : Any
-        The line style of matplotlib.
-    stated : mapping of float to float
-        What the findings say at the rates asked for: a realised rate is a little below the one asked for.
-    release : str
-        Ceilings of one release hold together.
-    at_most : bool
-        The rates of a ceiling are rounded up where they are written.
-    name : str
-        Of the attack, as one asks for it; empty for what is none.
-    """
+    """A trade-off and how it is drawn."""
 
     label: str
     tradeoff: TradeOff
@@ -107,16 +82,6 @@ def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
     They are compared at every corner of both and on a grid from 0 to 1. Each must stay below the other when that is
     moved by the tolerance in both rates (the Lévy distance): a corner that rounding has shifted is no difference.
 
-    Parameters
-    ----------
-    one, other : TradeOff
-    tolerance : float
-        In both rates; the default only forgives rounding.
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from leakbound.core.tradeoff import Gaussian, Piecewise
@@ -139,18 +104,7 @@ def gain_over_guessing(fpr: Array, tpr: Array) -> Array:
 
 
 class Curves:
-    """The lines of a release on axes whose limits are set.
-
-    Parameters
-    ----------
-    ax : Axes
-    lines : sequence of Line
-        In the order of drawing.
-    fpr : array of shape (n,)
-        False-positive rates at which the curves are drawn, ascending.
-    height : function of (fpr, tpr)
-        What is drawn over the false-positive rate.
-    """
+    """The lines of a release on axes whose limits are set."""
 
     def __init__(self, ax: Axes, lines: Sequence[Line], fpr: Array, height: Height = members_found) -> None:
         self.ax, self.lines, self.fpr, self.height = ax, lines, fpr, height

@@ -32,21 +32,7 @@ TICKS = 6  # labels of the scale, both ends included
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the dot plot.
-
-    Parameters
-    ----------
-    name : str
-    value : float or None
-        Right in so many of 100 cases; None draws no dot.
-    text : str
-        The value as it is printed next to the name.
-    role : {"attack", "best", "exposed", "ceiling", "bound"}
-        The strongest attack is the coloured one; "exposed" is the most exposed record; "bound" is what a theorem
-        says first, "ceiling" what else it says.
-    low, high : float or None
-        Ends of a wide bar, of 100; with ``low`` alone the bar ends at the value.
-    """
+    """A line of the dot plot."""
 
     name: str
     value: float | None
@@ -68,22 +54,6 @@ def dots(
     baseline: float = 50.0,
 ) -> Axes:
     """How often each attack is right, of 100 cases: one row an attack, then the most exposed record.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        From top to bottom.
-    claim : float, optional
-        The most that a claim allows, of 100: a dashed vertical, its forbidden side tinted.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    baseline : float
-        Cases of 100 in which a guess that looks at nothing is right: where axis and lines start.
-
-    Returns
-    -------
-    Axes
-        From the baseline to 100, so that two charts can be compared.
 
     Examples
     --------

@@ -63,13 +63,7 @@ def plot(
 
 
 def chosen(drawn: Chart, attacks: Sequence[str] | None) -> Chart:
-    """Keep the lines of some attacks, and all ceilings.
-
-    Raises
-    ------
-    KeyError
-        For an attack of which there is no line.
-    """
+    """Keep the lines of some attacks, and all ceilings."""
     if attacks is None:
         return drawn
     names = [attacks] if isinstance(attacks, str) else list(attacks)
@@ -81,17 +75,7 @@ def chosen(drawn: Chart, attacks: Sequence[str] | None) -> Chart:
 
 
 def draw(report: Report, figure: Figure | None) -> Markup:
-    """Draw a figure of a page as SVG; nothing where there is none to draw.
-
-    Parameters
-    ----------
-    report : Report
-    figure : Figure or None
-
-    Returns
-    -------
-    Markup
-    """
+    """Draw a figure of a page as SVG; nothing where there is none to draw."""
     if figure is None:
         return Markup("")
     if figure.chart in OF_REPORT:

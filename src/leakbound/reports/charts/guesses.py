@@ -31,19 +31,7 @@ _ROW = 24.0
 
 @dataclass(frozen=True)
 class Guess:
-    """A line of the chart; fractions are in cases of 100, and None draws no dot.
-
-    Parameters
-    ----------
-    name : str
-    inside, outside : float or None
-        Right about members, and about records that were not in.
-    ends : tuple of float, optional
-        Of the interval of ``inside``.
-    text : str
-        What is printed next to the name.
-    best : bool
-    """
+    """A line of the chart; fractions are in cases of 100, and None draws no dot."""
 
     name: str
     inside: float | None
@@ -59,27 +47,7 @@ def guesses_size(n_rows: int) -> Size:
 
 
 def guesses(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
-    """Draw the cases of 100 in which each strategy is right, compared with what needs no release.
-
-    Parameters
-    ----------
-    report : Report
-        Of an audit of an attribute.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    release : str, optional
-        The first one if not given.
-
-    Returns
-    -------
-    Axes
-        From 0 to 100. Dashed: the best guess without the release. Dotted: 1/V.
-
-    Raises
-    ------
-    KeyError
-        If there is no such release.
-    """
+    """Draw the cases of 100 in which each strategy is right, compared with what needs no release."""
     by_name = {result.facts.name: result for result in attribute_results(report)}
     name = next(iter(by_name)) if release is None else release
     if name not in by_name:

@@ -35,17 +35,7 @@ def bars(
     bottom: float = 0.0,
     **style: Any,
 ) -> None:
-    """Bars as one path; those without a height are left out.
-
-    Parameters
-    ----------
-    ax : Axes
-    left, right, top : arrays of shape (bars,)
-        In the data of the axes.
-    bottom : float
-    **style
-        Properties of matplotlib's patch.
-    """
+    """Bars as one path; those without a height are left out."""
     is_drawn = top > bottom
     if not is_drawn.any():
         return
@@ -57,15 +47,7 @@ def bars(
 
 
 class Above:
-    """Writes texts above the bars, where they do not cover one another.
-
-    Parameters
-    ----------
-    ax : Axes
-        With a linear horizontal axis.
-    profile : array of shape (pixels,)
-        Height of the bars in pixels, for every pixel across the panel.
-    """
+    """Writes texts above the bars, where they do not cover one another."""
 
     def __init__(self, ax: Axes, profile: Float[Array, " pixels"]) -> None:
         self.ax, self.profile = ax, profile.copy()
@@ -112,24 +94,6 @@ def histogram(
     baseline: float = 0.5,
 ) -> Axes:
     """Correct guesses about each record, compared with those of a guess that looks at nothing.
-
-    Parameters
-    ----------
-    won : array of shape (M + 1,)
-        Number of records with 0, 1, ..., M correct guesses.
-    first_exposed : int or None
-        Fewest correct guesses that show a record as exposed beyond chance; None if no number does.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    unit : str
-        What a record is called.
-    baseline : float
-        Chance to guess right without looking: the larger of the fractions of members and of others.
-
-    Returns
-    -------
-    Axes
-        Dotted: binomial(M, baseline) times the number of records.
 
     Examples
     --------
@@ -220,24 +184,6 @@ def spread(
     """Draw the number of records by the accuracy against them; the median and the most exposed one are marked.
 
     The vertical axis is logarithmic where a linear one would hide a bar.
-
-    Parameters
-    ----------
-    accuracy : array of shape (rows,)
-        In [0, 1].
-    median : float
-        Accuracy against the median one.
-    bound_type : {"lower", "upper", "point"}
-        To which the two numbers that are written are rounded.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    unit : str
-        What a row is called: a record, or a cell.
-
-    Returns
-    -------
-    Axes
-        From 50 of 100 (from the largest multiple of ten below all values) to 100.
 
     Examples
     --------

@@ -40,16 +40,7 @@ _WIDTHS = {  # in ems, of Helvetica; other letters and digits are 0.556, other c
 
 @dataclass(frozen=True)
 class Box:
-    """The place of a line of text.
-
-    Parameters
-    ----------
-    x, y : float
-        Centre.
-    width, height : float
-    angle : float
-        Degrees, counterclockwise.
-    """
+    """The place of a line of text."""
 
     x: float
     y: float
@@ -93,13 +84,7 @@ def densify(path: Path, step: float = 2.0) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Distance from every place of a panel, and a margin around it, to the nearest of some points.
-
-    Parameters
-    ----------
-    values : array of shape (rows, columns)
-        Pixels, for cells of two by two pixels.
-    """
+    """Distance from every place of a panel, and a margin around it, to the nearest of some points."""
 
     values: Float[Array, "rows columns"]
 
@@ -134,24 +119,7 @@ def beside(
     others: Field,
     texts: Field,
 ) -> Box | None:
-    """Find the clearest place for a label next to its curve.
-
-    Parameters
-    ----------
-    path : array of shape (n, 2)
-        The curve, dense.
-    size : (width, height)
-        Of the label.
-    panel : (width, height)
-        The label stays inside.
-    own, others, texts : Field
-        The curve, the other curves, and what must not be touched either (labels, dots, the inset).
-
-    Returns
-    -------
-    Box or None
-        None if everywhere another curve or text would touch it.
-    """
+    """Find the clearest place for a label next to its curve."""
     number = np.arange(0, len(path), 2)
     slope = _slopes(path, number, half=max(1, int(size[0] / 4)))
     upright = np.abs(slope) >= _UPRIGHT

@@ -34,25 +34,7 @@ _CEILINGS: dict[str, tuple[Role, object]] = {
 
 @dataclass(frozen=True)
 class Chart:
-    """The curves of one release.
-
-    Parameters
-    ----------
-    lines : sequence of Line
-        In the order of drawing.
-    floor : float
-        Smallest rate on the axes.
-    fpr : sequence of float
-        Rates at which values are written.
-    valued : sequence of str
-        Roles of the lines that carry them.
-    n_nonmember : int
-        Games behind the false-alarm rate; 0 where nothing was measured.
-    remarks : sequence of str
-        What is not there to be seen.
-    found, false_alarm : str
-        What the true positive rate and the false positive rate are of.
-    """
+    """The curves of one release."""
 
     lines: Sequence[Line]
     floor: float
@@ -65,13 +47,7 @@ class Chart:
 
 
 def chart(report: Report, release: str | None = None) -> Chart:
-    """Return the chart of a release, of the first one if none is named; all curves of a bound if none is.
-
-    Raises
-    ------
-    KeyError
-        If there is no such release.
-    """
+    """Return the chart of a release, of the first one if none is named; all curves of a bound if none is."""
     return CHARTS[one_of("kind of report", report.about.kind, CHARTS)](report, release)
 
 
@@ -176,14 +152,7 @@ CHARTS: Mapping[str, Callable[[Report, str | None], Chart]] = {
 
 
 def lines_of(result: Result, floor: float) -> list[Line]:
-    """Return the lines of an audited release in the order of drawing: guessing, ceilings, attacks.
-
-    Parameters
-    ----------
-    result : Result
-    floor : float
-        Smallest false-positive rate on the page; ceilings begin there.
-    """
+    """Return the lines of an audited release in the order of drawing: guessing, ceilings, attacks."""
     lines = [_guessing(floor)]
     for curve in result.ceilings:
         role, dashes = _CEILINGS[curve.role]

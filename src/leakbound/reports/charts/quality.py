@@ -25,21 +25,7 @@ _MOST_LABELS = 6
 
 @dataclass(frozen=True)
 class Point:
-    """A model in the chart.
-
-    Parameters
-    ----------
-    name : str
-    quality, quality_low, quality_high : float
-        Test accuracy or R2, as a fraction.
-    is_r2 : bool
-    baseline : float
-        The quality of a model that looks at nothing.
-    accuracy, accuracy_low, accuracy_high : float
-        Of the strongest attack, of 100.
-    prior_accuracy : float
-        Baseline accuracy of an attack, of 100.
-    """
+    """A model in the chart."""
 
     name: str
     quality: float
@@ -89,21 +75,7 @@ def _label(result: Result) -> str:
 
 
 def tradeoff(points: Sequence[Point], ax: Axes | None = None) -> Axes:
-    """Draw attack accuracy against quality, one dot a model.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        With one kind of quality.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-
-    Returns
-    -------
-    Axes
-        Up from the baseline of the attack to 100; to the right from the lowest quality. Dotted: the quality of a model
-        that looks at nothing, where it is in the range.
-    """
+    """Draw attack accuracy against quality, one dot a model."""
     ax = QUALITY.shown() if ax is None else ax
     left, right, step = _range(points)
     bottom = points[0].prior_accuracy

@@ -74,18 +74,7 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
 
 
 def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
-    """Draw lines on two logarithmic axes, as `roc`.
-
-    Parameters
-    ----------
-    drawn : Chart
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw lines on two logarithmic axes, as `roc`."""
     floor = drawn.floor
     ax = ROC.shown() if ax is None else ax
     ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
@@ -104,41 +93,12 @@ def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> 
     """Members found beyond the false alarms, TPR - FPR in percentage points, against the linear FPR.
 
     For small leaks: where a logarithmic ROC shows every attack on the line of guessing.
-
-    Parameters
-    ----------
-    report : Report
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    release : str, optional
-        The first one if not given.
-
-    Returns
-    -------
-    Axes
-        The height is that of the attacks; a ceiling far above them leaves the panel.
-
-    Raises
-    ------
-    KeyError
-        If there is no such release.
     """
     return gain_on_axes(chart(report, release), ax)
 
 
 def gain_on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
-    """Draw lines as their gain over guessing, as `gain`.
-
-    Parameters
-    ----------
-    drawn : Chart
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw lines as their gain over guessing, as `gain`."""
     ax = GAIN.shown() if ax is None else ax
     full_roles = ("ceiling", "asymptotic", "unprotected")  # which begin where the logarithmic axes do
     lines = [

@@ -15,21 +15,7 @@ _ROW, _LEFT, _RIGHT, _HEADS = 24.0, 218.0, 52.0, 24.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of the chart.
-
-    Parameters
-    ----------
-    name : str
-        Of the slice.
-    records : str
-        How many it has.
-    text : str
-        The value as it is printed; a dash where there is none.
-    value, low, high : float or None
-        Right in so many of 100 cases, with the ends of its interval; without a value nothing is drawn.
-    is_above : bool
-        The whole interval is above the baseline.
-    """
+    """A line of the chart."""
 
     name: str
     records: str
@@ -52,23 +38,6 @@ def slices(
     units: str = "records",
 ) -> Axes:
     """Draw how often an attack is right about each slice, of 100 cases, with intervals.
-
-    Parameters
-    ----------
-    bars : sequence of Bar
-        From top to bottom.
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    baseline : float
-        Cases of 100 in which a guess that looks at nothing is right: where the axis starts. An interval that begins
-        below it is cut there.
-    units : str
-        What the records are called.
-
-    Returns
-    -------
-    Axes
-        From the baseline to 100.
 
     Examples
     --------

@@ -33,20 +33,6 @@ _APART, _NARROWEST = 8.0, 125.0  # pixels between two labels, where the strip is
 def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, high: float) -> str:
     """Ticks above the line where the record was in, below it where it was out.
 
-    Parameters
-    ----------
-    signal : array of shape (M,)
-        Log-odds of the true label under each model, nats.
-    member : bool array of shape (M,)
-        The record was in the training data.
-    low, high : float
-        Log-odds at the two ends, the same for every strip of a release; what lies outside is drawn at the end.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element that screen readers skip: the count next to it says the same.
-
     Examples
     --------
     >>> import numpy as np
@@ -62,18 +48,7 @@ def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, hig
 
 
 def strip_axis(low: float, high: float) -> str:
-    """Draw the scale under the last strip: probabilities of the true label, spaced by their log-odds.
-
-    Parameters
-    ----------
-    low, high : float
-        Log-odds at the two ends.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element as wide as its place, with text of one size.
-    """
+    """Draw the scale under the last strip: probabilities of the true label, spaced by their log-odds."""
     parts = [_rule("0", "100%", "1", "1", "--mute,#5b6570")]
     occupied: list[tuple[float, float]] = []
     for fraction in _PROBABILITIES:

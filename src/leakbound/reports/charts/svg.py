@@ -29,22 +29,6 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
     The element has a view box and no size, its colours are the variables of the page's style with the light
     palette behind them, its text is text in the page's own family, and it names itself to a screen reader.
 
-    Parameters
-    ----------
-    figure : Figure
-        Drawn with the colours of the palette.
-    prefix : str
-        Begins every id, so that several charts fit on one page; letters, digits and hyphens.
-    title : str
-        What the chart shows and its axes.
-    description : str
-        The numbers that one would read off.
-
-    Returns
-    -------
-    str
-        Well-formed XML without a declaration; the same figure gives the same text.
-
     Examples
     --------
     >>> from leakbound.reports.charts.canvas import Size

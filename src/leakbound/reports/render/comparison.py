@@ -22,15 +22,6 @@ from leakbound.version import __version__
 def text(comparison: Comparison, width: int = WIDTH) -> str:
     """Write the table, and what it says below it, as lines of at most ``width`` columns.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    width : int
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import leakbound as ls
@@ -45,31 +36,12 @@ def text(comparison: Comparison, width: int = WIDTH) -> str:
 
 
 def notebook(comparison: Comparison) -> str:
-    """Render the sentence, the plot and the folded table as a fragment for a notebook.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    str
-    """
+    """Render the sentence, the plot and the folded table as a fragment for a notebook."""
     return fragment("notebook_comparison", **_content(comparison, "n"), **THEMES)
 
 
 def page(comparison: Comparison) -> str:
-    """Render a page: the sentence, the plot and the table.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    str
-        One HTML file; everything that came from the reports is escaped.
-    """
+    """Render a page: the sentence, the plot and the table."""
     content = _content(comparison, "c")
     facts = [
         f"first: {comparison.names[0]} (digest {comparison.first.digest()})",

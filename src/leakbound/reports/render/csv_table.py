@@ -19,23 +19,7 @@ _NUMBERS = ("value", "noise_std", "low", "high", "simple_random_sampling_std")
 
 
 def released_csv(report: Report) -> str:
-    """Write the released numbers as CSV.
-
-    Parameters
-    ----------
-    report : Report
-        Of a release.
-
-    Returns
-    -------
-    str
-        A header and a row a number. Of a table the columns of its levels and ``quantity``, of other statistics
-        ``name``, and of several statistics ``statistic`` and ``name``; then ``value``, ``noise_std`` (standard
-        deviation of the noise), ``low`` and ``high`` (its central 95 % interval; empty where the noise is not
-        Gaussian), ``simple_random_sampling_std`` (the sampling error if the rows were a simple random sample; empty
-        where it is no function of released numbers, or a person has several rows). Values and ends of intervals have
-        the digits down to a hundredth of the noise, the others six.
-    """
+    """Write the released numbers as CSV."""
     about = about_as(ProtectedAbout, report.about)
     if about.statistics:
         released = protected_result(report).by_statistic
@@ -47,20 +31,7 @@ def released_csv(report: Report) -> str:
 
 
 def planned_csv(report: Report) -> str:
-    """Write the noise of each number that a release would publish as CSV.
-
-    Parameters
-    ----------
-    report : Report
-        Of a calibration.
-
-    Returns
-    -------
-    str
-        A header and a row a number: of several statistics ``statistic``; then ``name``, ``noise_std`` (standard
-        deviation of the noise), ``noise_95`` (half of its central 95 % interval; empty where none is computed) and
-        ``sampling_std`` (empty where it is not known), with six digits.
-    """
+    """Write the noise of each number that a release would publish as CSV."""
     about = about_as(ProtectedAbout, report.about)
     of_several = ["statistic"] if about.statistics else []
     rows = []
@@ -72,20 +43,7 @@ def planned_csv(report: Report) -> str:
 
 
 def designs_csv(report: Report) -> str:
-    """Write what each design would cost as CSV.
-
-    Parameters
-    ----------
-    report : Report
-        Of a calibration.
-
-    Returns
-    -------
-    str
-        A header and a row a number: ``name``, ``standard_error`` of the statistic of all records, and the total error
-        of each design, in the unit of the number, with six digits; empty where there is none. Nothing at all without a
-        comparison.
-    """
+    """Write what each design would cost as CSV."""
     facts = about_as(ProtectedAbout, report.about).designs
     if facts is None:
         return ""

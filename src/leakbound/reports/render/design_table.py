@@ -11,21 +11,7 @@ from leakbound.reports.sections.protected.designs import ONE_DESIGN
 
 
 def designs_as_text(facts: DesignsCompared, command: str = "", rules: Sequence[OfficeRule] = ()) -> str:
-    """Write the errors of all designs, why some have none, and which one is recommended.
-
-    Parameters
-    ----------
-    facts : DesignsCompared
-    command : str
-        That releases under the recommended design; empty where there is none.
-    rules : sequence of OfficeRule
-        Rules of statistics offices that were checked.
-
-    Returns
-    -------
-    str
-        Lines that fit a terminal.
-    """
+    """Write the errors of all designs, why some have none, and which one is recommended."""
     below = [
         compared.too_many(facts),
         *compared.reasons(facts),

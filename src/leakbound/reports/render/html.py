@@ -27,22 +27,6 @@ from leakbound.reports.sections.document import Document, Section
 def page(report: Report) -> str:
     """Render a report as a page.
 
-    Parameters
-    ----------
-    report : Report
-        Of any kind.
-
-    Returns
-    -------
-    str
-        One HTML file with its styles, its charts and one script that sorts the findings. Everything that
-        came from the user is escaped, and a content security policy forbids the network.
-
-    Raises
-    ------
-    ValueError
-        If a protected release has a table of records.
-
     Examples
     --------
     >>> import leakbound as ls
@@ -63,15 +47,6 @@ def page(report: Report) -> str:
 
 def notebook(report: Report) -> str:
     """Render a report as a fragment for a notebook: the numbers, the lede, charts and folded findings.
-
-    Parameters
-    ----------
-    report : Report
-        Of any kind. One of a protected release shows no more than its page.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -94,14 +69,6 @@ def notebook(report: Report) -> str:
 
 def curve_fragment(curve: Curve) -> str:
     """Render a single curve as a fragment for a notebook.
-
-    Parameters
-    ----------
-    curve : Curve
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -32,23 +32,7 @@ NOTHING_PRINTS = (
 
 
 def print_page(text: str) -> bytes:
-    """Print a page.
-
-    Parameters
-    ----------
-    text : str
-        HTML that loads nothing.
-
-    Returns
-    -------
-    bytes
-        PDF, of A4 pages.
-
-    Raises
-    ------
-    RuntimeError
-        In one line: if neither a browser nor WeasyPrint is installed, or the one that is fails.
-    """
+    """Print a page."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name)) is not None), None)
     if browser is not None:
         return _by_browser(browser, text)

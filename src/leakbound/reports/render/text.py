@@ -43,23 +43,6 @@ def table(report: Report, width: int = WIDTH) -> str:
 
     Accuracy is in cases of 100; intervals are in brackets, at the confidence of the report.
 
-    Parameters
-    ----------
-    report : Report
-        Of any kind.
-    width : int
-        Longest line, in columns; at least 40.
-
-    Returns
-    -------
-    str
-        Lines of at most ``width`` columns, without colour or control characters; ends with a newline.
-
-    Raises
-    ------
-    ValueError
-        If a protected release has a table of records, or the width is less than 40.
-
     Examples
     --------
     >>> import leakbound as ls
@@ -136,17 +119,6 @@ def columns(rows: Sequence[Mapping[str, str]], width: int = WIDTH) -> str:
 
     Where a line would not fit without breaking words, the last columns follow below an empty line, next to the first
     column again.
-
-    Parameters
-    ----------
-    rows : sequence of mapping of str to str
-        With the same keys.
-    width : int
-        Longest line, in columns.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -13,11 +13,6 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def toml(plan: Mapping[str, Any]) -> str:
     """Nested plain values as TOML 1.0; keys without a value are left out.
 
-    Parameters
-    ----------
-    plan : mapping
-        Text, numbers, truth values, lists and mappings of these. A list of mappings is an array of tables.
-
     Examples
     --------
     >>> print(toml({"seed": 0, "model": [{"spec": "sklearn.svm:SVC"}]}))

@@ -65,25 +65,7 @@ ONE_MODEL = "The interval of {name} is over the records of its models: it says n
 
 @dataclass(frozen=True)
 class Standing:
-    """The number by which a report is compared.
-
-    Parameters
-    ----------
-    name : str
-        Of the release, or of the report.
-    kind : {"measured", "gain", "ceiling"}
-        The accuracy of the strongest attack, what a release adds to guesses of an attribute, or what is allowed.
-    finding : Finding or None
-    prior : float or None
-        At which an accuracy is reported.
-    why : str
-        Why it cannot be compared; empty where it can.
-    curve : Curve or None
-        What is drawn.
-    curve_title : str
-    digest, game : str
-        Of the data and of the game; empty where there are none.
-    """
+    """The number by which a report is compared."""
 
     name: str
     kind: Kind
@@ -119,14 +101,6 @@ class Verdict:
 
 def verdict(comparison: Comparison) -> Verdict:
     """Judge two reports by the strongest attack on, or the largest ceiling of, each.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    Verdict
 
     Examples
     --------

@@ -26,19 +26,7 @@ FEW = "{name} was measured on too few guesses for a rate."
 
 
 def one_curve(curve: Curve) -> tuple[str, Markup]:
-    """Write the largest number of a single curve, and the sentence that it is from.
-
-    Parameters
-    ----------
-    curve : Curve
-        A measured one is read where it rests on at least ten false alarms.
-
-    Returns
-    -------
-    str
-        Members found, in percent; a dash where no rate can be read.
-    Markup
-    """
+    """Write the largest number of a single curve, and the sentence that it is from."""
     name = f"{curve.name} ({curve.release})" if curve.release else curve.name
     games = curve.n_nonmember
     rates = [rate for rate in RATES if not games or rate * games >= LEAST_ALARMS]

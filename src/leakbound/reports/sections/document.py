@@ -26,16 +26,7 @@ BOUNDS_CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lo
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, drawn where it is rendered: the key of a function of ``charts.figures``, and what it draws.
-
-    Parameters
-    ----------
-    chart : str
-    subject : object
-        The result of a release, of a bound, or a ranking.
-    prefix : str
-        Begins the ids of the SVG, so that several charts fit on one page.
-    """
+    """A chart, drawn where it is rendered: the key of a function of ``charts.figures``, and what it draws."""
 
     chart: Literal[
         "audit_dots",
@@ -95,18 +86,7 @@ Block = Sequence[Part]  # parts without an empty line between them
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report.
-
-    Parameters
-    ----------
-    name : str
-    content : mapping
-        What the template of the page asks for; None where a page does not show the section.
-    text : sequence of Block
-        What a text prints; may be empty.
-    template : str
-        Without its ending; the name of the section if not given.
-    """
+    """A part of a report."""
 
     name: str
     content: Mapping[str, Any] | None = None
@@ -116,28 +96,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A report in words, tables and charts.
-
-    Parameters
-    ----------
-    about : About
-    title : str
-    facts : sequence of str
-        The line under the title.
-    lede : Markup
-    interval_head : str
-        The heading of the intervals.
-    groups : sequence of Group
-        The table of all findings.
-    sections : sequence of Section
-        In the order of the page.
-    panels : sequence of Panel
-        The charts of a notebook.
-    text_order : sequence of str
-        Names of sections in the order of the text; that of the page if not given.
-    text_first : sequence
-        What a text begins with, before its title.
-    """
+    """A report in words, tables and charts."""
 
     about: About
     title: str

@@ -15,18 +15,7 @@ TITLES = {"bayes": "exact Bayes"}
 
 @dataclass(frozen=True)
 class Part:
-    """What a bound says of one release, such as the most exposed record.
-
-    Parameters
-    ----------
-    release : str
-        The id of the release in the findings; mostly empty.
-    findings : sequence of Finding
-    about : About
-        Of the whole report.
-    scope : Scope
-        Whom its findings are about.
-    """
+    """What a bound says of one release, such as the most exposed record."""
 
     release: str
     findings: Sequence[Finding]

@@ -82,17 +82,6 @@ def begun(text: Words, name: str) -> Words:
 def note(text: str, of_names: bool = True) -> str:
     """Write a note as a sentence; one that begins with a column, a model or a file keeps its name as it is.
 
-    Parameters
-    ----------
-    text : str
-    of_names : bool
-        Whether an unknown word at its beginning is a name: notes of audits begin with columns and models, those of
-        bounds and protected releases with words of ours, or with the name of a file.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> note("the file has 3 rows"), note("pid has another value in each record")

@@ -15,17 +15,7 @@ BASELINES = ("prior_guess", "imputation")
 
 @dataclass(frozen=True)
 class AttributeResult:
-    """A release of an audit of an attribute.
-
-    Parameters
-    ----------
-    facts : AttributeFacts
-        Its entry in ``about.releases``.
-    findings : sequence of Finding
-        Those of this release.
-    about : AttributeAbout
-        Of the whole report.
-    """
+    """A release of an audit of an attribute."""
 
     facts: AttributeFacts
     findings: Sequence[Finding]

@@ -93,18 +93,7 @@ CHOOSE = "Of the models that are good enough, prefer one that reveals less."
 
 
 def advice(results: Sequence[Result]) -> list[Markup]:
-    """Say what can be done, the most urgent first.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        The releases of one audit.
-
-    Returns
-    -------
-    list of Markup
-        At least one sentence.
-    """
+    """Say what can be done, the most urgent first."""
     unit = results[0].about.unit
     units = plural(unit)
     choices = [chosen(result) for result in results]

@@ -38,14 +38,7 @@ NAME = 22  # columns for the name of an attack
 
 
 def document(report: Report) -> Document:
-    """Write an audit down.
-
-    Parameters
-    ----------
-    report : Report
-        In one without records (`leakbound.reports.Report.without_records`) the most exposed are counted, not shown,
-        and the histogram of games is there only if there are at least 100 records.
-    """
+    """Write an audit down."""
     as_planned = results(report)
     releases = models.ordered(as_planned)  # one order in all sections: that of the table of models
     about = releases[0].about

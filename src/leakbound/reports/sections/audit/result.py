@@ -19,23 +19,7 @@ FEW_GAMES = 20  # below it a fraction and a curve say less than the count
 
 @dataclass(frozen=True)
 class Result:
-    """A release of an audit.
-
-    Parameters
-    ----------
-    facts : ReleaseFacts
-        Its entry in ``about.releases``.
-    findings, curves : sequences
-        Those of this release.
-    about : AuditAbout
-        Of the whole report.
-    records : mapping of str to list
-        The rows of the record table that are of this release.
-    slices : sequence of Finding
-        Those about slices of the records, which are not among ``findings``.
-    groups : sequence of Finding
-        Those about groups of the records, which are not among ``findings`` either.
-    """
+    """A release of an audit."""
 
     facts: ReleaseFacts
     findings: Sequence[Finding]

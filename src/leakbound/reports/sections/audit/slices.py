@@ -39,18 +39,7 @@ LEFT_OUT = "{n} of fewer than {fewest} {units} {are} left out of this report."
 
 @dataclass(frozen=True)
 class SliceRow:
-    """A slice of a column.
-
-    Parameters
-    ----------
-    column, level : str
-    n_records : int
-    accuracy : Finding
-    rates : sequence of Finding
-        True positive rates at the rates of interest; empty where the slice is not measured.
-    prior_accuracy : float
-        Baseline accuracy.
-    """
+    """A slice of a column."""
 
     column: str
     level: str

@@ -41,33 +41,7 @@ Records = Literal["none", "untestable", "not_shown", "not_shown_though_inferred"
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of one audited release that sentences are chosen from.
-
-    Parameters
-    ----------
-    accuracy_low : float or None
-        The largest lower end of the accuracy over the attacks; None if no attack could be played.
-    accuracy_high : float or None
-        The largest upper end over the attacks.
-    accuracy : float or None
-        Of the attack with the largest lower end.
-    baseline : float
-        Accuracy of a guess from the prior alone.
-    n_records, n_models : int
-        Target records and attacked models.
-    n_played : int
-        Games against each record; 0 where there were none.
-    first_exposed : int or None
-        Fewest correct guesses that show a record as exposed; None if not even all of them would.
-    n_exposed : int
-        Records that are shown to be exposed.
-    refuted : bool
-        A claim about the release is refuted.
-    ranks_members_higher : bool
-        The AUC of some attack is above 1/2.
-    planted : bool
-        The records are canaries, made to be found.
-    """
+    """The numbers of one audited release that sentences are chosen from."""
 
     accuracy_low: float | None
     accuracy_high: float | None
@@ -85,20 +59,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Statements:
-    """Which sentences apply.
-
-    Parameters
-    ----------
-    headline : str
-    records : str
-        What is said of single records.
-    excluded : bool
-        Whether a larger leak by these attacks may be called excluded.
-    perhaps : str
-        The word of the largest upper end, of a headline that the numbers leave open.
-    needed : int or None
-        How many models, or records of a single model, would decide such a headline; None if more will hardly do so.
-    """
+    """Which sentences apply."""
 
     headline: Headline
     records: Records
@@ -109,14 +70,6 @@ class Statements:
 
 def statements(numbers: Numbers) -> Statements:
     """Choose one consistent set of statements.
-
-    Parameters
-    ----------
-    numbers : Numbers
-
-    Returns
-    -------
-    Statements
 
     Examples
     --------

@@ -42,13 +42,7 @@ class Exposed:
 
 
 def document(report: Report) -> Document:
-    """Write a bound down.
-
-    Parameters
-    ----------
-    report : Report
-        One without records (`leakbound.reports.Report.without_records`) has no table and no histogram of them.
-    """
+    """Write a bound down."""
     result = bound_result(report)
     about, head = result.about, interval_head(result.about.confidence)
     own = groups(result.parts, as_given)

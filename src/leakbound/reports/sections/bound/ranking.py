@@ -42,19 +42,7 @@ HEADS = {
 
 @dataclass(frozen=True)
 class Ranking:
-    """A table with a row a record, or a row a cell that holds several.
-
-    Parameters
-    ----------
-    table : mapping of str to sequence
-        Columns; the first one (``record`` or ``cell``) names the row.
-    unit : str
-        What a record is called.
-    bound_type : {"lower", "upper", "point"}
-        Of the numbers, which are rounded to that side.
-    prior_accuracy : float
-        Accuracy of a guess from the prior alone.
-    """
+    """A table with a row a record, or a row a cell that holds several."""
 
     table: Table
     unit: str

@@ -16,16 +16,7 @@ from leakbound.reports.sections.parts import Part, parts_of
 
 @dataclass(frozen=True)
 class BoundResult:
-    """A bound.
-
-    Parameters
-    ----------
-    findings, curves : sequences
-    about : BoundAbout
-        Of the report.
-    ranking : Ranking or None
-        The records (or cells) from most to least exposed.
-    """
+    """A bound."""
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]

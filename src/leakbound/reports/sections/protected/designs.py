@@ -42,71 +42,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class DesignWords:
-    """What a page says of a design.
-
-    Parameters
-    ----------
-    question : str
-        The title of a report without one, with the gap ``statistic``.
-    in_use : str
-        How many records are in the data, for the line under the title.
-    from_a_seed, owner_holds : str
-        Why a release with a given seed must not be published, and what the owner's page holds.
-    whether : str
-        What an attacker cannot tell, for the first sentence.
-    lede_limit : str
-        A sentence after the first one, with the gap ``told`` for what the printed noise tells.
-    odds : str
-        Under which odds the accuracy is that of the promise, where the game itself does not set them.
-    guesses, everyone : str
-        What the attacker of the promise does, and to whom it is made.
-    unattacked : str
-        What is said where no attack was run.
-    no_noise, no_noise_price, no_noise_cost : str
-        Why there is no noise, in the certificate, in the summary, and with the costs.
-    final : str
-        What the released numbers are.
-    exact, exact_limit : str
-        The cell of a number without noise; what the certificate says of such numbers, with the gap ``names``.
-    name, heading : str
-        Of the certificate, in a text and on a page.
-    called : str
-        The design, where the certificate of another one names it.
-    whom, guess : str
-        To whom the certificate is given, and what is guessed.
-    game : str
-        Game and attacker.
-    noise_origin : mapping of NoiseOrigin to str
-        A sentence after the family and size of the noise.
-    recognised, rate : str
-        What the ceiling allows at the false positive rates, and the first of these rates.
-    found, false_alarm : str
-        What the axes of the chart are of.
-    limits : sequence of Limit
-        What is not promised.
-    limits_first : bool
-        The limits follow the game; otherwise they are at the end of the certificate.
-    tells : mapping of NoiseOrigin to str
-        What the noise, and that there is a release, reveal of the data.
-    tells_curve : str
-        What the ceiling reveals of the data, unless it was declared or the noise was.
-    owner_is_told : bool
-        The owner's certificate has that row as well.
-    declared_public : str
-        What was declared public.
-    all_used, sampling_note : str
-        What it costs that not all records are used; what the sampling error is that of.
-    beside : str
-        The sentence above a table of noise and sampling errors.
-    errs : str
-        What this release and differential privacy err by, against the statistic of all records.
-    in_the_game, checked : str
-        For the section on how to read the page.
-    glossary : sequence of (str, str)
-        The words of the page.
-    releases : mapping of str to str
-        Titles of findings by their release, where they are not those of all designs.
-    """
+    """What a page says of a design."""
 
     question: str
     in_use: str

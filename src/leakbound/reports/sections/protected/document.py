@@ -60,11 +60,6 @@ def document(report: Report) -> Document:
     """Write a protected release, or a calibration that released nothing, down.
 
     Neither the values without noise, nor the seed of the noise, nor who is most exposed is in it.
-
-    Raises
-    ------
-    ValueError
-        If the report has a table of records.
     """
     result = protected_result(report)
     about, head = result.about, interval_head(result.about.confidence)

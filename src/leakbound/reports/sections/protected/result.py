@@ -15,15 +15,7 @@ from leakbound.reports.sections.parts import Part, attack_words, parts_of
 
 @dataclass(frozen=True)
 class ProtectedResult:
-    """A release with noise and its certificate.
-
-    Parameters
-    ----------
-    findings, curves : sequences
-        Without the numbers of single records.
-    about : ProtectedAbout
-        Of the report.
-    """
+    """A release with noise and its certificate."""
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
@@ -245,13 +237,7 @@ class ProtectedResult:
 
 
 def protected_result(report: Report) -> ProtectedResult:
-    """Read the release of a report.
-
-    Raises
-    ------
-    ValueError
-        If the report has a table of records: a protected release never shows one.
-    """
+    """Read the release of a report."""
     if report.record_table:
         raise ValueError(f"a protected release shows no records, got the columns {', '.join(report.record_table)}")
     about = about_as(ProtectedAbout, report.about)

@@ -76,14 +76,7 @@ def _noise(result: ProtectedResult) -> Markup:
 
 
 def of_designs(facts: DesignsCompared, command: str) -> list[Markup]:
-    """Say the same before a design is chosen: how many numbers, what is recommended, its noise, and the command.
-
-    Parameters
-    ----------
-    facts : DesignsCompared
-    command : str
-        That releases under the recommended design; empty where there is none.
-    """
+    """Say the same before a design is chosen: how many numbers, what is recommended, its noise, and the command."""
     n = several(len(facts.labels), "number")
     lines = [say(NOT_CHOSEN, n=n, promise=PROMISES[facts.recommended], design=facts.recommended)]
     errors = next((row.errors for row in facts.designs if row.name == facts.recommended and not row.method), None)
