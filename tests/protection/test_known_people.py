@@ -447,7 +447,7 @@ class TestLinks:
 
 
 class TestEarlierLedgers:
-    """Made by leakscope 0.1, as we were called, before ledgers knew their people; with the values that were released."""
+    """Made under our former name, before ledgers knew their people; with the values that were released."""
 
     FOLDER = Path(__file__).parent / "earlier_ledgers"
     ASKED: ClassVar[dict[str, dict[str, Any]]] = {

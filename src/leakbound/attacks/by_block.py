@@ -136,7 +136,7 @@ def _kind(attack: Attack) -> str:
 
 
 def design(signals: BlockSignals) -> Design | None:
-    """Test whether the memberships of the other models reveal those of a model, as `leakbound.attacks.balance.design`."""
+    """Test whether the memberships of the other models reveal those of a model: `leakbound.attacks.balance.design`."""
     game = signals.game
     if game.n_references < 1:
         return None

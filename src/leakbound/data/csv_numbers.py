@@ -54,7 +54,7 @@ def numbers_in_texts(frame: pd.DataFrame) -> dict[int, list[str]]:
 
 
 def refuse_open_decimal(path: Path, frame: pd.DataFrame, separator: str) -> None:
-    """Refuse numbers whose decimal sign nobody has declared: with a comma, or next to another separator than a comma."""
+    """Refuse numbers whose decimal sign nobody has declared: with a comma, or where the separator is no comma."""
     unclear = "," if separator == "," else ".,"
     for place, texts in numbers_in_texts(frame).items():
         signs = [sign for sign in _NUMBERS if all(_is_number(text, sign) for text in texts)]

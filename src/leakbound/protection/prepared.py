@@ -75,7 +75,7 @@ class Prepared:
         return np.split(numbers, np.cumsum(sizes)[:-1])
 
     def finished(self, value: Float[Array, " d"]) -> Finished:
-        """Return the numbers that are published of the coordinates: of noisy counts and sums their means, else these."""
+        """Return the numbers that are published: the means of noisy counts and sums, else the coordinates."""
         if self.parts:
             of_parts = [part.finished(own) for part, own in zip(self.parts, self.split(value), strict=True)]
             labels = [label for each in of_parts for label in each.labels]

@@ -135,7 +135,7 @@ def trial_rows(points: Points) -> Int[np.ndarray, " n"]:
 
 
 def try_fit(estimator: Any, sample: Points, preparation: Preparation) -> str:
-    """Fit an estimator on a few rows and ask it about them; return the first line of its error, empty if it has none."""
+    """Fit an estimator on a few rows and ask it about them; return the first line of its error, or nothing."""
     y = encoded(sample.y)[0] if preparation.labels else sample.y
     try:
         with warnings.catch_warnings():

@@ -233,7 +233,7 @@ def _functions_in(value: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def described_inside(release: Any) -> Mapping[str, Any]:
-    """Describe a release inside of another one: by itself, and by the code of its class where that is the user's own."""
+    """Describe a release inside of another one, with the code of its class where that is the user's own."""
     description = release.describe()
     if description is None:
         raise NoCanonicalForm(getattr(release, "not_stored", "") or "it has no description")

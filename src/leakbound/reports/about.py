@@ -218,8 +218,8 @@ class ReleaseFacts(Facts):
     steps_by: Annotated[Literal["leakbound", "own_sum", "own_loop", "elsewhere"] | None, BeforeValidator(_our_name)] = (
         Field(
             None,
-            description="Who made the steps of DP-SGD that were seen: leakbound; leakbound with a sum of the user's own; "
-            "the user's loop; a loop that leakbound did not run. Null for other releases.",
+            description="Who made the steps of DP-SGD that were seen: leakbound; leakbound with a sum of the user's "
+            "own; the user's loop; a loop that leakbound did not run. Null for other releases.",
         )
     )
     family: Literal["", "trees", "regularised", "neighbours", "network", "dpsgd"] = Field(

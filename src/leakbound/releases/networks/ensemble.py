@@ -81,7 +81,7 @@ class SingleModel:
 
 
 class _Stacked:
-    """Modules of one architecture that are trained at once: each parameter is one tensor with an axis for the models."""
+    """Modules of one architecture that are trained at once: each parameter has an axis for the models."""
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         self.modules = list(modules)

@@ -209,7 +209,7 @@ class Curvature:
 
 @dataclass(frozen=True, eq=False)
 class CurvatureMatrix:
-    """The Hessian of a small `Layer`, with its Cholesky factor: systems of H with a point added take at most K steps."""
+    """The Hessian of a small `Layer`, with its Cholesky factor: systems with a point added take at most K steps."""
 
     matrix: Float[Tensor, "P P"]
     factor: Float[Tensor, "P P"]

@@ -85,7 +85,7 @@ def swapped(
 
 
 def records_of(statistic: Statistic, points: Points) -> Float[Array, "N c"] | None:
-    """Return the numbers of each record that a statistic uses, if `swapped` applies to it; None for other statistics."""
+    """Return the numbers of each record that a statistic uses; None if `swapped` does not apply to it."""
     match statistic:
         case Covariance() | Fit(algorithm=Quantiles()):
             return numbers(points.x)
