@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
@@ -181,7 +181,7 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
     try:
         return kind(**content)
     except ValidationError as error:
-        raise ValueError(f"{where}: {_first(kind, error)}") from None
+        raise ValueError(f"{where}: {first_complaint(error, lambda path: _fields(kind, path))}") from None
 
 
 def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def constant(text: str) -> Any:
         return text
 
 
-def _first(kind: type[Plan], error: ValidationError) -> str:
+def first_complaint(error: ValidationError, known_at: Callable[[list[str]], list[str]]) -> str:
     """Put the first complaint of pydantic into our words."""
     complaints = error.errors(include_url=False)
     # an unknown key first: where a field is misspelt it may also be missing
@@ -294,9 +294,9 @@ def _first(kind: type[Plan], error: ValidationError) -> str:
     path = [str(step) for step in complaint["loc"]]
     where = ".".join(path)
     if complaint["type"] == "extra_forbidden":
-        known = _fields(kind, path[:-1])
+        known = known_at(path[:-1])
         return f"unknown key {where!r}{nearest(path[-1], known)}; known: {', '.join(known)}"
-    if complaint["type"] == "missing":
+    if complaint["type"] in ("missing", "missing_argument"):
         return f"the key {where!r} is missing"
     text = complaint["msg"].removeprefix("Value error, ")
     shown = f", got {brief(complaint.get('input'))}" if path and complaint["type"] != "value_error" else ""

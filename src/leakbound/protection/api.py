@@ -506,6 +506,19 @@ def design_table(
 ) -> DesignTable:
     """Compute what each design would cost for a statistic, to choose a promise; nothing is drawn or released.
 
+    Parameters
+    ----------
+    statistic, x, y, eta
+        As in `protect`.
+    **options
+        As in `protect`, without a promise or design; ``ranges``, ``levels`` and ``noise_scale`` say what is declared:
+
+    Returns
+    -------
+    DesignTable
+        The total error of each design against the statistic of all records, for the owner of the data alone, and a
+        recommendation that follows from public facts.
+
     Examples
     --------
     >>> import numpy as np
@@ -529,7 +542,15 @@ def design_table_of_file(
     tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[CalibrationOptions],
 ) -> DesignTable:
-    """Do for a file what `design_table` does for arrays."""
+    """Do for a file what `design_table` does for arrays.
+
+    Parameters
+    ----------
+    store, n_jobs, tmp, tell_owner
+        As in `calibrate_file`.
+    **options
+        As in `calibrate_file`, without a promise or design:
+    """
     table = cost_of_designs(request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp)))
     for note in table.owner_notes:
         tell_owner(note)
@@ -547,7 +568,15 @@ def calibrate_file(
     tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[CalibrationOptions],
 ) -> CalibratedNoise:
-    """Do for a file what `calibrate` does for arrays: ``leakbound calibrate``."""
+    """Do for a file what `calibrate` does for arrays: ``leakbound calibrate``.
+
+    Parameters
+    ----------
+    command, store, n_jobs, tmp, simulated, tell_owner
+        As in `protect_file`.
+    **options
+        The fields of a ``leakbound.plans.CalibrationPlan``:
+    """
     request = request_of_file(CalibrationPlan, options, "calibrate", Execution(store, n_jobs, tmp), command)
     return run_calibration(replace(request, tell_owner=tell_owner), simulated)
 
@@ -565,7 +594,29 @@ def protect_file(
     tell_owner: Callable[[str], Any] = lambda line: None,
     **options: Unpack[ProtectionOptions],
 ) -> Protected:
-    """Do for a file what `protect` does for arrays: ``leakbound protect``."""
+    """Do for a file what `protect` does for arrays: ``leakbound protect``.
+
+    Parameters
+    ----------
+    command : str
+        Printed on the page.
+    store, n_jobs, tmp
+        As in `protect`.
+    before : callable
+        Called when all is calibrated and nothing is drawn yet: the last moment to refuse.
+    simulated : callable, optional
+        Called after that with simulated releases of the same noise, for an audit of the promise; still before the
+        draw. They are never a real draw or a real noise.
+    publish : callable
+        Called with the two halves of the certificate, the public one and the owner's. If it does not return, a ledger
+        knows that the release has not reached its place, and the same call gives the same bytes again.
+    tell_owner : callable
+        Called before anything is drawn with each line that the owner should read first: how many values are missing,
+        outside of their range or of no declared level. These are exact numbers of the data, for the owner alone.
+    **options
+        The fields of a ``leakbound.plans.ProtectionPlan``; ``insecure_seed`` is what `protect` calls seed, and
+        ``statistic`` may be a list, as in `protect`: the ``[[statistic]]`` tables of a plan in TOML.
+    """
     request = request_of_file(ProtectionPlan, options, "protect", Execution(store, n_jobs, tmp), command)
     return run_release(replace(request, tell_owner=tell_owner), before, simulated, publish)
 
@@ -585,6 +636,15 @@ def declare(
     **options: Unpack[ArraysOptions],
 ) -> str:
     """Announce a query in a ledger, before the first release of its draw; what was done, in a line.
+
+    Parameters
+    ----------
+    statistic, x, y, eta, noise, allow_known_people, known_ledgers, seed
+        As in `protect`: those with which it will be released. The first query begins the ledger, and draws.
+    ledger : path
+        Private file.
+    **options
+        As in `protect`:
 
     Examples
     --------
@@ -607,5 +667,11 @@ def declare(
 
 @listing_options(ProtectionPlan, ProtectionOptions)
 def declare_file(**options: Unpack[ProtectionOptions]) -> str:
-    """Announce a query of a file in a ledger, before its first release; what was done, in a line."""
+    """Announce a query of a file in a ledger, before its first release; what was done, in a line.
+
+    Parameters
+    ----------
+    **options
+        As in `protect_file`:
+    """
     return run_declaration(request_of_file(ProtectionPlan, dict(options, declare=True), "protect", Execution()))

@@ -82,7 +82,29 @@ NEVER_TRUSTED = frozenset(
 def read_model(
     path: str | os.PathLike[str], *, unpickle_trusted: bool = False, trusted_types: Sequence[str] = ()
 ) -> Any:
-    """Read a trained model from a file."""
+    """Read a trained model from a file.
+
+    Parameters
+    ----------
+    path : path
+        ``.skops``, ``.onnx``, or ``.joblib``, ``.pkl``, ``.pickle``.
+    unpickle_trusted : bool
+        Whether the user trusts a pickle, which runs the code that it holds.
+    trusted_types : sequence of str
+        Types in a file of skops that the user trusts, besides those that skops does.
+
+    Returns
+    -------
+    object
+        Of a pickle, the fitted estimator that is in it. Of other files a model that answers from a process of its
+        own, which has limits of memory and time, with the methods and ``classes_`` of the one in the file.
+
+    Raises
+    ------
+    ValueError
+        In one line: if the file is a pickle that nobody trusts, holds types that nobody trusts, or some that nobody
+        may trust, needs a library that is not installed, cannot be read, or holds no model.
+    """
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: a model is read from {', '.join(SUFFIXES)}")

@@ -1,0 +1,115 @@
+"""Objects for what excludes one another: games, promises, statistics, trainings.
+
+A choice is a frozen dataclass. In Python it is an object, in TOML a table or a name, on the command line its name with
+its fields after commas; one class checks all three. Its name is that of its class in snake case.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import wraps
+from typing import Any, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from leakbound.core.checks import nearest
+from leakbound.plans.plan import first_complaint, settings
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(Field,))
+def choice(cls: type[T]) -> type[T]:
+    """Make a class a choice: a frozen dataclass of pydantic whose errors are one line.
+
+    Fields after ``_: KW_ONLY`` are given by name alone.
+
+    Examples
+    --------
+    >>> from leakbound.plans.choices import choice, choose, flag_of, table_of
+    >>> @choice
+    ... class Canaries:
+    ...     kind: str = "dirac"
+    ...     n: int = 1000
+    >>> Canaries("random", n="many")
+    Traceback (most recent call last):
+        ...
+    ValueError: canaries: n: Input should be a valid integer, unable to parse string as an integer, got 'many'
+    >>> choose([Canaries], "canaries,n=500", "game") == choose([Canaries], {"canaries": {"n": 500}}, "game")
+    True
+    >>> flag_of(Canaries(n=500)), table_of(Canaries(n=500))
+    ('canaries,n=500', {'canaries': {'n': 500}})
+    """
+    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    checked = made.__init__
+
+    @wraps(checked)
+    def in_one_line(self: Any, *args: Any, **words: Any) -> None:
+        names = [field.name for field in fields(made)]  # pyright: ignore[reportArgumentType] -- it is a dataclass
+        for word in words:
+            if word not in names:
+                raise TypeError(f"{name_of(made)} has no {word}{nearest(word, names)}; it has: {', '.join(names)}")
+        try:
+            checked(self, *args, **words)
+        except ValidationError as error:
+            raise ValueError(f"{name_of(made)}: {first_complaint(error, lambda _: names)}") from None
+
+    made.__init__ = in_one_line
+    return made  # pyright: ignore[reportReturnType] -- the class that was given, checked
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a choice: that of its class in snake case, as half_split."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def choose(kinds: Sequence[type[T]], value: object, what: str) -> T:
+    """Read a choice: an object as it is, a text ``name,field=value``, or a table with one key, its name.
+
+    Raises
+    ------
+    ValueError
+        In one line: for an unknown name or field, or a value that its field refuses.
+    """
+    if isinstance(value, tuple(kinds)):
+        return value
+    by_name = {name_of(kind): kind for kind in kinds}
+    if isinstance(value, str):
+        name, _, rest = value.partition(",")
+        words = settings(rest, what) if rest else {}
+    elif isinstance(value, Mapping) and len(value) == 1:
+        ((name, words),) = value.items()
+    else:
+        raise ValueError(f"{what} must be one of {', '.join(by_name)}, or a table of one of them; got {value!r}")
+    if name not in by_name:
+        raise ValueError(f"{what} must be one of {', '.join(by_name)}{nearest(name, list(by_name))}; got {name!r}")
+    try:
+        return by_name[name](**words)
+    except TypeError as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
+def set_fields(chosen: Any) -> dict[str, Any]:
+    """Return the fields of a choice that are not at their defaults."""
+    return {
+        field.name: getattr(chosen, field.name)
+        for field in fields(chosen)
+        if getattr(chosen, field.name) != field.default
+    }
+
+
+def table_of(chosen: Any) -> dict[str, Any]:
+    """Write a choice as a table of TOML: its name, and below it the fields that are not at their defaults."""
+    return {name_of(type(chosen)): set_fields(chosen)}
+
+
+def flag_of(chosen: Any) -> str:
+    """Write a choice as on the command line: ``canaries,n=500``."""
+    parts = [name_of(type(chosen))]
+    for name, value in set_fields(chosen).items():
+        text = f"[{','.join(map(str, value))}]" if isinstance(value, tuple | list) else str(value)
+        parts.append(f"{name}={text}")
+    return ",".join(parts)
