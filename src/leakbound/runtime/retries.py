@@ -25,7 +25,7 @@ _TRANSIENT_CLASSES = {  # connections that broke, of botocore, aiohttp, requests
 _FULL_CODES = {"QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "507"}
 _SECRETS = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN",
-    "FSSPEC_S3_KEY", "FSSPEC_S3_SECRET", "FSSPEC_S3_TOKEN", "FSSPEC_GS_TOKEN",
+    "FSSPEC_S3_KEY", "FSSPEC_S3_SECRET", "FSSPEC_S3_TOKEN",
 )  # fmt: skip
 _TRANSIENT_NUMBERS = {errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENETUNREACH, errno.EHOSTUNREACH}
 

@@ -301,8 +301,9 @@ class Store:
         return failure if 0 <= failure.when < _LATEST else None  # false for NaN too
 
     def _remove_failures(self, everything: bool = False) -> int:
-        """Remove failures of chunks that were made since, or all."""
-        entries = [entry.name for entry in self.place.entries(FAILED)]
+        """Remove failures of chunks that were made since, or all; a file of another name is somebody else's."""
+        names = [entry.name for entry in self.place.entries(FAILED)]
+        entries = [name for name in names if _FAILURE.fullmatch(name)]
         kept = set() if everything else {f"{name}.json" for name in self.failures()}
         left = [name for name in entries if name not in kept]
         self._remove([f"{FAILED}/{name}" for name in left])
