@@ -18,7 +18,7 @@ def test_a_factory_that_imports_torch_itself_says_what_to_install(as_users_run_i
     (tmp_path / "lazily.py").write_text("def make():\n    from torch import nn\n\n    return nn.Linear(2, 2)\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ValueError, match=r"lazily:make: networks need PyTorch; install it with: pip install 'leaksc"):
+    with pytest.raises(ValueError, match=r"lazily:make: networks need PyTorch; install it with: pip install 'leakb"):
         release_from("lazily:make", {})
 
 

@@ -48,7 +48,7 @@ def test_a_report_with_our_former_name_is_read(tmp_path):
     """Until it was leakbound the package was leakscope: in the key of the version, and in who made the steps."""
     content = json.loads(samples.few_models().to_json())
     content["about"]["leakscope"] = content["about"].pop("leakbound")
-    for release in content["about"]["releases"].values():
+    for release in content["about"]["releases"]:
         release["steps_by"] = "leakscope"
     del content["sha256"]
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -57,7 +57,7 @@ def test_a_report_with_our_former_name_is_read(tmp_path):
     older.write_text(json.dumps(content), encoding="utf-8")
     about = Report.from_json(older).about
     assert about.leakbound == samples.few_models().about.leakbound
-    assert {release.steps_by for release in about.releases.values()} == {"leakbound"}
+    assert {release.steps_by for release in about.releases} == {"leakbound"}
 
 
 def test_a_report_edited_by_hand_is_refused_unless_unverified(written, tmp_path):

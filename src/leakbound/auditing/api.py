@@ -320,7 +320,35 @@ def run(
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
 ) -> Report:
-    """Carry out an audit plan: what ``leakbound audit`` does."""
+    """Carry out an audit plan: what ``leakbound audit`` does.
+
+    Parameters
+    ----------
+    plan : AuditPlan
+    store : path or URL, optional
+    n_jobs : int, optional
+    tmp : path, optional
+    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+        As in ``audit``.
+    from_store : {"", "all", "finished"}
+        Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are
+        finished, and says so.
+    command : str
+        Printed on the page.
+    allow_modules : str or sequence of str, optional
+        Modules, as ``"lightgbm,my_package"``, which the plan may import and call; by itself it runs classifiers and
+        regressors of scikit-learn and no other code.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Raises
+    ------
+    ValueError
+        In one line: for what makes no sense, and for a module that is not allowed.
+    """
     with only_from(allow_modules):
         return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on), command)
 
