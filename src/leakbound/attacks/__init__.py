@@ -513,8 +513,6 @@ def find(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> tupl
 def listed(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> list[str | Attack]:
     """List what is asked for; a function becomes an attack.
 
-    Examples
-    --------
     >>> listed("lira")
     ['lira']
     """
@@ -525,8 +523,6 @@ def listed(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> li
 def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Check what the function of an attack returns.
 
-    Examples
-    --------
     >>> checked("mine", np.zeros((1, 2), dtype=int), (1, 2)).tolist()
     [[0.0, 0.0]]
     """

@@ -65,31 +65,9 @@ WITH_PRIOR = frozenset({"posterior"})
 def accuracy(signals: Signals) -> Float[Array, "T J"]:
     """Score by the confidence where the model predicts the label; elsewhere, below all others.
 
-    Parameters
-    ----------
-    signals : Signals
-        With ``log_prob`` and ``correct``.
+    Source: delgrosso2021, Section 4.3 (the strategy "accuracy"); Fredrikson et al. (2014).
 
-    Returns
-    -------
-    array of shape (T, J)
-        log max_i f_i(x) in nats where the prediction is right, else 1 less than the least of them, so that
-        candidates without a right prediction are tied.
-
-    Raises
-    ------
-    NotApplicable
-        If a signal is missing.
-
-    References
-    ----------
-    delgrosso2021, Section 4.3 (the strategy "accuracy"); Fredrikson et al. (2014).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.attacks.attribute import accuracy
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("candidates", np.zeros((1, 2), dtype=bool), np.array([True, True]), 1)
     >>> arrays = {"log_prob": np.log([[[0.6, 0.4], [0.1, 0.9]]]), "correct": np.array([[1.0, 0.0]])}
     >>> score = accuracy(Signals(game, None, arrays, labels=np.array([0, 0])))
@@ -98,21 +76,16 @@ def accuracy(signals: Signals) -> Float[Array, "T J"]:
     """
     correct = signals.targets("correct") > 0
     top = confidence(signals)
+    # candidates without a right prediction are tied
     return np.where(correct, top, top.min() - 1)
 
 
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the norm of the gradient of the loss, which is short near a minimum of the training loss.
 
-    References
-    ----------
-    delgrosso2021, Section 4.3 (the strategy "gradient").
+    Source: delgrosso2021, Section 4.3 (the strategy "gradient").
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.attacks.attribute import gradient_norm
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("candidates", np.zeros((1, 2), dtype=bool), np.array([True, True]), 1)
     >>> gradient_norm(Signals(game, None, {"gradient_norm": np.array([[0.5, 2.0]])})).tolist()
     [[-0.5, -2.0]]
@@ -123,9 +96,6 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
 def strategies(names: str | Attack | Score | Iterable[str | Attack | Score]) -> tuple[Attack, ...]:
     """List the strategies that are asked for: those of this file, and attacks on membership.
 
-    Examples
-    --------
-    >>> from leakbound.attacks.attribute import strategies
     >>> [attack.name for attack in strategies(["likelihood", "rmia_offline"])]
     ['likelihood', 'rmia_offline']
     """
@@ -148,11 +118,7 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     The references of a record are the models that were trained without it, the same for all of its candidates. Models
     that were trained on one of the rows would reveal the true one.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.attacks.attribute import candidate_scores, strategies
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> candidate_of, target_points = np.array([0, 0, 0]), np.array([False, True, True])
     >>> game = Game("candidates", np.array([[True, False, False]]), target_points, 1, candidate_of=candidate_of)
     >>> signals = Signals(game, None, {"loss": np.array([[0.1, 2.0, 0.1]])})
@@ -161,6 +127,7 @@ def candidate_scores(attack: Attack, signals: Signals) -> Float[Array, "T J V"]:
     """
     if attack.needs_references and attack.name.partition("(")[0] not in OFFLINE:
         raise NotApplicable("knows_the_answer")
+    # the V candidate rows of a record are neighbours among the target points; candidate_of names the record of a row
     game = signals.game
     if game.candidate_of is None or game.is_target_point.ndim != 1:
         raise NotApplicable("needs_candidates")

@@ -36,6 +36,7 @@ class Design:
     """How the memberships of the models depend on each other at the target points."""
 
     same: Bool[Array, "K K"]
+    # how many models each target point is in; 0 where that differs from point to point
     n_in: int = 0
     reason: Term | None = None
 
@@ -60,8 +61,6 @@ class Design:
 def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | None:
     """Test whether the memberships of the other models of a game reveal those of a model.
 
-    Examples
-    --------
     >>> from leakbound.core.games import half_split
     >>> design(half_split(100, 8)) is None
     True
@@ -120,8 +119,6 @@ def design_of(signals: Signals) -> Design | None:
 def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[Array, "1 J"]]) -> Float[Array, "T J"]:
     """Score each target by references whose memberships are independent of its own.
 
-    Notes
-    -----
     Models with opposite (equal) memberships: leave out the reference that is the target's own complement (copy). Where
     the other pairs were drawn independently, so are all memberships that remain.
 

@@ -29,7 +29,7 @@ class Block:
 
     game: Game
     columns: slice | Int[Array, " B"]
-    place: slice
+    place: slice  # among all points that are iterated over
 
     def targets(self, array: Shaped[Array, "M N ..."]) -> Shaped[Array, "B T ..."]:
         """Take from an array of all models and points the rows of the targets at these points."""

@@ -82,8 +82,6 @@ class ScoreFile:
 def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEMORY) -> ScoreFile:
     """Attack signals in files.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from leakbound.attacks import ATTACKS
     >>> from leakbound.core.block_signals import write_blocks
@@ -118,8 +116,6 @@ def score(attack: Attack, signals: BlockSignals, folder: Path, memory: int = MEM
 def require_by_block(attack: Attack) -> None:
     """Refuse an attack that is not played on signals in files.
 
-    Examples
-    --------
     >>> from leakbound.attacks import ATTACKS
     >>> require_by_block(ATTACKS["lira"])
     """

@@ -24,13 +24,8 @@ Array = np.ndarray
 def label_only(signals: Signals) -> Float[Array, "T J"]:
     """Compute the fraction of the versions of the record whose label is right.
 
-    References
-    ----------
-    Choquette-Choo, Tramer, Carlini & Papernot (2021), the gap between labels under perturbations of the record.
+    Source: Choquette-Choo, Tramer, Carlini & Papernot (2021), the gap between labels under perturbations of the record.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.core.types import Game
     >>> game = Game("signals", np.array([[True, False]]), np.array([True, True]), 1)
     >>> query_correct = np.array([[[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]])
@@ -45,10 +40,8 @@ def label_only_lira(signals: Signals, *, variance: str = "shrunk") -> Float[Arra
 
     The score of `lira` with ``phi = log((c + 1/2) / (Q - c + 1/2))``, c of Q versions right.
 
-    References
-    ----------
-    Choquette-Choo, Tramer, Carlini & Papernot (2021) for what is counted; Carlini et al. (2022), Algorithm 1, for the
-    comparison.
+    Source: Choquette-Choo, Tramer, Carlini & Papernot (2021) for what is counted; Carlini et al. (2022), Algorithm
+    1, for the comparison.
     """
     is_right = signals.array("query_correct")
     n_queries = is_right.shape[2]

@@ -43,15 +43,10 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     phi is the log-odds of the true label, or -log(loss + 1e-12) if the release has none (regressors). The Gaussians are
     fitted to the references with and without the record. A record without references on both sides gets the score 0.
 
-    References
-    ----------
-    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; of several queries the mean, as in their code;
-    pooled: their fixed variance, one for each side.
+    Source: Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; of several queries the mean, as in
+    their code; pooled: their fixed variance, one for each side.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[3.0], [2.0], [4.0], [-1.0], [1.0]])})
@@ -87,14 +82,9 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
 
     ``log Phi((phi - mean_out) / sd_out)``, one-sided. A record that all references contain gets log(1/2).
 
-    References
-    ----------
-    Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), eq. 4.
+    Source: Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), eq. 4.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("half_split", np.array([[True], [False], [False]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_odds": np.array([[2.0], [-1.0], [1.0]])})
     >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
@@ -166,10 +156,7 @@ class _References:
 class PooledVariance:
     """The variance over all target points of each target, of the references without and with the point.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> sums = PooledVariance(1)

@@ -21,20 +21,16 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     ``s = (tau - loss) / T`` with ``tau = -T log mean exp(-loss_r / T)`` over the references r without the
     point. A record without such a reference gets the score 0.
 
-    References
-    ----------
-    sablayrolles2019, eq. 29 and 30; the printed tau lacks the factor -T.
+    Source: sablayrolles2019, eq. 29 and 30; the printed tau lacks the factor -T.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> loss = -np.log([[0.8], [0.3], [0.5]])
     >>> float(np.exp(mast(Signals(game, None, {"loss": loss}))[0, 0]).round(6))  # .8 / mean(.3, .5)
     2.0
     """
+    # the model is taken to be a draw with probability proportional to exp(-sum of losses / T)
     temperature = positive("temperature", temperature)
     game, loss = signals.game, signals.array("loss")
     require_references(signals, without=True)
@@ -55,14 +51,9 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
     correctly (members below tau), the lowest such gap if there are several. If all losses are equal, tau is that loss.
     A record without references both with and without it gets the score 0.
 
-    References
-    ----------
-    sablayrolles2019, Section 6.3 (tau that separates the two distributions best).
+    Source: sablayrolles2019, Section 6.3 (tau that separates the two distributions best).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True], [True], [True], [False], [False]])
     >>> game = Game("half_split", member, np.array([True]), 1)
     >>> loss = np.array([[0.5], [0.1], [0.3], [0.9], [1.5]])

@@ -28,22 +28,14 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     models: a Gaussian with mean a + b m + c m^2, and log-variance of the same form. The score of a point is
     ``(phi - mean(m))/scale(m)``, the normal quantile of phi under it, one threshold for all points.
 
-    Notes
-    -----
     The population are the points that are in no model and are no target points; without any, the target points of the
     target, half of which are members. Then the scores of members are smaller, but keep their order at one m. Both
     regressions are least squares on standardised columns with a small ridge; the mean of the logarithm of a squared
     residual is that of the variance less 1.27. Beyond the range of the population, m is replaced by the nearest end.
 
-    References
-    ----------
-    Bertran, Tang, Roth, Kearns, Morgenstern & Wu (2023), the Gaussian form; they regress on the features of the point.
-    The log-odds of a reference model are one feature, which measures how hard a point is.
+    Source: Bertran, Tang, Roth, Kearns, Morgenstern & Wu (2023), the Gaussian form; they regress on the features of
+    the point. The log-odds of a reference model are one feature, which measures how hard a point is.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
     >>> hard = np.linspace(-3, 3, 60)
     >>> member = np.zeros((2, 60), dtype=bool)
     >>> member[:, 5] = True
@@ -56,6 +48,7 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     if references is not None:
         count("references", references)
     signals = _mean_over_queries(signals)
+    # of several queries the mean log-odds; without log-odds -log(loss + 1e-12) takes their place
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
         raise NotApplicable("no_reference", n=0)

@@ -22,9 +22,6 @@ Array = np.ndarray
 def with_queries(signals: Signals, *names: str) -> str:
     """Name the first of these signals that is there with an axis of queries; empty if none is.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.core.types import Game
     >>> game = Game("signals", np.array([[True, False]]), np.array([True, True]), 1)
     >>> with_queries(Signals(game, None, {"query_loss": np.ones((1, 2, 3))}), "log_odds", "loss")
@@ -36,9 +33,6 @@ def with_queries(signals: Signals, *names: str) -> str:
 def one_by_one(signals: Signals, *names: str) -> list[Signals]:
     """Return the signals of each query, as signals without that axis.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.core.types import Game
     >>> game = Game("signals", np.array([[True, False]]), np.array([True, True]), 1)
     >>> two = Signals(game, None, {"query_loss": np.array([[[0.1, 0.2], [0.5, 0.4]]])})

@@ -48,20 +48,17 @@ def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean") -> Float[A
     The population are the points that are in no model and are no target points; without any, the target points of the
     target. The references may contain the record.
 
-    References
-    ----------
-    Zarifzadeh, Liu & Shokri (2024), the RMIA score; they use gamma = 2.
+    Source: Zarifzadeh, Liu & Shokri (2024), the RMIA score; they use gamma = 2.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True, False], [True, False], [False, True]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
     >>> rmia(Signals(game, None, {"loss": loss}))[0].round(3).tolist()  # ratios 3 and 0.2
     [-0.079, -0.603]
     """
+    # With gamma = 1 the scores of non-members are uniform for every model, so that one threshold fits all of them.
+    # With several queries the geometric mean of the quotients must reach gamma, or (vote "majority") most of them.
     return _ranked(signals, log_ratio, gamma, vote)
 
 
@@ -73,20 +70,16 @@ def rmia_offline(
     The mean over all references is replaced by ``((1 + a) p_out + 1 - a) / 2``, p_out the mean over the references
     without the record, or the target's own p where there are none.
 
-    References
-    ----------
-    Zarifzadeh, Liu & Shokri (2024), offline RMIA (p_in = a p_out + 1 - a, a = 0.3).
+    Source: Zarifzadeh, Liu & Shokri (2024), offline RMIA (p_in = a p_out + 1 - a, a = 0.3).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True, False], [False, False], [False, False]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> loss = -np.log([[0.9, 0.1], [0.3, 0.5], [0.3, 0.5]])
     >>> rmia_offline(Signals(game, None, {"loss": loss}), a=0.3)[0].round(3).tolist()
     [-0.111, -0.609]
     """
+    # without a slope a, the references choose it for each query, without the target itself: see offline_slopes
     return _ranked(signals, lambda query: log_ratio_offline(query, a=a), gamma, vote)
 
 
@@ -141,13 +134,9 @@ def offline_slopes(signals: Signals) -> Float[Array, " T"]:
     Each of these models in turn plays the target, with the others as its references. Whom it was trained on is known,
     so the area under the ROC of each a = 0, .1, ..., 1 is known too; the one with the largest mean area is taken.
 
-    Notes
-    -----
     The area, and not the rate at a low false positive rate, because it varies less with the sample: at most 2,048
     target points at even steps, and at most 8 models that play the target, are used.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> rng, game = np.random.default_rng(0), ls.games.half_split(2000, 8)
     >>> hard = rng.exponential(size=2000)  # each record's loss without it; half of it with it
@@ -186,6 +175,7 @@ def _slope_groups(n_models: int, n_targets: int) -> list[_SlopeGroup]:
     """Group the targets so that no target chooses for its own group."""
     if n_targets < n_models:
         return [_SlopeGroup(np.arange(n_targets), np.arange(n_targets, n_models))]
+    # the targets t, t + 4, t + 8, ... share a slope, which the models outside of this group choose
     n_groups = min(_GROUPS, n_models)
     group_of = np.arange(n_models) % n_groups
     return [_SlopeGroup(np.flatnonzero(group_of == k), np.flatnonzero(group_of != k)) for k in range(n_groups)]
@@ -227,13 +217,8 @@ def rank_fraction(
     h = (1 + L / (1 + abs(L))) / 2, L = log ratio. With the 1 subtracted, ratios that exceed nearly all of the
     population keep their digits in float32.
 
-    References
-    ----------
-    Zarifzadeh, Liu & Shokri (2024), the RMIA score.
+    Source: Zarifzadeh, Liu & Shokri (2024), the RMIA score.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> (1 + rank_fraction(np.log([8.0, 1.0]), np.log([1.0, 2.0, 5.0]))).round(3).tolist()  # 3 of 3, 1 of 3
     [0.959, 0.375]
     """
@@ -312,12 +297,8 @@ def majority_fraction(
 
     Ties are broken as in `rank_fraction`, by the mean of the log-ratios over the queries.
 
-    References
-    ----------
-    Zarifzadeh, Liu & Shokri (2024), in their code; there a tie of the votes counts as no.
+    Source: Zarifzadeh, Liu & Shokri (2024), in their code; there a tie of the votes counts as no.
 
-    Examples
-    --------
     >>> ratios = np.log([[3.0], [3.0], [0.1]])  # above 2 in two of three queries, above 4 in none
     >>> (1 + majority_fraction(ratios, np.log([[2.0, 4.0]] * 3))).round(3).tolist()
     [0.494]

@@ -32,15 +32,10 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     is cross-fitted: the models are divided into 5 folds, and a model is scored by the classifier that was trained on
     the other folds. A classifier is trained on at most 200,000 pairs of model and point, drawn at random.
 
-    References
-    ----------
-    Shokri, Stronati, Song & Shmatikov (2017), Section V; Salem et al. (2019), Section IV (one classifier
+    Source: Shokri, Stronati, Song & Shmatikov (2017), Section V; Salem et al. (2019), Section IV (one classifier
     for all classes, on sorted outputs).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> member = np.array([[True, False], [True, False], [False, True]])
     >>> game = Game("half_split", member, np.array([True, True]), 1)
     >>> scores = shadow(Signals(game, None, {"loss": np.where(member, 0.1, 2.0)}))[0]

@@ -25,15 +25,10 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     The mean of n records is one step with D = (z - mu)/n and C of one record over n; for the mean of k of them
     q = k/n.
 
-    References
-    ----------
-    azize2024, eq. 10 (the mean). Algorithm 7 there takes the largest v_t of all steps; the sum above is the
+    Source: azize2024, eq. 10 (the mean). Algorithm 7 there takes the largest v_t of all steps; the sum above is the
     ratio itself, because the steps are independent given who is a member.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("per_datum", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"step_dot": np.array([[[2.0, 3.0]]]), "step_norm": np.array([[[4.0, 4.0]]])})
     >>> likelihood_ratio(signals).tolist()
@@ -41,6 +36,7 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     >>> float(likelihood_ratio(signals, rate=0.5)[0, 0].round(6))  # log 1 + log((1 + e)/2)
     0.620115
     """
+    # q: a member takes part in each step independently of the other steps
     rate = positive("rate", probability("rate", rate))
     game, dtype = signals.game, signals.array("step_dot").dtype
     n_steps = max(1, signals.array("step_norm").shape[2])
@@ -58,14 +54,9 @@ def scalar_product(signals: Signals) -> Float[Array, "T J"]:
 
     It needs no covariance. If all columns have the same variance, it orders releases as the likelihood ratio does.
 
-    References
-    ----------
-    Homer et al. (2008); Dwork, Smith, Steinke, Ullman & Vadhan (2015); azize2024, Section 3.
+    Source: Homer et al. (2008); Dwork, Smith, Steinke, Ullman & Vadhan (2015); azize2024, Section 3.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("per_datum", np.array([[True]]), np.array([True]), 1)
     >>> scalar_product(Signals(game, None, {"dot": np.array([[0.25]])})).tolist()
     [[0.25]]

@@ -18,14 +18,9 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
 
     Its advantage is the generalisation gap of the accuracy.
 
-    References
-    ----------
-    Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 1; sablayrolles2019, Section 2.
+    Source: Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 1; sablayrolles2019, Section 2.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> gap(Signals(game, None, {"correct": np.array([[1.0, 0.0]])})).tolist()
     [[1.0, 0.0]]
@@ -36,14 +31,9 @@ def gap(signals: Signals) -> Float[Array, "T J"]:
 def confidence(signals: Signals) -> Float[Array, "T J"]:
     """Score by the model's largest class probability, whatever the true label is (the likelihood attack).
 
-    References
-    ----------
-    delgrosso2021, Algorithm 2.
+    Source: delgrosso2021, Algorithm 2.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_prob": np.log([[[0.2, 0.7, 0.1]]])}, labels=np.array([0]))
     >>> float(np.exp(confidence(signals)[0, 0]).round(6))
@@ -60,14 +50,9 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
 
     Source: delgrosso2021, sections 4.2 and 4.3.
 
-    References
-    ----------
-    Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 2; sablayrolles2019, eq. 31 with tau = 0.
+    Source: Yeom, Giacomelli, Fredrikson & Jha (2018), Adversary 2; sablayrolles2019, eq. 31 with tau = 0.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> loss(Signals(game, None, {"loss": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
@@ -81,14 +66,9 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     ``(1 - p_y) log p_y + sum over i != y of p_i log(1 - p_i)``, p_y the probability of the true label.
     Source: delgrosso2021, eq. 35.
 
-    References
-    ----------
-    Song & Mittal (2021), the metric Mentr.
+    Source: Song & Mittal (2021), the metric Mentr.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"log_prob": np.log([[[0.5, 0.5]]])}, labels=np.array([1]))
     >>> float(modified_entropy(signals)[0, 0].round(6))

@@ -19,14 +19,10 @@ _ENTRIES = 1 << 18  # targets x points x steps at a time
 def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     """Score by minus the norm of the gradient of the loss, which training makes small at members.
 
-    References
-    ----------
-    Nasr, Shokri & Houmansadr (2019), the gradient norm as a feature; delgrosso2021, Section 5, white-box attacks.
+    Source: Nasr, Shokri & Houmansadr (2019), the gradient norm as a feature; delgrosso2021, Section 5, white-box
+    attacks.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> gradient_norm(Signals(game, None, {"gradient_norm": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
@@ -42,15 +38,10 @@ def matt(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     point. The second term puts the threshold 0 halfway between the two. The score is the log-ratio of two normal
     posteriors with the covariance ``T H^-1``.
 
-    References
-    ----------
-    sablayrolles2019, eq. 40, with its second term, H the Hessian of the sum of the training losses. Eq. 36 to 40 are
-    printed for T = 1, although eq. 1 has a temperature.
+    Source: sablayrolles2019, eq. 40, with its second term, H the Hessian of the sum of the training losses. Eq. 36
+    to 40 are printed for T = 1, although eq. 1 has a temperature.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
     >>> signals = Signals(game, None, {"taylor": np.array([[[-0.5, 0.4], [0.1, 0.4]]])})
     >>> matt(signals).round(3).tolist()
@@ -69,16 +60,12 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     take part in few steps.
     Source: azize2024, appendix D.
 
-    References
-    ----------
-    Leemann, Pawelczyk & Kasneci (2023), GLiR, sum the logarithms of p-values of the squared distance between the
-    release and the gradient, a noncentral chi-squared in all directions. Of that distance only its part along the
-    gradient, which is normal, depends on membership; the rest is noise that all points share, and is left out.
+    Source: Leemann, Pawelczyk & Kasneci (2023), GLiR, sum the logarithms of p-values of the squared distance
+    between the release and the gradient, a noncentral chi-squared in all directions. Of that distance only its part
+    along the gradient, which is normal, depends on membership; the rest is noise that all points share, and is left
+    out.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Game, Signals
+    >>> from leakbound.core.types import Game
     >>> game = Game("one_model", np.array([[True]]), np.array([True]), 1)
     >>> signals = Signals(game, None, {"step_dot": np.array([[[0.0, 0.0]]]), "step_norm": np.array([[[4.0, 1.0]]])})
     >>> float(glir(signals)[0, 0].round(4))  # 2 log 2

@@ -25,9 +25,6 @@ FIRST = 8  # models at the first look
 def looks(most: int) -> list[int]:
     """List the numbers of models at which one looks: 8, doubled until the largest number.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.adaptive import looks
     >>> looks(50), looks(4)
     ([8, 16, 32, 50], [4])
     """
@@ -42,9 +39,6 @@ def looks(most: int) -> list[int]:
 def level_of_each(confidence: float, n_looks: int) -> float:
     """Compute the level of the intervals of each look, with which those of all looks hold at once.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.adaptive import level_of_each
     >>> level_of_each(0.95, 5)
     0.99
     """

@@ -370,11 +370,7 @@ def fill_store(
     The chunks of all models of a plan are numbered one after another, so that the tasks of an array job can share
     them. Chunks that are in the store are not made again.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> from leakbound.auditing.api import fill_store
-    >>> from leakbound.plans import AuditPlan
     >>> plan = AuditPlan(dataset="wine", n_models=8, model=[{"spec": "sklearn.tree:DecisionTreeClassifier"}])
     >>> fill_store(plan, store=tempfile.mkdtemp(), chunks=range(1), n_jobs=1)
     Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)

@@ -46,6 +46,7 @@ def private_network(
     parameters: Mapping[str, Any] | None = None,
 ) -> PrivateNetwork:
     """Make a network that is trained by DP-SGD from the fields of a plan."""
+    # besides the fields of DpSgd a plan may name what PrivateNetwork takes: references, gradients, device, hooks
     words = dpsgd.describe() if isinstance(dpsgd, DpSgd) else dict(dpsgd)
     field_names = [field.name for field in fields(DpSgd)]
     for word in words:
@@ -75,10 +76,6 @@ def private_network(
 def planned(model: ModelPlan) -> Described:
     """Make the release of one model table of a plan.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.canaries import planned
-    >>> from leakbound.plans import ModelPlan
     >>> planned(ModelPlan(spec="sklearn.tree:DecisionTreeClassifier")).name
     'DecisionTreeClassifier'
     """
@@ -93,10 +90,6 @@ def all_planned(plan: AuditPlan) -> list[Described]:
     Models of one class that the plan does not name are named by the parameters in which they differ; the same model
     twice keeps its name twice, which is refused where the audit begins.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.canaries import all_planned
-    >>> from leakbound.plans import AuditPlan
     >>> trees = [{"spec": "sklearn.tree:DecisionTreeClassifier", "set": {"max_depth": depth}} for depth in (2, 5)]
     >>> [release.name for release in all_planned(AuditPlan(dataset="wine", model=trees))]
     ['DecisionTreeClassifier max_depth=2', 'DecisionTreeClassifier max_depth=5']
@@ -162,9 +155,6 @@ def attacks_on(
     The likelihood ratio of the steps takes the rate of the batches from the release (with several rates, each of
     them), and is one of the attacks by default.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.canaries import attacks_on
     >>> [attack.name for attack in attacks_on([], "default", one_run=True)]
     ['gap', 'confidence', 'loss', 'entropy']
     """
@@ -175,6 +165,7 @@ def attacks_on(
     if asked == ["default"]:
         rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))
         if rates:
+            # Dirac canaries are gradients, not records: attacks that ask a model about a record are left out
             rows = (likelihood_ratio,) if planted == "dirac" else (likelihood_ratio, *rows)
     chosen: list[Attack] = []
     for attack in rows:
@@ -238,12 +229,7 @@ class Setting:
 def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
     """Choose the canaries of a release and toss a fair coin for each.
 
-    Examples
-    --------
     >>> from leakbound import data
-    >>> from leakbound.auditing.canaries import plant
-    >>> from leakbound.plans import AuditPlan
-    >>> from leakbound.releases.factory import release_from
     >>> forest = release_from("sklearn.ensemble:RandomForestClassifier", {})
     >>> plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=100)
     >>> plant(plan, forest, data.load("digits")).game.member.shape

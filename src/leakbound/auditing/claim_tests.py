@@ -40,10 +40,15 @@ class ClaimTest:
     """Evidence of each attack against claims of one release."""
 
     method: str
+    # The first half of the models are targets and the second half references, so that no reference is a target. Where
+    # the memberships of the models depend on each other, the first model alone is attacked.
     evidence: Mapping[str, counting.Evidence]
     accuracy: Mapping[str, float]
     reason: Term | None = None
+    # how often one looks, each time with more models: the level is divided by it, so that a true claim is refuted at
+    # any look with probability LEVEL at most (union bound)
     n_looks: int = 1
+    # scores from elsewhere may compare the attacked models with each other: then those of one model are used
     compares_targets: bool = False
 
     @property
@@ -137,16 +142,13 @@ class StepNoise:
     given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
     Numbers that are rounded too coarsely are left out, see `leakbound.dpsgd.observer`.
 
-    Examples
-    --------
-    >>> from leakbound.auditing.claim_tests import StepNoise
     >>> round(StepNoise(square=2500.0, n_degrees=10_000.0).most(1e-5), 3)  # of the claimed noise
     0.515
     """
 
     square: float
     n_degrees: float
-    n_coarse: float = 0.0
+    n_coarse: float = 0.0  # numbers left out: parameters rounded too coarsely to show the noise
 
     @classmethod
     def of(cls, signals: Signals) -> StepNoise | None:

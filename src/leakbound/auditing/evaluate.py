@@ -57,6 +57,7 @@ def judge(
     attacks: Sequence[Attack],
     fpr: Sequence[float],
     confidence: float,
+    # accuracy and precision are reported at this fraction of members, whatever it is in the game
     prior: float = 0.5,
     limits: Sequence[Limit] = (),
     levels: Levels | None = None,

@@ -31,11 +31,8 @@ def refuted(report: Report) -> list[str]:
 def failures(report: Report, limits: Sequence[str]) -> list[str]:
     """List the limits that the strongest attack on a release exceeds, or that could not be measured, in words.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> import leakbound as ls
-    >>> from leakbound.auditing.gates import failures
     >>> member = np.arange(200) % 2 == 0
     >>> report = ls.audit_scores(1.0 * member, member, name="forest")
     >>> failures(report, ["auc=0.6"])

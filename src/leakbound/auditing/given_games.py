@@ -17,8 +17,6 @@ def refuse_no_coins(game: Game) -> None:
 
     Epsilon is then computed from the number of coins that were guessed, and would be too large.
 
-    Examples
-    --------
     >>> from leakbound.core.games import half_split
     >>> refuse_no_coins(half_split(100, 8, sampling="poisson"))
     """
@@ -44,8 +42,6 @@ def refuse_no_coins(game: Game) -> None:
 def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     """List what a reader should check of a game that the user describes.
 
-    Examples
-    --------
     >>> from leakbound.core.games import half_split
     >>> from dataclasses import replace
     >>> notes_of_game(half_split(100, 8))
@@ -70,6 +66,7 @@ def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     ):  # records in exactly so many of the models have a note of their own: that of the design
         n_in = member.sum(axis=0)
         several = bool(n_in.min() < n_in.max())
+    # with units of several records, sets of equally many units may differ in their numbers of records
     if game.sampling == "fixed" and sizes_differ and several and looks_fair and not has_units:
         notes.append(
             f"The models have {n_members.min():,} to {n_members.max():,} members among the target points: these are "

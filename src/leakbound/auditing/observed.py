@@ -111,7 +111,7 @@ class ObservedRelease(Observed):
     data: Data | None = None
     claims: Sequence[Claim] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-    sources: SourceTest | None = None
+    sources: SourceTest | None = None  # None where the game drew who is in
     n_shared: int = 0
     structure: Structure | None = None
     names: Shaped[Array, " N"] | None = None

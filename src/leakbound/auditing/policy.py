@@ -55,8 +55,6 @@ class Levels:
     def shared(cls, confidence: float, n_models: int, n_attacks: int, n_limits: int) -> Levels:
         """Share the error level over models, and for refusals over attacks and limits too.
 
-        Examples
-        --------
         >>> Levels.shared(0.95, n_models=5, n_attacks=1, n_limits=1)
         Levels(release=0.99, refusal=0.99)
         """

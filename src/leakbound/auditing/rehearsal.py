@@ -38,6 +38,7 @@ class Rehearsal:
     """What a trial fit of a release has shown."""
 
     game: Game
+    # of each signal the lengths of its axes behind (M, N); None where no cheap fit is possible
     shapes: Mapping[str, tuple[int, ...]] | None
     group: Shaped[Array, " N"] | None = None
 
@@ -48,8 +49,6 @@ def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], 
     Some estimators need more points than a few, so that only a fit on real data refuses one. A network is trained for
     one step, or one epoch of the data set. A user-supplied training loop has no short form and is not tried.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> from sklearn.svm import LinearSVC
     >>> points = ls.data.load("wine").points

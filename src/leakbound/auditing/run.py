@@ -187,11 +187,7 @@ def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterat
 def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
     """Combine a release with the data and the game of its audit: the same for all, unless canaries are planted.
 
-    Examples
-    --------
     >>> from leakbound import data
-    >>> from leakbound.auditing.run import setting
-    >>> from leakbound.plans import AuditPlan
     >>> from leakbound.releases.factory import release_from
     >>> tree = release_from("sklearn.tree:DecisionTreeClassifier", {})
     >>> setting(AuditPlan(n_models=4), [], tree, data.load("wine")).game.member.shape

@@ -36,11 +36,8 @@ def read_probabilities(
 ) -> ProbabilityTable:
     r"""Read the probabilities of one trained model from a table.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from leakbound.auditing.score_files import read_probabilities
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "p.csv"
     ...     _ = file.write_text("member,label,p_no,p_yes\n1,no,0.9,0.1\n0,yes,0.5,0.5\n")

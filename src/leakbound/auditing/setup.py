@@ -28,7 +28,7 @@ def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
             plan.n_models,
             seed=seed,
             sampling=plan.sampling,
-            population=population_share(attacks),
+            population=population_share(attacks),  # a tenth of the points, if an attack needs it
             group=points.group,
             sample=plan.sample,
         )

@@ -55,6 +55,7 @@ def by_slice(
     """
     if not observed.slices:
         return BySlice()
+    # the level of a unit with several records is that of its records, or "several values"
     columns = tuple(observed.slices)
     slices = [part for column_idx in range(len(columns)) for part in _slices(observed, column_idx)]
     name = "" if attack is None else attack.name

@@ -29,6 +29,7 @@ class Cycle:
     length: int
     row: Int[Array, " S"]
     column: Int[Array, " S"]
+    # the product of all factors, over the probability of the size, but for a shift of the total
     value: Complex[Array, " S"]
     prior: float
 

@@ -252,9 +252,6 @@ def exact_tradeoff(
 def deterministic(outputs: ArrayLike) -> Float[Array, "n_subsets n_outputs"]:
     """Return the probabilities, 0 or 1, of an algorithm without randomness.
 
-    Examples
-    --------
-    >>> from leakbound.bounds.exact import deterministic
     >>> deterministic([3, 1, 3]).tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     """

@@ -139,9 +139,6 @@ def exponents(loss: ArrayLike, epsilon: float, sensitivity: float) -> Float[Arra
 
     Source: lowy2024, definition 7.
 
-    Examples
-    --------
-    >>> from leakbound.bounds.exponential import exponents
     >>> exponents([[0.0, 1.0], [1.0, 1.0]], epsilon=1.0, sensitivity=1.0).tolist()
     [[0.0, 0.5], [0.5, 0.5]]
     """

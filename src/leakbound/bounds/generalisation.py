@@ -358,10 +358,6 @@ def gap_of_models(
 ) -> Interval:
     """Compute `gap_bound` of several models from their mean losses.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.bounds.generalisation import gap_of_models
     >>> found = gap_of_models(np.zeros(4), np.array([0.3, 0.32, 0.28, 0.3]), 0, 1)
     >>> round(found.value, 4), round(found.low, 4)
     (0.65, 0.637)

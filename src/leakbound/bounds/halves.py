@@ -39,10 +39,6 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
     double-precision totals, where a result is off by at most ``2 (_TILE + W + 8) 2^-24`` (7e-5 for 32 outputs)
     and in practice by 1e-7. Exponents that spread too far for floating point are summed as logarithms.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.bounds.halves import log_odds
     >>> log_odds(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).round(4)[0].tolist()
     [0.3799, -0.6201]
     """
@@ -71,9 +67,6 @@ def log_odds(exponent: Float[Array, "N W"]) -> Float[Array, "N W"]:
 def countable(n: int, n_outputs: int, most: int) -> bool:
     """Whether C(2n, n) halves are at most so many with 32 outputs, in proportion fewer with more outputs.
 
-    Examples
-    --------
-    >>> from leakbound.bounds.halves import MOST, countable
     >>> countable(18, 32, MOST), countable(18, 33, MOST), countable(19, 2, MOST)
     (True, False, False)
     """
@@ -83,10 +76,6 @@ def countable(n: int, n_outputs: int, most: int) -> bool:
 def check_total(inside: Float[Array, "N W"], outside: Float[Array, "N W"], tolerance: float) -> None:
     """Check the invariant of the sums: over all outputs, each record is in C(2n-1, n) halves and out of as many.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.bounds.halves import check_total
     >>> check_total(np.log([[0.2, 0.8], [0.6, 0.4]]), np.log([[0.6, 0.4], [0.2, 0.8]]), 1e-15)
     """
     n = len(inside) // 2

@@ -155,9 +155,6 @@ def leakage_advantage(m: ArrayLike, rho: float = 1.0) -> Float[Array, "*J"]:
 
     ``rho (2 Phi(sqrt(m/rho)/2) - 1)`` (azize2024, corollary 3.2, for rho = 1).
 
-    Examples
-    --------
-    >>> from leakbound.bounds.leakage import leakage_advantage
     >>> leakage_advantage([0.0, 7.75]).round(6).tolist()
     [0.0, 0.83606]
     """

@@ -168,13 +168,8 @@ def correctness_success(member_accuracy: float, other_accuracy: float, prior: fl
 
     ``prior member_accuracy + (1 - prior)(1 - other_accuracy)``; at even odds (1 + gap of the accuracies)/2.
 
-    References
-    ----------
-    sablayrolles2019, eq. 41; yeom2018, section 3.2.
+    Source: sablayrolles2019, eq. 41; yeom2018, section 3.2.
 
-    Examples
-    --------
-    >>> from leakbound.bounds.posterior import correctness_success
     >>> round(correctness_success(1.0, 0.612), 3)
     0.694
     """

@@ -45,6 +45,7 @@ def absolute_integral(
     outputs: Float[Array, "n_outputs d"], weights: Float[Array, "n_outputs n"], noise: Density
 ) -> Float[Array, " n"]:
     """``int |sum_u w_u g(z - u)| dz`` for each column of weights, g the density of the noise."""
+    # The density must decrease away from 0 and be smooth but at 0 (for d = 2: but on lines through 0 along an axis).
     n_outputs, d = outputs.shape
     if d > 2:
         raise ValueError(f"the integral over the noise is done for releases of 1 or 2 numbers, got {d}")
@@ -83,6 +84,7 @@ def panel_integrals(
     integral = width * np.where(one_sign, size[0], np.tensordot(_MEAN, np.abs(values[1:-1]), axes=1))
     crossed = resolved & turns_once & ~one_sign
     integral[crossed] = width[crossed] * _mean_across_a_root(series[:, crossed])
+    # proved: the series is resolved and its sign changes at most once, or there is too little to matter
     return integral, (resolved & (one_sign | turns_once)) | (width * (size[0] + others) <= negligible)
 
 

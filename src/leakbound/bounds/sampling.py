@@ -12,9 +12,6 @@ Sampling = Literal["fixed", "poisson"]
 def inclusion(n: int, k: int | None, sampling: str, prior: float | None) -> tuple[int, float]:
     """Size of D (0 where it is random) and the probability that a given record is in it.
 
-    Examples
-    --------
-    >>> from leakbound.bounds.sampling import inclusion
     >>> inclusion(9, None, "fixed", None)
     (4, 0.4444444444444444)
     """

@@ -55,10 +55,6 @@ def sampled_log_odds(exponent: Float[Array, "N W"], n_subsets: int, confidence: 
     sample size and every distribution, applied to the one-sided tests of ``E(a - r b) = 0`` for the ratio r; all 2 N W
     of them hold together. They are cut to what holds with certainty, `swap_range`.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.bounds.tilting import sampled_log_odds
     >>> odds = sampled_log_odds(np.linspace(0, 1, 80).reshape(40, 2) ** 2, 4096, 0.95, seed=0)
     >>> bool((odds.low <= odds.value).all() and (odds.value <= odds.high).all())
     True
@@ -98,10 +94,6 @@ def swap_range(exponent: Float[Array, "N W"]) -> tuple[Float[Array, "N W"], Floa
     halves, and within each over n of the other records: at least the mean of the n smallest, at most that of
     the n largest.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.bounds.tilting import swap_range
     >>> low, high = swap_range(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 2.0], [1.0, 0.0]]))
     >>> low[0].round(3).tolist(), high[0].round(3).tolist()
     ([-0.62, -1.62], [1.38, 0.38])

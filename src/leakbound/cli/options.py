@@ -57,9 +57,6 @@ def options_of(
     (``NAME=VALUE``), is an option that may be repeated. A truth value is a flag without a value, ``--no-`` where it
     is true unless given. The help is the field's description with its default.
 
-    Examples
-    --------
-    >>> from leakbound.cli.options import options_of
     >>> from leakbound.plans import BOUND_PLANS
     >>> [parameter.name for parameter in options_of(BOUND_PLANS["gap"], skip=("title", "unit", "date", "fpr"))]
     ['gap', 'low', 'high', 'prior']
@@ -92,9 +89,6 @@ def grouped(
 ) -> list[inspect.Parameter]:
     """Order the options of a command by groups, each of which is a panel of its help.
 
-    Examples
-    --------
-    >>> from leakbound.cli.options import grouped, option
     >>> options = [option("out", str, "Where."), option("eta", float, "What.")]
     >>> [parameter.name for parameter in grouped(options, {"Output": ["out"]}, "Claim")]
     ['eta', 'out']
@@ -131,9 +125,6 @@ def command(
 ) -> Callable[..., None]:
     """Make a function with these parameters and this help, as ``typer.Typer.command`` reads it.
 
-    Examples
-    --------
-    >>> from leakbound.cli.options import command, option
     >>> greet = command("Say hello.", lambda name: print(f"hello {name}"), [option("name", str, "Whom.")])
     >>> greet(name="Ada")
     hello Ada
@@ -153,9 +144,6 @@ def command(
 def words_of(plan: type[Plan], given: Mapping[str, Any]) -> dict[str, Any]:
     """Translate what was typed to fields of the plan: without what was not given, and ``NAME=VALUE`` as a mapping.
 
-    Examples
-    --------
-    >>> from leakbound.cli.options import words_of
     >>> from leakbound.plans.audits import ModelPlan
     >>> words_of(ModelPlan, {"spec": "a:B", "name": None, "set": ["depth=3", "kind=gini"]})
     {'spec': 'a:B', 'set': {'depth': 3, 'kind': 'gini'}}

@@ -110,22 +110,6 @@ def write(
 
     Where a link is in the place of a file, the file behind it is written and the link stays; one to nothing is refused.
     The page is drawn from the JSON alone; clock and machine are in run.json, which is never for publication.
-
-    Parameters
-    ----------
-    report : Report
-    out : Path
-        Of the folder. One that is made here is for its owner alone, as the files are, unless they are published.
-    records : bool
-        Whether report and page may tell of single records.
-    started : float
-        In seconds since 1970.
-    publish : bool
-        Report and page without records, and with the permissions of any other file.
-    table : Path, optional
-        Of the games against all records, where the audit wrote it already. A table of an earlier audit is removed.
-    others : mapping of str to str
-        Further files by their names, for the owner alone.
     """
     shown = report if records and not publish else report.without_records()
     private = report.on_data and not publish

@@ -98,13 +98,7 @@ class ReleaseFiles:
         self.check()
 
     def write(self, public: Report, owner: Report) -> None:
-        """Write all of them as parts, then rename them; what cannot be written is printed on standard output.
-
-        Parameters
-        ----------
-        public, owner : Report
-            The two halves of the certificate.
-        """
+        """Write all of them as parts, then rename them; what cannot be written is printed on standard output."""
         text = public.to_json()
         as_csv = import_module("leakbound.reports.render.csv_table").released_csv(public)
         parts: dict[Path, Path] = {}

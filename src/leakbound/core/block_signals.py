@@ -54,7 +54,7 @@ class BlockGame:
     n_target_points: int
     n_population: int
     prior: float
-    n_in: int
+    n_in: int  # how many models each target point is in; 0 where that differs
     references: References
     kind: str = "signals"
     others: str = "pool"

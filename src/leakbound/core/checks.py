@@ -28,9 +28,6 @@ _LONGEST_VALUE = 80  # characters of a value in an error
 def brief(value: Any) -> str:
     """Show a value in an error: its repr in one line of at most 80 characters, for that of a report is a table.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import brief
     >>> brief("lira"), len(brief("lira" * 100))
     ("'lira'", 80)
     """
@@ -62,9 +59,6 @@ def numbers(name: str, values: ArrayLike) -> np.ndarray:
 def probability(name: str, value: Any, *, open_ends: bool = False) -> float:
     """Check that a value is in [0, 1], or strictly between 0 and 1; see `fraction`.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import probability
     >>> probability("prior", 0.5)
     0.5
     """
@@ -85,9 +79,6 @@ def fraction(
     A percentage in its place (60 for 0.6) is the commonest mistake, and where 60 was accepted as a limit nothing
     would ever exceed it. The error therefore names the fraction that was meant.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import fraction
     >>> fraction("accuracy", 0.6)
     0.6
     >>> fraction("accuracy", 60)
@@ -125,9 +116,6 @@ def of_percentage(number: float) -> str:
 def positive(name: str, value: Any) -> float:
     """Check that a value is a finite number > 0.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import positive
     >>> positive("scale", 2)
     2.0
     """
@@ -140,9 +128,6 @@ def positive(name: str, value: Any) -> float:
 def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
     """Check that a value is a number >= 0.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import non_negative
     >>> non_negative("epsilon", 0)
     0.0
     """
@@ -157,9 +142,6 @@ def non_negative(name: str, value: Any, *, infinite: bool = False) -> float:
 def count(name: str, value: Any, *, least: int = 1) -> int:
     """Check that a value is a whole number, at least ``least``.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import count
     >>> count("n_models", 64.0)
     64
     """
@@ -181,9 +163,6 @@ def same_length(**named: Sized) -> int:
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Check that a value is one of several words.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import one_of
     >>> one_of("statistic", "mean", ("mean", "sum"))
     'mean'
     """
@@ -204,9 +183,6 @@ OTHER_NAMES = {  # what is called differently elsewhere, or was called so before
 def nearest(word: str, words: Iterable[str]) -> str:
     """Suggest the nearest word, as `` (did you mean 'lira'?)``.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import nearest
     >>> nearest("lyra", ["lira", "rmia"])
     " (did you mean 'lira'?)"
     """
@@ -222,9 +198,6 @@ def known_keywords(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function name the nearest keyword when it is called with one that it does not have.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import known_keywords
     >>> @known_keywords()
     ... def bake(flour, *, minutes=30):
     ...     return minutes
@@ -260,9 +233,6 @@ LONGEST = 300  # characters of an error line
 def printable(text: str) -> str:
     r"""Text that a terminal shows and does not obey: escapes, controls and marks of direction as ``\x1b``.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import printable
     >>> print(printable("age\x1b[2J \u202egnp.exe"))
     age\x1b[2J \u202egnp.exe
     """
@@ -274,9 +244,6 @@ def printable(text: str) -> str:
 def visible(text: str) -> str:
     r"""Text of several lines in which controls, marks of direction and lone surrogates are shown by their number.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import visible
     >>> print(visible("age\x1b[2J\n\u202egnp.exe"))
     age\x1b[2J
     \u202egnp.exe
@@ -287,9 +254,6 @@ def visible(text: str) -> str:
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Convert a message to one line that a terminal shows as it is; a long one to its beginning and end.
 
-    Examples
-    --------
-    >>> from leakbound.core.checks import one_line
     >>> one_line("no column 'a'; columns: " + "b, " * 100, longest=40)
     "no column 'a'; columns ... , b, b, b, b,"
     """

@@ -24,9 +24,6 @@ def gaussian_hockey(m: ArrayLike, epsilon: float) -> Float[Array, "*shape"]:
     ``phi(a) (M(a) - M(a + m))``, M = (1 - Phi)/phi the Mills ratio: no exponential of epsilon is taken. For short
     shifts the difference is the Taylor series around the middle, ``-2 sum M^(k)(epsilon/m) (m/2)^k/k!`` over odd k.
 
-    Examples
-    --------
-    >>> from leakbound.core.divergences import gaussian_hockey
     >>> gaussian_hockey([0.0, 0.5, 1.0, 2.0], epsilon=1.0).round(6).tolist()
     [0.0, 0.00683, 0.126937, 0.509862]
     """

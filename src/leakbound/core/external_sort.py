@@ -78,10 +78,7 @@ class SortedWords:
 def sort_words(blocks: Iterable[UInt[Array, " n"]], folder: Path, run: int = RUN, piece: int = PIECE) -> SortedWords:
     """Sort words that come block by block.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> blocks = [np.array([5, 1], dtype=np.uint64), np.array([3], dtype=np.uint64)]
     >>> words = sort_words(blocks, Path(tempfile.mkdtemp()))
     >>> [part.tolist() for part in words.stream()], words.below(5)
@@ -117,8 +114,6 @@ def read_into(file: FileIO, array: Array) -> None:
 def key_of_float(value: Float[Array, "..."]) -> UInt[Array, "..."]:
     """Map float32 (float64) to uint32 (uint64) in the same order; 0 and -0 are one number.
 
-    Examples
-    --------
     >>> key_of_float(np.array([-1.5, 0.0, 2.0], dtype=np.float32)).tolist()
     [1077936127, 2147483648, 3221225472]
     """
@@ -132,8 +127,6 @@ def key_of_float(value: Float[Array, "..."]) -> UInt[Array, "..."]:
 def float_of_key(key: UInt[Array, "..."]) -> Float[Array, "..."]:
     """Return the float32 that `key_of_float` maps to these uint32.
 
-    Examples
-    --------
     >>> float_of_key(key_of_float(np.array([-1.5, 2.0], dtype=np.float32))).tolist()
     [-1.5, 2.0]
     """

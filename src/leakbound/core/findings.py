@@ -11,6 +11,11 @@ BoundType = Literal["lower", "upper", "point"]
 Status = Literal["certified", "measured", "estimated", "asymptotic"]
 IntervalOver = Literal["models", "points", "none"]
 Refused = Literal["", "too_few_models"]  # why a value has no interval
+# every: each record, whoever it is. worst, median: the most exposed record (or cell of a table), and the middle one.
+# average: a record drawn at random; such a number says nothing about a particular one. one: a fixed record.
+# any_data: each record of any data set, not only of this one. halves: each record of the halves of this data set;
+# nominal: the same by the nominal sensitivity. slice: a record drawn at random from those with one value of a column
+# that the user names. group: one from a class, or from a part of the response.
 Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves", "nominal", "slice", "group"]
 
 
@@ -18,15 +23,13 @@ Kind = Literal["every", "worst", "median", "average", "one", "any_data", "halves
 class Scope:
     """Whom a number is about.
 
-    Examples
-    --------
     >>> Scope("worst", 17).unnamed
     Scope(kind='worst', index=None, name='')
     """
 
     kind: Kind = "every"
     index: int | None = None
-    name: str = ""
+    name: str = ""  # of the cell, slice or group, from the data; or what the owner calls the record
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -33,10 +33,6 @@ class Grid:
     Every multiple that noise can make of one statistic it can make of its neighbour too, up to the ends of the
     generator's tails: a normal draw beyond 8 standard deviations has a probability of about 1e-15.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.grid import Grid
     >>> grid = Grid.for_noise(scale=0.036, magnitude=100.0)
     >>> grid.step == 2.0**-15
     True
@@ -54,6 +50,8 @@ class Grid:
     @classmethod
     def for_noise(cls, scale: ArrayLike, magnitude: ArrayLike, error: float | None = None) -> Grid:
         """Return the coarsest grid with at least 1,024 steps in the scale of the noise."""
+        # The magnitude is the largest value that is expected of the statistic, known without a look at the data in use.
+        # Its error is 2^-36 of that unless given, above that of sums and means of a billion records.
         if np.ndim(scale) or np.ndim(magnitude):
             pairs = np.broadcast_arrays(scale, magnitude)
             return cls(

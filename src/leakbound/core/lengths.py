@@ -19,10 +19,6 @@ _LEAST_SQUARE, _LARGEST_SQUARE = 1e-280, 1e300  # of lengths between, no square 
 def p_norm(z: Float[Array, "*batch d"], p: float = 2.0) -> Float[Array, "*batch"]:
     """Compute the plain p-norm over the last axis, without overflow or underflow.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.lengths import p_norm
     >>> float(p_norm(np.array([3e200, 4e200, 12e200])))
     1.3e+201
     """
@@ -67,10 +63,6 @@ def _scaled_norm(z: Float[Array, "*batch d"], p: float) -> Float[Array, "*batch"
 def clipped(rows: Float[Array, "N d"], clip: float) -> Float[Array, "N d"]:
     """Scale down the rows that are longer than a clip to that length.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.lengths import clipped
     >>> clipped(np.array([[0.3, 0.4], [3e200, 4e200]]), 1.0).round(12).tolist()
     [[0.3, 0.4], [0.6, 0.8]]
     """

@@ -32,9 +32,6 @@ def bisect(
     no floating-point number lies between its ends. If the condition changes several times in the bracket, the search
     ends at one of these changes.
 
-    Examples
-    --------
-    >>> from leakbound.core.numerics import bisect
     >>> bisect(lambda x: x * x <= 2, inside=1.0, outside=2.0)
     1.414213562373095
     >>> bisect(lambda x: x * x >= 2, inside=2.0, outside=1.0)
@@ -56,9 +53,6 @@ def bisect(
 def bisect_integers(holds: Callable[[int], bool], inside: int, outside: int) -> int:
     """Find the integer next to which a condition begins to fail.
 
-    Examples
-    --------
-    >>> from leakbound.core.numerics import bisect_integers
     >>> bisect_integers(lambda n: n * n <= 1000, inside=0, outside=1000)
     31
     """
@@ -117,9 +111,6 @@ def smallest_where(
 
     The start is doubled until the condition holds, or halved until it does not; `bisect` does the rest.
 
-    Examples
-    --------
-    >>> from leakbound.core.numerics import smallest_where
     >>> smallest_where(lambda x: x**3 >= 1e-9, rtol=1e-12) >= 1e-3
     True
     """
@@ -150,13 +141,11 @@ def largest_where(
 
     The start is doubled until the condition fails or ``end`` is reached; `bisect` does the rest.
 
-    Examples
-    --------
-    >>> from leakbound.core.numerics import largest_where
     >>> largest_where(lambda x: x**3 <= 1e9, rtol=1e-12) <= 1000
     True
     """
     outside = start
+    # without an end the condition must fail at some finite number, or this does not terminate
     while outside < end and holds(outside):
         inside, outside = outside, 2 * outside
     return bisect(holds, inside, outside, rtol=rtol, atol=atol)

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Leave out the steps of a pipeline from the names of parameters, where what is left tells them apart.
 
-    Examples
-    --------
-    >>> from leakbound.core.parameter_names import short_names
     >>> short_names(["tree__max_depth", "scaler__with_mean"])
     {'tree__max_depth': 'max_depth', 'scaler__with_mean': 'with_mean'}
     >>> short_names(["first__alpha", "second__alpha"])

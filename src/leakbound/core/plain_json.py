@@ -23,9 +23,6 @@ _KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "a truth value
 def kind(value: Any) -> str:
     """Name the kind of a JSON value.
 
-    Examples
-    --------
-    >>> from leakbound.core.plain_json import kind
     >>> kind({}), kind(True), kind(None)
     ('a mapping', 'a truth value', 'nothing')
     """
@@ -35,9 +32,6 @@ def kind(value: Any) -> str:
 def mapping(name: str, value: Any, keys: str) -> dict[str, Any]:
     """Check that a value is a mapping with these keys and no others.
 
-    Examples
-    --------
-    >>> from leakbound.core.plain_json import mapping
     >>> mapping("release", {"scale": 1.0}, "scale d")
     Traceback (most recent call last):
     ValueError: release has no d
@@ -77,9 +71,6 @@ def short_text(name: str, value: Any) -> str:
 def hexadecimal(name: str, value: Any, n_bytes: int) -> str:
     """Check that a value is so many bytes, as lower-case hexadecimal digits.
 
-    Examples
-    --------
-    >>> from leakbound.core.plain_json import hexadecimal
     >>> hexadecimal("key", "00ff", 2)
     '00ff'
     """
@@ -108,9 +99,6 @@ def whole_number(name: str, value: Any, least: int) -> int:
 def non_negative(name: str, value: Any) -> float:
     """Check that a value is a finite number >= 0.
 
-    Examples
-    --------
-    >>> from leakbound.core.plain_json import non_negative
     >>> non_negative("reserve", -1)
     Traceback (most recent call last):
     ValueError: reserve must be >= 0 and finite
@@ -132,10 +120,6 @@ def positive(name: str, value: Any) -> float:
 def encoded(array: Num[Array, "*shape"], dtype: str) -> str:
     """Write an array as the base 64 of its bytes in C order.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.plain_json import decoded, encoded
     >>> written = encoded(np.array([[0.5, np.inf]]), "<f8")
     >>> decoded("mu", written, (1, 2), "<f8")
     array([[0.5, inf]])

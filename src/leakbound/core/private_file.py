@@ -39,13 +39,7 @@ class ChangedMeanwhile(ValueError):
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], str]:
-    """Read the content of a file that `write` made, and its digest.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, larger than 1 GiB, readable or writable by others, or not as it was written.
-    """
+    """Read the content of a file that `write` made, and its digest."""
     text, digest = _verified(path)
     try:
         content = json.loads(bytes(text), parse_constant=_no_number, object_pairs_hook=_unique)
@@ -57,35 +51,13 @@ def read(path: Path) -> tuple[Mapping[str, Any], str]:
 
 
 def write(path: Path, content: Mapping[str, Any], replaces: str | None) -> str:
-    """Write next to the file, flush to the disk, rename: a kill at any moment leaves the old file or the new one.
-
-    Parameters
-    ----------
-    path : Path
-        Of a link, the file behind it is written.
-    content : mapping
-        Plain JSON, and arrays, which become their bytes in base 64.
-    replaces : str or None
-        Digest of the content that is there now; None where no file may be there.
-
-    Returns
-    -------
-    str
-        Digest of the new content.
-
-    Raises
-    ------
-    ValueError
-        If another process writes the file now, or has written it since it was read; if the path is a link to a file
-        that is not there, or the file would be too large to be read again.
-    OSError
-        In one line, if the folder cannot be written.
-    """
+    """Write next to the file, flush to the disk, rename: a kill at any moment leaves the old file or the new one."""
     sha = hashlib.sha256()
     file = behind_link(path)
     try:
         with _locked(file):
             there = _digest_there(path) if file.exists() else None
+            # replaces: digest of what the caller has read; None where no file may be there
             if there != replaces:
                 what = "exists already" if replaces is None else "was changed since it was opened; open it again"
                 raise ChangedMeanwhile(f"{path} {what}")

@@ -216,9 +216,6 @@ REASONS: Mapping[str, str] = {
 def words(reason: Term) -> str:
     """Write a reason in words; an id that this version does not know is printed as it is.
 
-    Examples
-    --------
-    >>> from leakbound.core.findings import Term
     >>> words(Term("few_references", fewest=2, n=0))
     'needs at least 2 reference models, and there are 0'
     """

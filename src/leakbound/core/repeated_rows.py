@@ -21,10 +21,6 @@ Array = np.ndarray
 class RepeatedRows:
     """A table of n rows, of which only m are kept.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.repeated_rows import RepeatedRows
     >>> table = RepeatedRows(np.array([[4.0, 5.0], [3.0, 6.0]]), np.array([0, 0, 1]))
     >>> table.shape, table[2].tolist(), table.count.tolist()
     ((3, 2), [3.0, 6.0], [2, 1])
@@ -102,10 +98,6 @@ def taken(table: Table, records: Int[Array, " r"]) -> Table:
 def side_by_side(tables: list[Table]) -> Table:
     """Join the columns of tables of the same records.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.repeated_rows import RepeatedRows, side_by_side
     >>> sexes = RepeatedRows(np.array([[1.0], [2.0]]), np.array([0, 1, 0]))
     >>> towns = RepeatedRows(np.array([[7.0], [8.0]]), np.array([1, 1, 1]))
     >>> side_by_side([sexes, towns]).rows.tolist()

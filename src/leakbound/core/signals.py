@@ -131,8 +131,6 @@ def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
     Two names of ``SIGNALS`` are different signals, however alike they are; so one of the two names that are compared
     is no key of it.
 
-    Examples
-    --------
     >>> why_missing(["loss"], ["los"])
     Term('misspelt_signal', names='loss', given='los')
     >>> why_missing(["los"], []).values["meant"], why_missing(["log_odds"], ["log_prob"]).id
@@ -153,8 +151,6 @@ def why_missing(asked: Sequence[str], given: Collection[str]) -> Term:
 def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array, " N"]:
     """Check the labels that say which class of ``log_prob`` is the true one.
 
-    Examples
-    --------
     >>> class_indices([0, 2], n_points=2, n_classes=3).tolist()
     [0, 2]
     """
@@ -174,8 +170,6 @@ def class_indices(labels: ArrayLike, n_points: int, n_classes: int) -> Int[Array
 def of_log_prob(log_prob: Float[Array, "M N K"], labels: Int[Array, " N"]) -> dict[str, Float[Array, "M N"]]:
     """Compute loss, log-odds and correctness from the log-probabilities of all classes.
 
-    Examples
-    --------
     >>> made = of_log_prob(np.log([[[0.25, 0.75]]]), np.array([1]))
     >>> {name: round(float(values[0, 0]), 4) for name, values in made.items()}
     {'loss': 0.2877, 'log_odds': 1.0986, 'correct': 1.0}
@@ -214,8 +208,6 @@ def _refuse_not_normalised(log_p: Float[Array, "M n K"]) -> None:
 def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
     """Refuse values that a signal cannot have, and signals that contradict each other.
 
-    Examples
-    --------
     >>> refuse_impossible({"loss": np.array([[0.1]]), "log_odds": np.array([[-2.0]])})
     Traceback (most recent call last):
     ...
@@ -255,8 +247,6 @@ def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
 def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Float[Array, "M N"]]:
     """Take from signals with an axis of queries what the models say of the points themselves.
 
-    Examples
-    --------
     >>> first_queries({"query_loss": np.array([[[0.5, 0.25]]])})["loss"].tolist()
     [[0.5]]
     """

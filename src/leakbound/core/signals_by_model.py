@@ -29,11 +29,8 @@ _FLOAT = np.dtype(np.float32)
 class ModelWriter(SignalsWriter):
     """Writes signals model by model to a folder that `BlockSignals` reads.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from leakbound.core.block_signals import BlockSignals
-    >>> from leakbound.core.signals_by_model import ModelWriter
     >>> folder = Path(tempfile.mkdtemp()) / "signals"
     >>> member = np.array([[True, False, True], [False, True, True]])
     >>> with ModelWriter(folder, member, np.array([True, True, False]), n_targets=2) as writer:

@@ -35,9 +35,6 @@ _AS_BYTES = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of li
 def is_root() -> bool:
     """Tell whether this process is run by the user who may do everything, where the system has one.
 
-    Examples
-    --------
-    >>> from leakbound.core.system import is_root
     >>> is_root() in (True, False)
     True
     """
@@ -47,11 +44,7 @@ def is_root() -> bool:
 def open_new(path: Path, mode: int = OWNER_ALONE) -> int:
     """Create a file and open it for writing, with a mode from its first moment on.
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from pathlib import Path
-    >>> from leakbound.core.system import open_new
+    >>> import tempfile
     >>> with os.fdopen(open_new(Path(tempfile.mkdtemp()) / "new"), "wb") as file:
     ...     file.write(b"text")
     4
@@ -95,10 +88,6 @@ def sync_folder(path: Path) -> None:
 def is_alive(process: int) -> bool:
     """Tell whether a process of this number runs on this machine, whoever owns it.
 
-    Examples
-    --------
-    >>> import os
-    >>> from leakbound.core.system import is_alive
     >>> is_alive(os.getpid())
     True
     """
@@ -110,9 +99,6 @@ def is_alive(process: int) -> bool:
 def free_memory() -> int:
     """Bytes that this process may still take: of the machine, of its control group, of its own limit.
 
-    Examples
-    --------
-    >>> from leakbound.core.system import free_memory
     >>> free_memory() > 0
     True
     """

@@ -33,10 +33,6 @@ _OWNER = re.compile(rf"\.{_NAME}\.(?:part|tmp)$", re.ASCII)
 def part_of(target: Path) -> Path:
     """Name the file or folder next to a target in which it is written until it is complete.
 
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from leakbound.core.temporary import part_of
     >>> part_of(Path("out/report.json")) == part_of(Path("out/report.json"))
     False
     """
@@ -74,9 +70,6 @@ def abandoned(path: Path) -> bool:
 def is_gone(name: str) -> bool:
     """Tell whether the process of a name of `owner` ran on this host and is gone.
 
-    Examples
-    --------
-    >>> from leakbound.core.temporary import is_gone, owner
     >>> is_gone(owner())
     False
     """
@@ -110,10 +103,6 @@ def folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
     What killed processes left in the place is removed first. The folder itself is removed when its last user leaves
     and it is empty, and with all that is in it when the process ends.
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> from leakbound.core.temporary import folder
     >>> with folder(tempfile.mkdtemp()) as lent:
     ...     oct(lent.stat().st_mode & 0o777)
     '0o700'

@@ -526,13 +526,7 @@ class Attack(Protocol):
         ...
 
     def __call__(self, signals: Signals) -> Scores:
-        """Scores of the target points of each target.
-
-        Raises
-        ------
-        NotApplicable
-            With the reason that the report prints.
-        """
+        """Scores of the target points of each target."""
         ...
 
 

@@ -11,9 +11,6 @@ _TWO_WORDS = re.compile(r"\s*([^\W\d_][\w -]*?)\s*/\s*([^\W\d_][\w -]*?)\s*")
 class UnitWord(str):
     """A word for one unit, with the word for several if that was given: ``Person/Personen``.
 
-    Examples
-    --------
-    >>> from leakbound.core.unit_words import UnitWord
     >>> UnitWord("Person/Personen"), UnitWord("Person/Personen").several, UnitWord("record").several
     ('Person', 'Personen', None)
     """

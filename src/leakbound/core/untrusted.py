@@ -43,9 +43,6 @@ R = TypeVar("R")
 def in_one_line(read: Callable[P, R]) -> Callable[P, R]:
     """Make a reader whose ValueErrors are lines of at most 300 characters, without what a terminal would obey.
 
-    Examples
-    --------
-    >>> from leakbound.core.untrusted import in_one_line
     >>> @in_one_line
     ... def read(name):
     ...     raise ValueError("no such file: " + name)
@@ -76,9 +73,6 @@ class Refused(ValueError):
 def parsing(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     """Turn whatever a parser raises for the content of a file into one ValueError.
 
-    Examples
-    --------
-    >>> from leakbound.core.untrusted import parsing
     >>> with parsing("plan.xml", "xml"):
     ...     raise IndexError("no element 0")
     Traceback (most recent call last):
@@ -121,9 +115,6 @@ def refuse_large(path: str | os.PathLike[str], n_bytes: int, cure: str = "") -> 
 def megabytes(n_bytes: int) -> str:
     """``3.2 MB``, ``12,400 MB``.
 
-    Examples
-    --------
-    >>> from leakbound.core.untrusted import megabytes
     >>> megabytes(3_200_000), megabytes(12_400_000_000)
     ('3.2 MB', '12,400 MB')
     """
@@ -160,11 +151,7 @@ def toml_table(path: str | os.PathLike[str]) -> dict[str, Any]:
 def npz_arrays(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read the arrays of an ``.npz`` file; nothing is unpickled, and headers are checked before memory is taken.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> import numpy as np
-    >>> from leakbound.core.untrusted import npz_arrays
     >>> with tempfile.NamedTemporaryFile(suffix=".npz") as file:
     ...     np.savez(file.name, x=np.arange(3))
     ...     npz_arrays(file.name)["x"].tolist()

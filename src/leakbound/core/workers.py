@@ -13,9 +13,6 @@ def worker_number() -> int | None:
     The processes of joblib and of `concurrent.futures` are counted from 1, those of Dask from 0. One that replaces
     another has a number of its own, so that numbers may be larger than the number of workers.
 
-    Examples
-    --------
-    >>> from leakbound.core.workers import worker_number
     >>> worker_number() is None
     True
     """

@@ -39,17 +39,12 @@ class Candidates:
 
     points: Points
     record: Int[Array, " R"]
-    own: Bool[Array, " R"]
+    own: Bool[Array, " R"]  # one of the first N rows: models are trained on no others
 
 
 def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), name: str = "") -> Attribute:
     """Find a sensitive attribute in the features, or add it to them.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.candidates import attribute
     >>> x = np.array([[1.0, 20.0], [2.0, 30.0], [3.0, 40.0], [4.0, 90.0]])
     >>> attribute(from_arrays(x), 1, bins=[2]).names
     ('20 to 30', '40 to 90')
@@ -62,12 +57,14 @@ def attribute(points: Points, column: Column, *, bins: Sequence[float] = (), nam
     words: list[str] = []
     if isinstance(column, np.ndarray | pd.Series):
         title = name or "attribute"
+        # values that are no feature yet become one: a column of a frame, one-hot columns of an array
         points, column, words = _with_values(points, np.asarray(column), title, bool(len(bins)))
     if points.x.ndim > 2:
         raise ValueError(f"attribute {title!r}: features of shape {points.x.shape} have no columns; flatten them")
     if isinstance(column, list | tuple):
         places = tuple(_place(points.x, part) for part in column)
         values = _one_hot_index(points.x, places, title)
+        # a bin (of equally many records, or between edges) is a value; its candidate has the lower median of the bin
         value, example, names = _values(values, bins, title)
         words = words or [str(part) for part in column]
         names = [words[int(values[record])] for record in example]
@@ -83,21 +80,6 @@ def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
     Only the attacked records are copied, V times; a row takes all columns from its record and those of the
     attribute from the example of its value, so that every column keeps its type.
 
-    Parameters
-    ----------
-    attribute : Attribute
-    attacked : int array of shape (J,)
-        Indices of the attacked records.
-
-    Returns
-    -------
-    Candidates
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.candidates import attribute, candidates
     >>> points = from_arrays(np.array([[1, 7], [2, 8], [3, 7]]))
     >>> candidates(attribute(points, 1), np.array([2])).points.x.tolist()
     [[1, 7], [2, 8], [3, 7], [3, 7], [3, 8]]
@@ -123,11 +105,6 @@ def candidates(attribute: Attribute, attacked: Int[Array, " J"]) -> Candidates:
 def others(attribute: Attribute) -> Points:
     """Return what an attacker knows without the release: all other columns and the label, to predict the value from.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.candidates import attribute, others
     >>> points = others(attribute(from_arrays(np.array([[1, 7], [2, 8], [3, 7]]), [0, 1, 1]), 1))
     >>> list(points.x.columns), points.y.tolist()
     (['x0', 'label'], [0, 1, 0])

@@ -91,11 +91,6 @@ def numbers(data: Data) -> Float[Array, "N d"]:
 def largest_numbers(points: Points) -> dict[str, float]:
     """Find the largest absolute value of each column of numbers, and of the labels if they are numbers.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.columns import largest_numbers
     >>> largest_numbers(from_arrays(np.array([[1.0, -7.0], [2.0, 3.0]])))
     {'x0': 2.0, 'x1': 7.0}
     """
@@ -230,10 +225,6 @@ def levels(data: Data, by: Sequence[str]) -> tuple[Int[Array, "C columns"], list
 def without_names(x: Any, id: Any) -> tuple[Any, Any]:
     """Take the column that names the records out of the features.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.columns import without_names
     >>> x, names = without_names(pd.DataFrame({"customer": ["C-7", "C-9"], "age": [30, 50]}), "customer")
     >>> list(x.columns), list(names)
     (['age'], ['C-7', 'C-9'])
@@ -251,11 +242,6 @@ def identifier_notes(points: Points) -> list[str]:
 
     A few records that repeat an earlier one in everything do not hide such a column.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.columns import identifier_notes
     >>> frame = pd.DataFrame({"customer_id": range(100, 130), "age": [30, 40, 50] * 10})
     >>> for note in identifier_notes(from_arrays(frame)):
     ...     print(note.replace("feature: ", "feature:\n").replace(", or", ",\nor"))
@@ -300,11 +286,6 @@ def _is_free_text(column: pd.Series) -> bool:
 def date_notes(points: Points) -> list[str]:
     r"""Name the columns of text that look like dates, which are categories to a model.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.columns import date_notes
     >>> for note in date_notes(from_arrays(pd.DataFrame({"born": ["1980-03-31", "1975-11-02"], "age": [44, 49]}))):
     ...     print(note.replace("; ", ";\n").replace(", ", ",\n"))
     born looks like dates but is read as text,
@@ -342,11 +323,6 @@ def date_notes(points: Points) -> list[str]:
 def alike_levels(points: Points) -> list[str]:
     r"""Name values of a column of text, or of the label, that are different classes and look the same.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.columns import alike_levels
     >>> for note in alike_levels(from_arrays(pd.DataFrame({"town": ["Bern", "Bern ", "Bern", "Chur"]}))):
     ...     print(note.replace(", which", ",\nwhich"))
     town has 'Bern' (2 times) and 'Bern ' (1 time),
@@ -390,10 +366,6 @@ def _counted(text: str, n: int) -> str:
 def repeated_names(points: Points) -> list[str]:
     r"""Say how many names of records repeat an earlier one.
 
-    Examples
-    --------
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.columns import repeated_names
     >>> (note,) = repeated_names(from_arrays([[1.0], [2.0], [3.0]], names=["P-1", "P-2", "P-1"]))
     >>> print(note.replace("; ", ";\n"))
     1 of 3 names of records repeats an earlier one;

@@ -25,11 +25,6 @@ def row_names(points: Points, decimal: str | None = None, identifier: str | None
     Numbers count in single precision, whether they are whole or not, also where they are written as texts: no record
     decides how another one is named. Dates and texts count as they are printed. Equal records are numbered.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.data.content import row_names
     >>> bool((row_names(Points(np.array([[1, 2]]))) == row_names(Points(np.array([[1.0, 2.0]])))).all())
     True
     """
@@ -55,10 +50,6 @@ def keyed_numbers(key: bytes, names: UInt8[Array, "n 16"]) -> UInt64[Array, " n"
 
     It is SipHash-2-4 and a fixed bijection of 64 bits, as pandas has them.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data.content import keyed_numbers
     >>> names = np.arange(32, dtype=np.uint8).reshape(2, 16)
     >>> bool((keyed_numbers(bytes(16), names) == keyed_numbers(bytes(range(16)), names)).any())
     False

@@ -32,10 +32,6 @@ _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 def numbers_in_texts(frame: pd.DataFrame) -> dict[int, list[str]]:
     """Return the different values of columns of text whose first value is a number, by the places of the columns.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.csv_numbers import numbers_in_texts
     >>> numbers_in_texts(pd.DataFrame({"pay": ["12,5", "20"], "age": [30, 40], "town": ["Chur", "Bern"]}))
     {0: ['12,5', '20']}
     """
@@ -72,10 +68,6 @@ def refuse_open_decimal(path: Path, frame: pd.DataFrame, separator: str) -> None
 def with_thousands(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, list[str]]:
     """Read columns of text such as 1,234.5 as numbers, where the decimal sign is known.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.csv_numbers import with_thousands
     >>> frame, names = with_thousands(pd.DataFrame({"pay": ["1.234,5", "20"]}), ",")
     >>> frame["pay"].tolist(), names
     ([1234.5, 20.0], ['pay'])

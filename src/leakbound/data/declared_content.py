@@ -48,8 +48,6 @@ def number_of(text: str, decimal: str | None = None) -> float:
     A number is ``[+-]?`` digits with at most one decimal sign, and perhaps an exponent. The decimal sign is a point
     unless it is declared; then the other one of point and comma may separate thousands, in groups of three.
 
-    Examples
-    --------
     >>> number_of(" 1234.5 "), number_of("1_000"), number_of("1,234.5"), number_of("1.234,5", ",")
     (1234.5, nan, nan, 1234.5)
     """
@@ -66,8 +64,6 @@ def number_of(text: str, decimal: str | None = None) -> float:
 def text_of(value: Any) -> str:
     """Write a value as the text that is compared with declared levels, which are written so, too.
 
-    Examples
-    --------
     >>> text_of(" care "), text_of("TRUE"), text_of(True), text_of(1), text_of("1.0")
     ('care', 'True', 'True', '1', '1.0')
     """
@@ -84,11 +80,6 @@ def text_of(value: Any) -> str:
 def columns_as_numbers(points: Points, columns: Sequence[str], decimal: str | None = None) -> tuple[Points, int]:
     """Read some columns as numbers, each field by itself.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.data.declared_content import columns_as_numbers
     >>> numbers, n_missing = columns_as_numbers(Points(pd.DataFrame({"age": ["41", "unknown"]})), ["age"])
     >>> numbers.x["age"].tolist()[0], n_missing
     (41.0, 1)
@@ -114,11 +105,6 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]], other
     A level matches a field of the same text, also ``True`` and ``False`` as other programs write them. One that is a
     number matches equal numbers of a column that holds numbers and no texts.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.data.declared_content import columns_as_levels
     >>> frame = pd.DataFrame({"grade": ["1", "1.0", " 2"], "size": [1.0, 2.0, 3.0]})
     >>> columns_as_levels(Points(frame), {"grade": ["1", "2"], "size": ["1", "2"]}).x.isna().sum().tolist()
     [1, 1]
@@ -134,11 +120,6 @@ def columns_as_levels(points: Points, levels: Mapping[str, Sequence[Any]], other
 def missing_in(points: Points, column: str) -> Bool[Array, " n"]:
     """Tell of each record whether its value of a column is missing; an empty text is.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.data.declared_content import missing_in
     >>> missing_in(Points(pd.DataFrame({"town": ["a", None, " "]})), "town").tolist()
     [False, True, True]
     """

@@ -43,12 +43,7 @@ def features(points: Points, rows: Int[Array, " n"]) -> Features:
     by one; sequences of different lengths become their length, with counts of their token ids in 64 buckets, or with
     mean, smallest and largest of other numbers.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
     >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.features import features
     >>> frame = pd.DataFrame({"age": [30.0, None], "sex": ["f", "m"]})
     >>> features(from_arrays(frame), np.arange(2)).values
     array([[30.,  0.],

@@ -314,7 +314,7 @@ def read_table(
     path: Path,
     separator: str | None = None,
     decimal: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,  # of a Parquet file, which has all of them
     *,
     encoding: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:

@@ -34,8 +34,11 @@ class Group:
 
     name: str
     units: Int[Array, " n"]
+    # Limits ask that every attack stays below them in a group that is judged. The others are small classes of a
+    # joined group: one may show a leak by itself, but needs not exclude it.
     is_judged: bool = True
     joined: tuple[str, ...] = ()
+    # of a joined group: with so many models each of its classes would be judged; None if one has too few records
     models_needed: int | None = None
     ends: tuple[float, ...] = ()
 
@@ -46,8 +49,6 @@ class Group:
 def least_size(n_models: int) -> int:
     """Return how many records a group needs to be judged by itself, with so many attacked models.
 
-    Examples
-    --------
     >>> least_size(64), least_size(1000), least_size(1)
     (40, 20, 800)
     """
@@ -60,8 +61,6 @@ def least_size(n_models: int) -> int:
 def models_for(n_records: int) -> int | None:
     """Return with how many models a group of so many records is judged by itself; None if with no number of them.
 
-    Examples
-    --------
     >>> models_for(38), models_for(19)
     (66, None)
     """
@@ -81,15 +80,14 @@ def groups_by_label(
 ) -> list[Group]:
     """Group the target units by their labels, and join what is too small.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> label = np.repeat(["a", "b", "c", "d"], [90, 45, 35, 12])
     >>> [(group.name, len(group), group.joined) for group in groups_by_label(label, None, 64, True)]
     [('class a', 90, ()), ('class b', 45, ()), ('joined group 1', 47, ('class d', 'class c')), \
 ('class d', 12, ()), ('class c', 35, ())]
     """
     least = least_size(n_models)
+    # Groups are classes; the records that have a label, of several labels; the tenths by rank of a response.
+    # A unit with records of several classes is in the group "several classes".
     return joined(list(_by_label(label, unit, least, is_classifier)), least)
 
 

@@ -27,10 +27,6 @@ _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+(\.\d+)?\s*")
 def is_missing(column: pd.Series) -> Bool[Array, " N"]:
     """Find the missing values of a column; infinite numbers, which no statistic can be of, are among them.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.missing import is_missing
     >>> is_missing(pd.Series([1.0, None, float("inf")])).tolist()
     [False, True, True]
     """
@@ -44,10 +40,6 @@ def is_missing(column: pd.Series) -> Bool[Array, " N"]:
 def complete_rows(frame: pd.DataFrame, names: Sequence[str]) -> Bool[Array, " N"]:
     """Find the rows with a value in each of some columns: whether a row is one depends on that row alone.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.missing import complete_rows
     >>> complete_rows(pd.DataFrame({"age": [30, None], "town": [None, "Bonn"]}), ["age"]).tolist()
     [True, False]
     """
@@ -60,10 +52,6 @@ def complete_rows(frame: pd.DataFrame, names: Sequence[str]) -> Bool[Array, " N"
 def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> None:
     """Refuse columns with missing values.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.missing import refuse_missing
     >>> try:
     ...     refuse_missing(pd.DataFrame({"age": [30, None]}))
     ... except ValueError as reason:
@@ -103,10 +91,6 @@ def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") 
 def rows_left_out(kept: Bool[Array, " N"] | None) -> list[str]:
     """Say how many rows were left out for a missing value, to the owner of the data.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data.missing import rows_left_out
     >>> rows_left_out(np.array([True, False, True]))
     ['1 of 3 rows has a missing value, and is left out']
     """
@@ -120,9 +104,6 @@ def rows_left_out(kept: Bool[Array, " N"] | None) -> list[str]:
 def sign_hint(text: str) -> str:
     """Say which flag reads a text as a number, where a comma may be the reason that it is none.
 
-    Examples
-    --------
-    >>> from leakbound.data.missing import sign_hint
     >>> sign_hint("34,5"), sign_hint("many")
     ('say --decimal , if the comma is the decimal sign, ', '')
     """
@@ -138,10 +119,6 @@ def sign_hint(text: str) -> str:
 def first_text(frame: pd.DataFrame, name: str) -> tuple[int, str]:
     """Find the first value of a column that is no number, and say in which record it is.
 
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from leakbound.data.missing import first_text
     >>> first_text(pd.DataFrame({"age": ["30", "many", "50"]}), "age")
     (1, 'many')
     """

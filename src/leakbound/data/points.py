@@ -106,13 +106,10 @@ def from_arrays(x: Any, y: Any = None, group: Any = None, names: Any = None) -> 
 def with_names(points: Points, names: Any) -> Points:
     """Give points other names.
 
-    Examples
-    --------
-    >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.points import with_names
     >>> with_names(from_arrays([[1.0], [2.0]]), [17.0, 4.0]).names.tolist()
     ['17', '4']
     """
+    # a number has one name, whole or float: a missing value makes floats of a column of whole numbers
     column = _column("id", names, len(points))
     if np.asarray(names).dtype == object:  # whose values are texts now, but may have been numbers
         column = np.asarray([_name(value) for value in np.asarray(names).ravel()])
@@ -431,8 +428,6 @@ def _hashes(frame: pd.DataFrame) -> UInt64[Array, " N"]:
 def how_to_drop(names: Iterable[Any], most: int = 12) -> str:
     """Say how columns are left out, on the command line and in Python.
 
-    Examples
-    --------
     >>> how_to_drop(["age", "net pay"])
     "--drop age --drop 'net pay'; in Python .drop(columns=['age', 'net pay'])"
     """

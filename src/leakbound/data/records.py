@@ -184,10 +184,7 @@ class Sequences:
 def sparse_rows(matrix: Any) -> Sparse:
     """Take a sparse matrix of any format as rows without entries that are 0.
 
-    Examples
-    --------
     >>> from scipy.sparse import coo_matrix
-    >>> from leakbound.data.records import sparse_rows
     >>> len(sparse_rows(coo_matrix([[0.0, 1.0], [2.0, 0.0]])))
     2
     """
@@ -202,9 +199,6 @@ def sparse_rows(matrix: Any) -> Sparse:
 def texts(values: Any) -> Texts | None:
     """Take a list, Series or array of texts; None if it is anything else.
 
-    Examples
-    --------
-    >>> from leakbound.data.records import texts
     >>> len(texts(["a fine day", "rain"])), texts([1, 2]) is None
     (2, True)
     """
@@ -226,9 +220,6 @@ def texts(values: Any) -> Texts | None:
 def fields(arrays: Mapping[str, Any]) -> Fields:
     """Take arrays of equal length by name.
 
-    Examples
-    --------
-    >>> from leakbound.data.records import fields
     >>> tokens = fields({"input_ids": [[5, 2, 0], [7, 1, 4]], "attention_mask": [[1, 1, 0], [1, 1, 1]]})
     >>> len(tokens), list(tokens.as_given)
     (2, ['input_ids', 'attention_mask'])
@@ -257,9 +248,6 @@ def fields(arrays: Mapping[str, Any]) -> Fields:
 def sequences(values: Any) -> Sequences | None:
     """Take rows of different lengths: a list, tuple or array of lists or arrays; None if it is anything else.
 
-    Examples
-    --------
-    >>> from leakbound.data.records import sequences
     >>> len(sequences([[3, 1], [4, 1, 5]])), sequences([[3, 1], [4, 1]]) is None
     (2, True)
     """

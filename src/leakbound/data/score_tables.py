@@ -33,6 +33,7 @@ def read_scores(
     frame = _table(path, ("member", "score"), separator, decimal, encoding)
     member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
     names = frame["id"].to_numpy() if "id" in frame.columns else None
+    # the rows of each model are in the same order of records
     if "model" not in frame.columns:
         return value[None], member[None], names
     code, models = pd.factorize(frame["model"])

@@ -27,17 +27,15 @@ Slices = str | Sequence[str] | Mapping[str, Any] | pd.Series | np.ndarray
 class Levels:
     """A column cut into levels."""
 
+    # all different; of numbers that are cut "quarter 1 of 4" and so on: no value of the data is in these names
     names: tuple[str, ...]
     of_record: Int[Array, " N"]
-    ends: tuple[tuple[float, float], ...] = ()
+    ends: tuple[tuple[float, float], ...] = ()  # least and largest value of each quarter; empty where names are values
 
 
 def by_columns(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
     """Give the values of a single column its name, and refuse what is neither names nor values.
 
-    Examples
-    --------
-    >>> import pandas as pd
     >>> list(by_columns(pd.Series([1, 2, 1], name="side")))
     ['side']
     """
@@ -59,10 +57,7 @@ def by_columns(by: Slices) -> str | Sequence[str] | Mapping[str, Any]:
 def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dict[str, Shaped[Array, " N"]]:
     """Look up the columns that records are sliced by.
 
-    Examples
-    --------
     >>> from leakbound.data import from_arrays
-    >>> from leakbound.data.slices import sliced
     >>> points = from_arrays([[1.0, 20.0], [2.0, 30.0]], ["a", "b"])
     >>> {name: values.tolist() for name, values in sliced(points, ["label", "x1"]).items()}
     {'label': ['a', 'b'], 'x1': [20.0, 30.0]}
@@ -71,16 +66,13 @@ def sliced(points: Points, by: Slices, table: pd.DataFrame | None = None) -> dic
     if isinstance(by, Mapping):
         return {name: _checked(name, values, len(points)) for name, values in by.items()}
     names = (by,) if isinstance(by, str) else tuple(by)
+    # "label" and "group" are the label and the unit of privacy, unless a column is called so
     return {name: _checked(name, _column(points, name, table), len(points)) for name in names}
 
 
 def refuse_without_groups(slices: Mapping[str, Shaped[Array, " N"]]) -> None:
     """Refuse columns that make no groups of records to compare.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data.slices import refuse_without_groups
     >>> refuse_without_groups({"town": np.array(["Bern"] * 3)})
     Traceback (most recent call last):
         ...
@@ -105,10 +97,6 @@ def cut(values: Shaped[Array, " N"]) -> Levels:
     order, text from the most frequent on; of more than 20, the 19 most frequent ones are, and the rest is one level.
     Text is in quotation marks where its name would also be that of another level, as ``"missing"``.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.data.slices import cut
     >>> cut(np.array(["b", "a", "b"])).names, cut(np.arange(100.0)).ends
     (('b', 'a'), ((0.0, 24.0), (25.0, 49.0), (50.0, 74.0), (75.0, 99.0)))
     >>> cut(np.array(["missing", None, "missing"], dtype=object)).names

@@ -38,17 +38,23 @@ _LINES = 2000  # kept in each direction
 
 def dpsgd(
     noise_multiplier: float,
-    sample_rate: float,
+    sample_rate: float,  # q, of a record to be in a batch; with fixed batches their fraction of the data
     steps: int,
+    # What the attacker distinguishes. add_remove: the record is in the data or not, in a step
+    # (1 - q) N(0, sigma^2) + q N(1, sigma^2) against N(0, sigma^2). replace_one: this record or another,
+    # (1 - q) N(0, sigma^2) + q N(1, sigma^2) against (1 - q) N(0, sigma^2) + q N(-1, sigma^2). A game that swaps one
+    # record for another (data of fixed size) needs replace_one.
     adjacency: Literal["add_remove", "replace_one"],
+    # interval of the grid in units of the finest one: time falls with it, the error grows with its square
     coarseness: float = 1.0,
     *,
+    # Poisson: each record independently. Fixed: equally many in each step, drawn without replacement. There a record
+    # takes the place of another, up to 2 clipping norms away: a step of add_remove is (1 - q) N(0, sigma^2) +
+    # q N(2, sigma^2) against N(0, sigma^2), one of replace_one the worse of that pair and its mirror image.
     batches: Literal["poisson", "fixed"] = "poisson",
 ) -> TradeOff:
     """Bound every attack on DP-SGD: Gaussian noise on sums of clipped gradients of random batches.
 
-    Notes
-    -----
     Dominating pairs and their composition: Zhu, Dong & Wang 2022, theorems 10 and 11, and for replace-one
     Schuchardt et al. 2024. Fixed batches and replace-one: Dong, Roth & Su 2022, theorem 4.2, composed by theorem 3.2.
     Fixed batches and add/remove: in a batch with the record put a uniform one of those outside in its place, and it
@@ -61,13 +67,11 @@ def dpsgd(
     cost another 1e-5 of a hockey stick elsewhere. Small noise at a small sample rate (losses with heavy tails) makes
     the grid coarser, with errors on the same side.
 
-    Examples
-    --------
-    >>> from leakbound.dpsgd.accountant import dpsgd
     >>> curve = dpsgd(1.0, 0.01, 1000, "add_remove")
     >>> round(curve.advantage(), 4), round(curve.epsilon(1e-5), 3)
     (0.161, 1.828)
     """
+    # The curve is never above the true one but for floating-point rounding, some 1e-16 a step.
     fixed = one_of("batches", batches, ("poisson", "fixed")) == "fixed"
     noise = positive("noise_multiplier", noise_multiplier) / (2 if fixed else 1)
     rate = probability("sample_rate", positive("sample_rate", sample_rate))
@@ -103,18 +107,14 @@ def dpsgd(
 def epsilon_at_least(noise_multiplier: float, sample_rate: float, steps: int, delta: float) -> float:
     """Compute an epsilon that DP-SGD with Poisson batches exceeds: adding or removing some record reveals more.
 
-    Notes
-    -----
     The pair of distributions of `dpsgd` is attained by a record whose gradient has the length of the clipping norm
     while those of the others are 0. dp-accounting rounds its privacy losses down to a grid, so that every divergence
     can only shrink.
 
-    Examples
-    --------
-    >>> from leakbound.dpsgd.accountant import dpsgd, epsilon_at_least
     >>> dpsgd(1.0, 0.05, 200, "add_remove").epsilon(1e-5) - epsilon_at_least(1.0, 0.05, 200, 1e-5) < 0.02
     True
     """
+    # 0 is below any epsilon: where noise hides nothing, or the rounding of the transform is no small part
     if noise_multiplier < _LEAST_NOISE or steps > _STEPS_ROUNDED_DOWN or delta < _LEAST_DELTA:
         return 0.0
     step = privacy_loss_distribution.from_gaussian_mechanism(

@@ -41,11 +41,6 @@ class Canaries:
 def random(points: Points, n: int, seed: int = 0) -> Canaries:
     """Draw records at random, unchanged: an audit without designed canaries attacks these.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.dpsgd.canaries import random
-    >>> from leakbound.core.types import Points
     >>> len(random(Points(np.zeros((100, 2)), np.arange(100) % 2), 10).numbers)
     10
     """
@@ -55,11 +50,6 @@ def random(points: Points, n: int, seed: int = 0) -> Canaries:
 def mislabelled(points: Points, n: int, seed: int = 0) -> Canaries:
     """Draw records at random and give each another label, drawn uniformly from the other classes.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.dpsgd.canaries import mislabelled
-    >>> from leakbound.core.types import Points
     >>> y = np.arange(100) % 2
     >>> int((mislabelled(Points(np.zeros((100, 2)), y), 10).points.y != y).sum())
     10
@@ -85,14 +75,9 @@ def mahalanobis(
     largest sums of ranks are chosen. C0 is the covariance of the noise of the step plus the second moment of the
     gradients of the other records; azize2024, Algorithm 6 leaves out the noise, so that its matrix has no inverse.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from torch import nn
-    >>> from leakbound.dpsgd.canaries import mahalanobis
     >>> from leakbound.dpsgd.config import DpSgd
     >>> from leakbound.dpsgd.network import PrivateNetwork
-    >>> from leakbound.core.types import Points
     >>> X = np.random.default_rng(0).normal(size=(80, 3))
     >>> release = PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd(steps=5))
     >>> len(mahalanobis(Points(X, (X[:, 0] > 0).astype(int)), 10, release=release).numbers)
@@ -117,19 +102,15 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     No record has such a gradient, but the guarantee of DP-SGD holds for any. Canaries of different coordinates do not
     interfere, so that many fit into one run (Nasr et al. 2023, Section C.2).
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from torch import nn
-    >>> from leakbound.dpsgd.canaries import dirac
     >>> from leakbound.dpsgd.config import DpSgd
     >>> from leakbound.dpsgd.network import PrivateNetwork
-    >>> from leakbound.core.types import Points
     >>> points = Points(np.zeros((20, 3)), np.arange(20) % 2)
     >>> canaries = dirac(points, 4, release=PrivateNetwork(lambda: nn.Linear(3, 2), DpSgd()))
     >>> canaries.numbers.tolist(), canaries.points.x.shape
     ([20, 21, 22, 23], (24, 3))
     """
+    # a user-supplied training loop gets parameters for the canaries alone, as many as are wanted
     n_parameters = release.n_parameters() if release.train is None else count("canaries", n)
     if count("canaries", n) > n_parameters:
         raise ValueError(
@@ -147,10 +128,6 @@ def rank_sums(values: Float[Array, "C S"]) -> Float[Array, " C"]:
 
     Source: azize2024, algorithm 6.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.dpsgd.canaries import rank_sums
     >>> rank_sums(np.array([[1.0, 9.0], [2.0, 9.0], [3.0, 0.0]])).tolist()
     [3.5, 4.5, 4.0]
     """

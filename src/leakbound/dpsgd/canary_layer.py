@@ -25,11 +25,6 @@ class Marked(nn.Module):
     The canaries test what is done to gradients in this layer, and nothing else: a training that clips it but not the
     layers of the network itself passes.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from torch import nn
-    >>> from leakbound.dpsgd.canary_layer import Marked
     >>> marked = Marked(nn.Linear(3, 2), (3,), n_canaries=4, n_classes=2, length=10.0)
     >>> marked(torch.tensor([[0.0, 0.0, 0.0, 2.0]])).shape  # the features, all 0, and the number of the canary
     torch.Size([1, 2])
@@ -60,6 +55,7 @@ def marked(
     features, labels = inputs.batch(np.arange(len(inputs)), label.device).flatten(1), label.clone()
     with torch.no_grad():
         n_classes = network(features[:1].unflatten(1, inputs.shape)).shape[1]
+    # canaries have features of 0, and all classes in turn, so that none is learned
     where = torch.from_numpy(canaries).to(label.device)
     number = features.new_zeros(len(features), 1)
     number[where, 0] = torch.arange(1, len(where) + 1).to(features)

@@ -113,11 +113,6 @@ class ByPoint:
 def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     """Choose how the per-sample gradients of a network are computed.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from torch import nn
-    >>> from leakbound.dpsgd.clipping import gradients_of
     >>> rows = gradients_of(nn.Linear(3, 2)).rows(torch.zeros(8), torch.ones(5, 3), torch.zeros(5, dtype=torch.long))
     >>> rows.squares().tolist()  # errors of -1/2 and 1/2, inputs 1, 1, 1 and the 1 of the bias
     [2.0, 2.0, 2.0, 2.0, 2.0]
@@ -182,16 +177,13 @@ def noisy_sum(
     parts: Iterable[Rows], dpsgd: DpSgd, noise: Float[Tensor, " d"], normaliser: float
 ) -> Float[Tensor, " d"]:
     """Compute what a step of DP-SGD releases: the sum of the clipped gradients of its batch, and noise."""
+    # the noise is that of the sum, so B, by which the step is divided later, plays no part here
     return clipped_sum(parts, dpsgd.clip, start=dpsgd.noise_multiplier * dpsgd.clip * noise)
 
 
 def clipped_sum(parts: Iterable[Rows], clip: float, start: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
     """Add the clipped rows of all parts to ``start``.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from leakbound.dpsgd.clipping import clipped_sum
     >>> from leakbound.dpsgd.gradient_rows import CoordinateRows
     >>> rows = CoordinateRows(torch.tensor([0, 2]), torch.tensor([5.0, 0.5]), 3)
     >>> clipped_sum([rows], 1.0, start=torch.zeros(3)).tolist()

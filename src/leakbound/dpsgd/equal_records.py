@@ -62,6 +62,7 @@ def chosen_record(
     network, device = out_of_place(module), next(module.parameters()).device
     n_tried = min(_N_CANDIDATES, len(inputs))
     tried = np.sort(stream(seed, "equal records").choice(len(inputs), n_tried, replace=False))
+    # numbers that are no token ids are tried at several sizes
     scales = _SCALES if inputs.batch(tried[:1]).is_floating_point() else (1.0,)
     best, chosen = (-1.0, -1.0), None
     for number in tried:
@@ -130,16 +131,7 @@ class EqualRecords:
         self._noise.append((beside, len(total) - int((directions[3:] != 0).any(dim=1).sum())))
 
     def numbers(self) -> Float[Array, " P"]:
-        """Return what was found.
-
-        Returns
-        -------
-        array of shape (4 + 2 D,)
-            The number of steps, the length of the record's gradient in the first one in clipping norms, whether the
-            sizes of the batches are known, and whether the steps are seen in the parameters. For each direction the
-            logarithm of the p-value, corrected for the numbers of directions and steps, and how many clipping norms a
-            record adds to a step along it.
-        """
+        """Return what was found."""
         n_directions = len(self._tensors) + 3
         found = np.zeros((n_directions, 2))
         is_told = self._sizes_are_known()
@@ -150,6 +142,8 @@ class EqualRecords:
             for s in range(self.n_steps):
                 self._compare(s, sums[s], squares[s], degrees[s], None if sizes is None else int(sizes[s]), found)
             found[:, 0] = np.minimum(0.0, found[:, 0] + np.log(found.shape[0] * self.n_steps))
+        # for each direction the logarithm of the p-value, corrected for the numbers of directions and steps, and how
+        # many clipping norms a record adds to a step along it
         return np.concatenate([[self.n_steps, self._length, is_told, self._in_parameters], found.ravel()])
 
     def _sizes_are_known(self) -> bool:

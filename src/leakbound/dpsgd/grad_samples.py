@@ -20,6 +20,7 @@ class ByHooks:
 
     def __init__(self, module: nn.Module, block: int) -> None:
         # In training mode, because Opacus records nothing otherwise; dropout is refused before.
+        # the module is changed: the caller gives a copy
         self._module = GradSampleModule(module.train(), loss_reduction="sum")
         self.block = block
 

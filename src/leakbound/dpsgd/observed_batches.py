@@ -57,10 +57,6 @@ def batches(
 ) -> Batches:
     """Test rate and order of the batches.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.dpsgd.observed_batches import batches
     >>> rng = np.random.default_rng(0)
     >>> noise, drawn = rng.normal(size=(100, 160)), rng.random((100, 80)) < 0.1
     >>> found = batches(drawn + noise[:, :80], noise[:, 80:], 0.1, 1.0)

@@ -113,6 +113,8 @@ class CanaryCoordinates:
 
     outside: Int[Array, " n"]
     inside: Int[Array, " k"]
+    # nothing but noise and these canaries is in the sums there: the others' gradients are known and subtracted, or
+    # do not reach them
     alone: bool
     sign: int = 1
 
@@ -120,8 +122,6 @@ class CanaryCoordinates:
 class Watch:
     """An observer of the steps of a training: the terms of the likelihood ratio of each watched point.
 
-    Notes
-    -----
     Without the point a step releases N(mu0, C0), with it N(mu0 + D, C0). The likelihood ratio of a step is
     ``log(1 - q + q e^v)``, ``v = D^T C0^-1 (w - mu0) - D^T C0^-1 D/2``, and that of all steps is their sum, because
     the batches and the noise of the steps are independent given the memberships. azize2024, Algorithm 7 leaves out the
@@ -136,9 +136,11 @@ class Watch:
         dpsgd: DpSgd,
         attacker: Attacker,
         *,
-        tensors: Sequence[int] = (),
+        tensors: Sequence[int] = (),  # number of parameters of each tensor whose noise is tested by itself
+        # where it is tested whether the noise of a step is new, and the batches; without them the noise is tested at
+        # coordinates drawn at random, and the batches are not
         canaries: CanaryCoordinates | None = None,
-        ratios: bool = True,
+        ratios: bool = True,  # compute step_dot and step_norm, which take most of the time
     ) -> None:
         if dpsgd.noise_multiplier == 0:
             raise ValueError(
@@ -182,7 +184,7 @@ class Watch:
         before: Float[Tensor, " d"],
         after: Float[Tensor, " d"],
         scale: float,
-        known: Float[Tensor, " d"] | None = None,
+        known: Float[Tensor, " d"] | None = None,  # part of the sum, for an attacker who knows everyone else
         rounding: Rounding | None = None,
         batch: Int[Array, " b"] | None = None,
         at: Float[Tensor, " d"] | None = None,
@@ -223,35 +225,13 @@ class Watch:
     def follow(
         self,
         optimizer: Any,
-        normaliser: float,
+        normaliser: float,  # B, by which the training divides the noisy sum: opacus' expected_batch_size
         *,
+        # the indices of the points in the batch of the step that was just made; without it the signals have no step_in
         batch: Callable[[], Int[Array, " b"]] | None = None,
         parameters: Sequence[Tensor] | None = None,
     ) -> Iterator[None]:
-        """Observe every step of an optimizer while the context lasts.
-
-        Parameters
-        ----------
-        optimizer : torch.optim.Optimizer, or opacus' DPOptimizer around one
-            A step of plain `torch.optim.SGD` is seen in the parameters; with momentum, weight decay, Adam and the like
-            the noisy gradient is read where the optimizer takes it. It may be wrapped afterwards.
-        normaliser : float
-            B, by which the training divides the noisy sum: opacus' ``expected_batch_size``.
-        batch : callable, optional
-            Returns the indices of the points in the batch of the step that was just made; it is called after each step.
-            Without it the signals have no ``step_in``.
-        parameters : sequence of tensor, optional
-            As in `leakbound.dpsgd.followed_steps.followed`.
-
-        Yields
-        ------
-        None
-
-        Raises
-        ------
-        ValueError
-            As `leakbound.dpsgd.followed_steps.followed`.
-        """
+        """Observe every step of an optimizer while the context lasts."""
 
         def observe(step: FollowedStep) -> None:
             indices = None if batch is None else batch()
@@ -275,6 +255,7 @@ class Watch:
         if self._ratios:
             rows = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
         of_all = {
+            # sum of squares, their number, and that of numbers too coarse to be used
             "step_noise": self._noise.numbers(),
             "step_tensors": self._noise.by_tensor().ravel(),
             "step_fresh": self._fresh(),
@@ -282,6 +263,7 @@ class Watch:
         }
         rows |= {name: np.tile(numbers, (len(watched), 1)) for name, numbers in of_all.items()}
         if len(self._in_batch) == self._n_steps:
+            # 1 where the point is in the batch of the step
             rows["step_in"] = np.stack(self._in_batch, axis=1).astype(float)
         signals = {}
         for name, watched_rows in rows.items():

@@ -36,12 +36,13 @@ _FORMAT = "leakscope canaries 1"  # our former name, so that older files are rea
 class PlantedCanaries:
     """Records to train on, some of which are canaries, and which canaries are among them."""
 
+    # to train on: all records that are no canaries, and the canaries that are in, in the order of the data
     x: Shaped[Array, "n ..."]
     y: Shaped[Array, " n"]
     canary_x: Shaped[Array, "C ..."]
     canary_y: Shaped[Array, " C"]
     inside: Bool[Array, " C"]
-    number: Int[Array, " n"]
+    number: Int[Array, " n"]  # of the canary that a record is, or -1; a loss needs it for Dirac canaries alone
     kind: str
 
     @property

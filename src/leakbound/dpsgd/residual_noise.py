@@ -45,10 +45,6 @@ class Residual(NamedTuple):
 def residuals(rows: Float[Array, "S k"], errors: Float[Array, " S"] | None = None) -> dict[str, Residual]:
     """Test whether any step can be predicted better than its claimed noise allows.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.dpsgd.residual_noise import residuals
     >>> noise = np.random.default_rng(0).normal(size=(20, 50))
     >>> bool(min(found.log_p for found in residuals(noise).values()) > np.log(0.01))
     True
@@ -60,6 +56,7 @@ def residuals(rows: Float[Array, "S k"], errors: Float[Array, " S"] | None = Non
     n_steps, k = rows.shape
     if not k:
         return dict.fromkeys(FAMILIES, Residual(0.0, 0, 0, 1.0))
+    # the rounding errors of a row make its residual longer by this at most (triangle inequality)
     rounding = np.sqrt(k) * (np.zeros(n_steps) if errors is None else errors)
     squares = np.einsum("ij,ij->i", rows, rows)
     sums = np.concatenate([np.zeros((1, k)), np.cumsum(rows, axis=0)])  # of the first 0, 1, ... steps
@@ -86,9 +83,6 @@ def residuals(rows: Float[Array, "S k"], errors: Float[Array, " S"] | None = Non
 def log_chi_squared(square: float, n_degrees: float) -> float:
     """Compute the logarithm of the probability that a chi-squared variable is at most a number; at least -700.
 
-    Examples
-    --------
-    >>> from leakbound.dpsgd.residual_noise import log_chi_squared
     >>> round(log_chi_squared(2.0, 2.0), 3), log_chi_squared(0.0, 9.0)  # log(1 - 1/e)
     (-0.459, -700.0)
     """

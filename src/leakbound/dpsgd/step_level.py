@@ -51,16 +51,10 @@ OF_RATE = 0.2  # the fraction of the level that the rate of the batches takes
 class StepLevel:
     """How often canaries are seen in the batches that they are in, and in those that they are not in.
 
-    Notes
-    -----
     The limits hold if the noise is independent over steps and over the coordinates of the canaries, if a record moves
     each step of the mechanism in the same way (a Gaussian mechanism of one size), and if each member is in each batch
     by a coin of its own. Nothing is said of other mechanisms: this is no lower bound of epsilon without assumptions.
 
-    Examples
-    --------
-    >>> from leakbound.dpsgd.config import DpSgd
-    >>> from leakbound.dpsgd.step_level import StepLevel
     >>> claimed = DpSgd(noise_multiplier=1.0, sample_rate=0.05, steps=200)
     >>> seen = StepLevel(claimed, 5_000, 95_000, 100_000, (3_460, 2_500, 790), (29_310, 15_070, 2_160))
     >>> round(seen.least_size(0.05), 2), round(seen.epsilon(1e-5, 0.95), 2), round(claimed.ceiling().epsilon(1e-5), 2)
@@ -68,7 +62,7 @@ class StepLevel:
     """
 
     dpsgd: DpSgd
-    n_in: int
+    n_in: int  # pairs of a canary and a step with the canary in the batch
     n_out: int
     n_pairs: int
     above_in: tuple[int, ...]
@@ -77,6 +71,7 @@ class StepLevel:
     @classmethod
     def of(cls, signals: Signals, dpsgd: DpSgd) -> StepLevel | None:
         """Count the pairs of all attacked models."""
+        # no batches were told, or they have a fixed size and are not drawn by coins
         if any(name not in signals.arrays for name in SIGNALS) or dpsgd.batches == "fixed":
             return None
         thresholds = np.array(THRESHOLDS) / dpsgd.noise_multiplier

@@ -26,10 +26,6 @@ def right(score: Float[Array, "T J V"], truth: Int[Array, " J"]) -> Float[Array,
 
     Source: delgrosso2021, theorems 1 and 5.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.attribute import right
     >>> right(np.array([[[3.0, 1.0], [2.0, 2.0]]]), np.array([0, 1])).tolist()
     [[1.0, 0.5]]
     """
@@ -45,10 +41,6 @@ def attribute_accuracy(guessed: Float[Array, "T J"], chosen: Bool[Array, "T J"],
     Clopper-Pearson over the records, each with its mean over the models: it speaks of other records, not of other
     models.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.attribute import attribute_accuracy
     >>> found = attribute_accuracy(np.array([[1.0, 0.0, 1.0, 1.0]]), np.ones((1, 4), dtype=bool))
     >>> found.value, round(found.low, 4), found.interval_over
     (0.75, 0.1941, 'points')
@@ -84,10 +76,6 @@ def attribute_gain(
     With fewer than 8 models it is over records alone. Where guesses with and without the release differ for fewer than
     6 records in all, the interval is that of Clopper and Pearson for the records won and lost.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.attribute import attribute_gain
     >>> rng = np.random.default_rng(0)
     >>> member = rng.random((16, 300)) < 0.5
     >>> found = attribute_gain(1.0 * (rng.random(member.shape) < 0.5), np.full(member.shape, 0.25), member)

@@ -257,11 +257,9 @@ def joined(of_threshold: float, of_rate: float, tie: float) -> float:
     Where scores have ties the threshold jumps from one score to the next, and so does the rate; a jump is no normal
     error, and the error of the rate comes on top of it.
 
-    Examples
-    --------
-    >>> from leakbound.metrics.clustered import joined
     >>> joined(0.3, 0.4, 0.0), joined(0.3, 0.4, 0.5)
     (0.5, 0.7)
     """
+    # tie: the members that share the score at the limit of the threshold, as a fraction
     jump = min(tie, of_threshold)
     return jump + math.hypot(of_threshold - jump, of_rate)

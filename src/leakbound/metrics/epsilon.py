@@ -180,18 +180,6 @@ def evidence(scores: Scores, method: Method = "pairs", independent: bool = False
 def bound(evidence: Evidence, delta: float = 0.0, confidence: float = 0.95, n_tests: int = 1) -> Interval:
     """One-sided lower confidence bound of epsilon from evidence, as `epsilon_lower` from scores.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    delta, confidence, n_tests
-        As in `epsilon_lower`.
-
-    Returns
-    -------
-    Interval
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from leakbound.metrics.counting import Guesses
     >>> round(bound(Guesses("coins", 20, np.array([20]), np.array([[20]]))).value, 3)

@@ -36,9 +36,7 @@ _LEAST_LOG = -30.0  # of a p-value that is searched: 1e-13
 class Tangents:
     """A trade-off curve, or one below it, by its tangents: (epsilon, delta) promises that all hold.
 
-    Examples
-    --------
-    >>> from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+    >>> from leakbound.core.tradeoff import Gaussian
     >>> Tangents.of(EpsilonDelta(1.0, 0.01)).delta.tolist()
     [0.01]
     >>> round(Tangents.of(Gaussian(1.0)).wrong(0.5), 3)  # Phi(Phi^-1(1/2) - 1)
@@ -85,8 +83,6 @@ def one_run_p_value(n_correct: int, n_guesses: int, n_secrets: int, promise: Tan
 
     The least of two bounds on P(W >= v): one for each tangent, and one for all of them together.
 
-    Notes
-    -----
     **One tangent.** ``P + (1 - P) min(1, m delta P/(v b))`` with P = P[B >= v], b = P[B = v], B ~ Binomial(r, p)
     and ``p = e^epsilon/(e^epsilon + k - 1)``. Steinke, Nasr & Jagielski 2023, theorem 5.2, has the same P and
     ``2 max over i of P[v - i <= B < v]/i`` in place of ``(1 - P) P/(v b)``: more than twice as much wherever the
@@ -104,9 +100,7 @@ def one_run_p_value(n_correct: int, n_guesses: int, n_secrets: int, promise: Tan
     replaced by the least F(R_(j+1)) that is known, from R_v >= v t and U_v >= r t/(r - v + 1) on. So R_j + F(R_j) > r
     at any j says that t is too large.
 
-    Examples
-    --------
-    >>> from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+    >>> from leakbound.core.tradeoff import Gaussian
     >>> round(one_run_p_value(10, 10, 10, Tangents.of(EpsilonDelta(0.0))), 6)
     0.000977
     >>> round(one_run_p_value(10, 10, 10, Tangents.of(EpsilonDelta(0.0, 1e-3))), 6)  # or all are told, once in 1,000

@@ -18,10 +18,6 @@ ROUNDING = 1e-5  # of probabilities whose logarithms are held in single precisio
 def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], confidence: float = 0.95) -> Interval:
     """Compute the accuracy of models on the records that are not in their training data.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import held_out_accuracy
     >>> member = np.tile([True, False], (1, 50))
     >>> found = held_out_accuracy(np.where(member, 1.0, np.arange(100) % 4 == 1), member)
     >>> found.value, found.detail["gap"]
@@ -41,10 +37,6 @@ def held_out_accuracy(correct: Float[Array, "T J"], member: Bool[Array, "T J"], 
 def held_out_of_models(training: Float[Array, " T"], test: Float[Array, " T"], confidence: float = 0.95) -> Interval:
     """Compute `held_out_accuracy` of several models from that of each on its members and on its others.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import held_out_of_models
     >>> held_out_of_models(np.array([1.0, 1.0]), np.array([0.5, 0.75])).detail["gap"]
     0.375
     """
@@ -62,10 +54,6 @@ def held_out_r2(
     R2 = 1 - E[(y - f)^2] / s^2, with the variance s^2 of the response over all records, and the mean over the responses
     where there are several. It is 0 for the model that always predicts the mean.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import held_out_r2
     >>> member = np.tile([True, False], (2, 50))
     >>> round(held_out_r2(np.where(member, 0.05, 0.1), member).value, 2)
     0.8
@@ -91,10 +79,6 @@ def right_on_one_class(correct: Float[Array, "T J"], label: Int[Array, "T J"] | 
 
     With two classes, these are exactly the models that always predict the same class.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import right_on_one_class
     >>> right_on_one_class(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0, 0, 1])).tolist()
     [True, False]
     """
@@ -115,10 +99,6 @@ def same_answer(loss: Float[Array, "T J"], label: Int[Array, "T J"] | Int[Array,
     predict the same class, also where ties between the most probable classes make `right_on_one_class` miss it: a tie
     counts as wrong.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import same_answer
     >>> same_answer(-np.log([[0.5, 0.5, 0.5], [0.9, 0.5, 0.5]]), np.array([0, 0, 1])).tolist()
     [True, False]
     """
@@ -138,10 +118,6 @@ def same_answer(loss: Float[Array, "T J"], label: Int[Array, "T J"] | Int[Array,
 def most_frequent(label: Int[Array, " J"]) -> float:
     """Return the fraction of the records that have the most frequent label.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.metrics.quality import most_frequent
     >>> most_frequent(np.array([0, 0, 1, 0]))
     0.75
     """

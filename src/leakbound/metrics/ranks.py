@@ -34,7 +34,7 @@ _MASSES = -np.diff(_TAILS, prepend=1.0)
 class RankTest:
     """A threshold at one rank of one side, and how many of the other side are above it."""
 
-    called: str
+    called: str  # who is above it if the test is right: "members", or "non-members", whose low scores count as high
     hits: int
     n_hits: int
     rank: int
@@ -60,8 +60,6 @@ class RankTest:
 class Ranks:
     """True positives above thresholds at fixed ranks, in both directions.
 
-    Notes
-    -----
     Let A be the side that gives the threshold t, its j-th highest score of n, and B the other one, which is called;
     ``S_A(y) = P(score of A > y)``, and S_B likewise. A promise with the largest TPR f*, which does not decrease, says
     ``S_B(y) <= f*(S_A(y))`` at any y.
@@ -84,9 +82,6 @@ class Ranks:
 
     Ranks depend on n alone. The p-value is the least of all tests, times their number.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> member = np.arange(200) < 100
     >>> gathered = by_ranks("many_runs", "target models", 3.0 * member + np.arange(200) % 100 / 50, member)
     >>> len(gathered.tests), gathered.detail(EpsilonDelta(1.0))["hits"]
@@ -173,8 +168,6 @@ def by_ranks(id: str, unit: str, value: Float[Array, " n"], member: Bool[Array, 
 def ranks(n: int) -> Int[Array, " r"]:
     """List the ranks of a side of n: 8 fixed fractions of it, those that coincide once.
 
-    Examples
-    --------
     >>> ranks(500).tolist(), ranks(4).tolist()
     ([2, 4, 8, 17, 35, 72, 147, 300], [1, 2])
     """

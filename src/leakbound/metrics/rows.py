@@ -45,24 +45,6 @@ def rows(scores: Scores) -> Rows:
     points. Several targets with one point each (J = 1, as in the per-datum and average-datum games): the T
     scores come from T independent models and form one row, and an interval over them is one over models.
 
-    Parameters
-    ----------
-    scores : Scores
-
-    Returns
-    -------
-    Rows
-
-    Raises
-    ------
-    NotApplicable
-        If no row has both members and non-members; or if there is one point a target and the targets are
-        each other's references: then leaving one out reveals its membership.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Scores
     >>> scores = Scores("loss", np.array([[0.1], [0.9], [0.4]]), np.array([[False], [True], [False]]))
     >>> rows(scores).value.shape, rows(scores).interval_over
     ((1, 3), 'models')

@@ -87,14 +87,6 @@ class Shifts(ShiftsOfModels):
     A model's shift is the mean over its records of the normal score less the mean normal score of the record's class
     (member or not). The noise is what is left in the scores of a record within one model.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of at least 2 models.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.metrics.rows import rows
     >>> from leakbound.core.types import Scores
     >>> rng = np.random.default_rng(0)

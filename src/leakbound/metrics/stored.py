@@ -46,10 +46,7 @@ _MOST_COUNTS = 4_000_000  # of scores below the pieces, by model and class, whic
 class StoredScores:
     """Scores that are read block by block, as often as they are needed.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from leakbound.metrics import stored
     >>> member = np.arange(3000).reshape(1500, 2) % 3 == 0
     >>> value = np.random.default_rng(0).normal(size=member.shape).astype(np.float32) + member
@@ -64,7 +61,7 @@ class StoredScores:
     def __init__(
         self,
         attack: str,
-        blocks: Blocks,
+        blocks: Blocks,  # scores (float32, finite, higher = member) and truth, the same blocks at every call
         n_targets: int,
         n_records: int,
         folder: Path,
@@ -164,17 +161,7 @@ class _Summary(NamedTuple):
 
 
 def accuracy(scores: StoredScores, prior: float = 0.5, confidence: float = 0.95) -> Interval:
-    """Compute `leakbound.metrics.accuracy`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    prior, confidence : float
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute `leakbound.metrics.accuracy`."""
     if scores.small is not None:
         return metrics.accuracy(scores.small, prior, confidence)
     prior, index = probability("prior", prior, open_ends=True), scores.index
@@ -194,17 +181,7 @@ def accuracy(scores: StoredScores, prior: float = 0.5, confidence: float = 0.95)
 
 
 def auc(scores: StoredScores, confidence: float = 0.95) -> Interval:
-    """Compute `leakbound.metrics.auc`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    confidence : float
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute `leakbound.metrics.auc`."""
     if scores.small is not None:
         return metrics.auc(scores.small, confidence)
     index = scores.index
@@ -213,18 +190,7 @@ def auc(scores: StoredScores, confidence: float = 0.95) -> Interval:
 
 
 def average_precision(scores: StoredScores, confidence: float = 0.95, inside: bool = True) -> Interval:
-    """Compute `leakbound.metrics.average_precision`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    confidence : float
-    inside : bool
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute `leakbound.metrics.average_precision`."""
     if scores.small is not None:
         return metrics.average_precision(scores.small, confidence, inside)
     index = scores.index
@@ -233,18 +199,7 @@ def average_precision(scores: StoredScores, confidence: float = 0.95, inside: bo
 
 
 def tpr_at_fpr(scores: StoredScores, fpr: float, confidence: float = 0.95, target: Target = "population") -> Interval:
-    """Compute `leakbound.metrics.tpr_at_fpr`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    fpr, confidence : float
-    target : {"population", "these_models"}
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute `leakbound.metrics.tpr_at_fpr`."""
     if scores.small is not None:
         return metrics.tpr_at_fpr(scores.small, fpr, confidence, target)
     return Pooled(_Ranked(scores), confidence, target).tpr(fpr)
@@ -253,50 +208,20 @@ def tpr_at_fpr(scores: StoredScores, fpr: float, confidence: float = 0.95, targe
 def roc_band(
     scores: StoredScores, at: Sequence[float] | Float[Array, " A"], confidence: float = 0.95
 ) -> tuple[Float[Array, " A"], Float[Array, " A"], Float[Array, " A"]]:
-    """Compute `leakbound.metrics.roc_band`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    at : array of shape (A,)
-    confidence : float
-
-    Returns
-    -------
-    value, low, high : arrays of shape (A,)
-    """
+    """Compute `leakbound.metrics.roc_band`."""
     if scores.small is not None:
         return metrics.roc_band(scores.small, at, confidence)
     return Pooled(_Ranked(scores), confidence, "population").band(at)
 
 
 def ppv(scores: StoredScores, fpr: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
-    """Compute `leakbound.metrics.ppv`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    fpr, prior, confidence : float
-
-    Returns
-    -------
-    Interval
-    """
+    """Compute `leakbound.metrics.ppv`."""
     prior = probability("prior", prior, open_ends=True)
     return precision_of(tpr_at_fpr(scores, fpr, confidence), fpr, prior)
 
 
 def roc(scores: StoredScores) -> Piecewise:
-    """Compute `leakbound.metrics.roc`.
-
-    Parameters
-    ----------
-    scores : StoredScores
-
-    Returns
-    -------
-    Piecewise
-    """
+    """Compute `leakbound.metrics.roc`."""
     if scores.small is not None:
         return metrics.roc(scores.small)
     members, others = scores.index.members, scores.index.others
@@ -347,23 +272,7 @@ class StoredGames:
 
 
 def games_won(scores: StoredScores, confidence: float = 0.95, *, baseline_accuracy: float = 0.5) -> StoredGames:
-    """Compute `leakbound.metrics.games_won`, to be read block by block.
-
-    Parameters
-    ----------
-    scores : StoredScores
-    confidence : float
-    baseline_accuracy : float
-
-    Returns
-    -------
-    StoredGames
-
-    Raises
-    ------
-    NotApplicable
-        If there is one target model only.
-    """
+    """Compute `leakbound.metrics.games_won`, to be read block by block."""
     alpha = 1 - probability("confidence", confidence, open_ends=True)
     if scores.n_targets < 2:
         raise NotApplicable("one_trained_model")

@@ -19,9 +19,6 @@ Array = np.ndarray
 def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> float:
     """Find the threshold with the largest sum of weights over the points that it calls members.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, -1.0]))
     2.0
     """
@@ -123,9 +120,6 @@ def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"])
     the latter is constant between two of its own points, so the best threshold of each such stretch is where
     all gain most. Time O(T J (T + log T J)), memory O(T J).
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
     >>> held_out_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
     [4.0, 2.0]
@@ -153,9 +147,6 @@ def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) 
     A model's game is then played with a threshold that was fixed before it, so that the games against one
     record are won no more often than independent ones, whatever was learned.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
     >>> earlier_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
     [inf, 2.0]

@@ -64,9 +64,6 @@ def dp_discrete_scale(eta: float, n_moved: int = 1) -> float:
 def total_variation(s: float, n_moved: int = 1) -> float:
     """Compute the total variation between discrete Gaussian noise on counts and the same, moved by one each.
 
-    Examples
-    --------
-    >>> from leakbound.noise.discrete_gaussian import total_variation
     >>> round(total_variation(3.98942), 6)
     0.1
     """
@@ -82,9 +79,6 @@ def total_variation(s: float, n_moved: int = 1) -> float:
 def discrete_std(s: float) -> float:
     """Compute the standard deviation of discrete Gaussian noise.
 
-    Examples
-    --------
-    >>> from leakbound.noise.discrete_gaussian import discrete_std
     >>> round(discrete_std(4.0), 6), round(discrete_std(0.3), 4)
     (4.0, 0.0876)
     """

@@ -28,6 +28,7 @@ class Family:
 
     name: str
     summary: str
+    # from a scale, a number of coordinates d and a shape (of mean variance 1, or None)
     make: Callable[[float, int, Num[Array, "d d"] | None], Noise]
     structure: Structure | None = None
     largest_d: int | None = None
@@ -81,9 +82,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType({row.name: row for row in _ROW
 def find_family(name: str) -> Family:
     """Return the family of a name.
 
-    Examples
-    --------
-    >>> from leakbound.noise.families import find_family
     >>> find_family("laplace").of(1)(2.0)
     LaplaceNoise(scale=2.0)
     """
@@ -95,11 +93,6 @@ def describe(noise: Noise) -> dict[str, Any]:
 
     Two noises with the same description have the same distribution, and the same values from the same random bits.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.noise import GaussianNoise
-    >>> from leakbound.noise.families import describe
     >>> describe(GaussianNoise(2, np.array([1.0, 4.0])))
     {'family': 'GaussianNoise', 'scale': 2.0, 'shape': [1.0, 4.0]}
     """

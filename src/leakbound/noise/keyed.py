@@ -34,9 +34,6 @@ _LARGEST_EXACT = 2**53  # whole numbers up to here are doubles
 def new_key() -> bytes:
     """Draw a key of 256 bits from the operating system's entropy.
 
-    Examples
-    --------
-    >>> from leakbound.noise.keyed import new_key
     >>> len(new_key()), new_key() == new_key()
     (32, False)
     """
@@ -46,9 +43,6 @@ def new_key() -> bytes:
 def text_names(texts: Sequence[str]) -> UInt8[Array, "n 16"]:
     """Name units, which are known by a text each, by 16 bytes: the BLAKE2b hash of the text (RFC 7693).
 
-    Examples
-    --------
-    >>> from leakbound.noise.keyed import text_names
     >>> text_names(["Ada", "Ben"]).shape
     (2, 16)
     """
@@ -59,9 +53,6 @@ def text_names(texts: Sequence[str]) -> UInt8[Array, "n 16"]:
 def keyed_hashes(key: bytes, purpose: str, names: UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
     """Compute a hash of each name that only the holder of a key can compute: keyed BLAKE2b of 16 bytes (RFC 7693).
 
-    Examples
-    --------
-    >>> from leakbound.noise.keyed import keyed_hashes, new_key, text_names
     >>> names = text_names(["Ada", "Ben"])
     >>> hashes = keyed_hashes(new_key(), "unit", names)
     >>> hashes.shape, bool((hashes == names).any(axis=None) and (hashes == names).all())
@@ -83,10 +74,6 @@ def canonical_digest(subject: Any) -> str:
     order (whole numbers beyond 2^53 by their digits), minus zero as zero, mappings whatever their order. Each part
     is preceded by its kind and length, so that no two different values are written alike.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.noise.keyed import canonical_digest
     >>> one = canonical_digest({"scale": 2, "shape": np.ones((2, 2), dtype=np.float32)})
     >>> one == canonical_digest({"shape": np.ones((2, 2), order="F"), "scale": 2.0})
     True
@@ -164,11 +151,7 @@ class KeyedGenerator(np.random.Generator):
     version of a sampler in numpy. Everything else that a generator of numpy can do is done by its Philox generator,
     with a key from the same bits.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.noise import GaussianNoise
-    >>> from leakbound.noise.keyed import KeyedGenerator, new_key
     >>> key, noise = new_key(), GaussianNoise(2.0)
     >>> first, again, other = (noise.sample(np.zeros(1), KeyedGenerator(key, name)) for name in ("mean", "mean", "sum"))
     >>> first == again, first == other

@@ -73,8 +73,10 @@ class Draw:
 class Query:
     """What will be asked of the data, declared before anything is released."""
 
+    # everything that its output depends on, and whatever else decides which noise it gets, as plain JSON
     statistic: Mapping[str, Any]
     eta: float
+    # a noise that was chosen beforehand, as families.describe gives it; None: the scale follows from eta and the rest
     noise: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -134,12 +136,8 @@ class Ledger:
     An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
     leaves an entry without a release, never a release without an entry; the same query then gives the same bytes.
 
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from pathlib import Path
-    >>> from leakbound.noise import GaussianNoise, eta_bound, swap_linear
-    >>> from leakbound.noise.ledger import Draw, Entry, Ledger, Query
+    >>> import tempfile
+    >>> from leakbound.noise import eta_bound, swap_linear
     >>> x, member = np.array([[0.0], [1.0], [3.0], [7.0]]), np.array([True, False, True, False])
     >>> mean, squares = Query({"statistic": "mean"}, eta=0.1), Query({"statistic": "squares"}, eta=0.1)
     >>> path = Path(tempfile.mkdtemp()) / "ledger.json"

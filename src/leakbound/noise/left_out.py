@@ -244,6 +244,8 @@ class _Spread:
     unit: float
     total: float
     total_square: float
+    # With t_jk = <b_j, b_k>, b the deviations in units: the means of t^2 and of t^4 over all pairs and the largest t,
+    # or upper bounds of them. None for other than Gaussian noise.
     moments: tuple[float, float, float] | None
 
     @property
@@ -450,6 +452,7 @@ class _Moments:
 
     coordinates: Float[Array, "d d"]
     covariance: Float[Array, "d d"]
+    # means of the products of two products of coordinates, p = d(d + 1)/2; None for many coordinates
     fourth: Float[Array, "p p"] | None
 
     @classmethod
@@ -485,6 +488,7 @@ class _Moments:
         linear = np.linalg.solve(self.coordinates, linear)
         mean_square = float(np.square(linear.T @ self.covariance @ linear).sum())
         if self.fourth is None:
+            # t^4 <= t^2 largest^2, the square of the largest length of a row times the matrix
             return mean_square, mean_square * largest**2
         first, second = np.triu_indices(len(linear))
         by_products = linear[first][:, first] * linear[second][:, second]
@@ -725,6 +729,7 @@ class _Shapes:
 
     n: int
     n_failed: int
+    # deviations from the mean (all, or the largest ones) as they are weighted, in units of the covariance
     far: Float[Array, "r d"]
     fraction: Float[Array, " r"]
     covariance: Float[Array, "d d"]

@@ -82,6 +82,7 @@ class People:
         found = []
         for what, files, units in pairs:
             if files and units is not None:
+                # n_drawn units are looked up first, and all only if a third of the smaller file seems to be known
                 of_files = [_overlap_with(key, what, seen, units, n_drawn) for seen in files]
                 found.append(max(of_files, key=lambda overlap: overlap.fraction))
         return found

@@ -14,10 +14,6 @@ _CHAMPIONS = 64  # rows that all others are compared with
 def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
     """Find the rows that lie rank by rank below none of those with the largest means; of equal rows one.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.noise.ranks import undominated
     >>> undominated(np.array([[0.0, 5.0], [1.0, 2.0], [1.0, 3.0], [1.0, 3.0]])).tolist()
     [0, 2]
     """
@@ -30,6 +26,7 @@ def undominated(ordered: Float[Array, "R P"]) -> Int[Array, " r"]:
         rest = np.flatnonzero(alive)
         # A row that lies above the champion at no rank needs no more noise than the champion.
         alive[rest] = (ordered[rest] > ordered[champion]).any(axis=1)
+    # all other rows are below one of these: no mean of a non-decreasing function of them is larger
     return np.sort(np.array([*champions, *np.flatnonzero(alive)], dtype=int))
 
 
@@ -40,9 +37,6 @@ def rank_limits(n: int, alpha: float) -> tuple[Int[Array, " m"], Float[Array, " 
     quantile at alpha/m for each of m ranks, all m limits hold with probability 1 - alpha (Bonferroni). Beyond 500
     draws the ranks lie closer towards the longest.
 
-    Examples
-    --------
-    >>> from leakbound.noise.ranks import rank_limits
     >>> ranks, limits = rank_limits(1, alpha=0.05)
     >>> ranks.tolist(), limits.round(6).tolist()
     ([0], [0.05])

@@ -67,6 +67,7 @@ class DeclaredQuery:
     digest: str
     eta: float
     date: str
+    # digest of the table that was counted; None before the first output, and in designs without tables
     table: str | None = None
     hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False, compare=False)
     values: Table | None = field(default=None, repr=False, compare=False)
@@ -100,8 +101,11 @@ class Release:
     mu: float | None = field(default=None, repr=False)
     declared: bool = False
     published: bool = False
+    # in other ledgers of these people at that time: the certificate stays the same
     others: tuple[OtherRelease, ...] = ()
-    knows_people: bool = False
+    knows_people: bool = False  # another ledger was known to hold its people, and the owner allowed it
+    # not written: digest of units and values in the order of the hashes; total variation by which the table alone
+    # tells a unit; whether undeclared releases may follow, if it is the first output
     content: str = field(default="", repr=False)
     advantage: float | None = field(default=None, repr=False)
     leaves_reserve: bool = field(default=True, repr=False)
@@ -143,11 +147,7 @@ class ReleaseLedger:
     **Retired designs.** A ledger of "per-instance" (all records, with declared noise) is read: its releases are
     named and its units are known, but what they tell is not added up, and no release is added.
 
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from pathlib import Path
-    >>> from leakbound.noise.release_ledger import Release, ReleaseLedger
+    >>> import tempfile
     >>> ledger = ReleaseLedger.create(Path(tempfile.mkdtemp()) / "ledger.json", "leave-one-out", budget=0.1)
     >>> wages = np.array([18.0, 20.0, 22.0, 25.0, 60.0])
     >>> means, names = (wages.sum() - wages[:, None]) / 4, ["Ada", "Ben", "Cy", "Di", "Eve"]
@@ -170,6 +170,8 @@ class ReleaseLedger:
     digest: str
     key: bytes = field(repr=False)
     is_insecure: bool = False
+    # who is in the files of the releases; nobody in a ledger of an older version. Identifiers are here under "dp"
+    # alone: other designs have them in their versions
     people: People = field(default_factory=People, repr=False)
 
     @classmethod
@@ -329,6 +331,7 @@ class ReleaseLedger:
         if any(known.digest == query.digest for known in self.queries):
             raise ValueError(f"the query was declared in {self.path} already")
         declared = DeclaredQuery(query.digest, float(query.eta), plain_json.short_text("date", date))
+        # kept until the first output, where all declared tables are counted; else append needs the table
         if table is not None and hashes is not None:
             if self.design != "leave-one-out":
                 raise ValueError("a query is declared with a table under the design leave-one-out, and under no other")
@@ -364,6 +367,7 @@ class ReleaseLedger:
         self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
     ) -> ReleaseLedger:
         """Add a release; the file is written before this returns."""
+        # at the first output under leave-one-out the whitened tables of all declared queries are counted, in order
         return self._with(release, declared_tables)._written()
 
     def published(self, place: int) -> ReleaseLedger:
@@ -385,6 +389,7 @@ class ReleaseLedger:
             return 0.0
         if self.design == "dp":
             return _gain(self._used_mu)
+        # releases of the first version count pair by pair, those of each other version by their largest distance
         first = self.releases[0].hashes
         if len(self.releases) == 1 and self.releases[0].advantage is not None:
             return self.releases[0].advantage / 2
@@ -402,12 +407,8 @@ class ReleaseLedger:
         unit is uniform on the union, so the probability is ``1 - |units of all versions|/|units of any version|``, and
         at most the sum of those of successive versions. It takes nothing from the promise, which holds for every
         version; it tells how likely it is that two units were left out where one was meant.
-
-        Returns
-        -------
-        float
-            0 for one version. It supposes that nobody chose the versions from outputs.
         """
+        # this supposes that nobody chose the versions from outputs
         versions = self.versions
         if len(versions) < 2:
             return 0.0

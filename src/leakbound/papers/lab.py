@@ -25,8 +25,6 @@ TEXT = "text"  # the setting that a paper's text describes
 class Parameter:
     """A number of an experiment that ``leakbound reproduce --set`` changes.
 
-    Examples
-    --------
     >>> clip = Parameter("C", 10.0, "norm that records are clipped to", least=0.1)
     >>> clip.of(Lab(set={"C": 20})), clip.of(Lab())
     (20.0, 10.0)
@@ -71,8 +69,6 @@ class Parameter:
 class Lab:
     """What an experiment is given.
 
-    Examples
-    --------
     >>> Lab(quick=True).size(full=2000, quick=200)
     200
     >>> Lab().settings("code"), Lab(setting="code").settings("code")
@@ -83,7 +79,7 @@ class Lab:
     seed: int = 0
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
-    setting: str = ""
+    setting: str = ""  # the only one to run; empty: that of the text and all others beside it
     set: Mapping[str, Number] = field(default_factory=dict)
 
     def settings(self, *others: str) -> tuple[str, ...]:
@@ -119,14 +115,13 @@ class Outcome:
     ours: Mapping[str, Ours]
     run: str
     tried: Mapping[str, Mapping[str, Ours]] = field(default_factory=dict)
+    # each independent trial behind the means; empty where the numbers are single values, exact, or sums over rounds
     trials: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def trials_of(values: Sequence[float] | np.ndarray, **of: Any) -> list[dict[str, Any]]:
     """Make a row of each independent trial, from which means and intervals can be computed anew.
 
-    Examples
-    --------
     >>> trials_of([0.7, 0.8], attack="loss")
     [{'attack': 'loss', 'trial': 0, 'value': 0.7}, {'attack': 'loss', 'trial': 1, 'value': 0.8}]
     """
@@ -136,8 +131,6 @@ def trials_of(values: Sequence[float] | np.ndarray, **of: Any) -> list[dict[str,
 def mean_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: str = "") -> Ours:
     """Average independent runs, with the standard error.
 
-    Examples
-    --------
     >>> mean_of([1.0, 3.0]).error
     1.0
     """
@@ -153,8 +146,6 @@ def median_of(values: Sequence[float] | np.ndarray, smaller: str = "", detail: s
     The two order statistics hold the median of the distribution as often as three standard errors hold a mean, whatever
     the distribution is. Fewer than ten runs cannot: there they are the smallest and the largest run.
 
-    Examples
-    --------
     >>> median_of([0.0, 1.0, 5.0]).value
     1.0
     """

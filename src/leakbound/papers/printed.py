@@ -24,8 +24,6 @@ ERRORS = 3.0  # standard errors on each side of an interval
 class Ours:
     """What we measure for a printed number or statement.
 
-    Examples
-    --------
     >>> Ours(7.77, error=0.01).error
     0.01
     """
@@ -35,7 +33,7 @@ class Ours:
     smaller: str = ""
     detail: str = ""
     unclear: bool = False
-    at_least: bool = False
+    at_least: bool = False  # a lower bound of what is compared: its interval has no upper end
 
     @classmethod
     def stated(cls, holds: bool | None, smaller: str = "", detail: str = "") -> Ours:
@@ -64,7 +62,7 @@ class Printed:
     where: str
     kind: Kind
     value: float | None = None
-    tolerance: float = 0.0
+    tolerance: float = 0.0  # of the true value: the rounding of what is printed, or the paper's own error bars
     error: float = 0.0
     because: str = ""
     erratum: int | None = None
@@ -155,23 +153,13 @@ class Tried:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is printed, what we measured, and the verdict.
-
-    Parameters
-    ----------
-    printed : Printed
-    ours : Ours, optional
-        None where it was not run.
-    verdict : {"agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run"}
-        identity: it agrees, and could not have failed; cannot tell: the interval of ours is neither inside nor outside
-        of what is printed; erratum: the paper is wrong there, no other setting agrees, and the errata say how; smaller:
-        measured at another scale than the paper's, not compared.
-    tried : tuple of Tried
-        The same with other settings than those of the paper's text.
-    """
+    """What is printed, what we measured, and the verdict."""
 
     printed: Printed
     ours: Ours | None
+    # identity: it agrees, and could not have failed. cannot tell: our interval is neither inside nor outside of what is
+    # printed. erratum: the paper is wrong there, no other setting agrees, and the errata say how. smaller: at another
+    # scale than the paper's, not compared.
     verdict: Verdict
     tried: tuple[Tried, ...] = ()
 
@@ -264,8 +252,6 @@ def _kept(row: Mapping[str, Any]) -> Ours | None:
 def all_above(differences: Iterable[Ours]) -> bool | None:
     """Tell whether all differences are at or above zero, as far as three standard errors can tell.
 
-    Examples
-    --------
     >>> all_above([Ours(0.5, 0.1)]), all_above([Ours(0.5, 0.1), Ours(0.1, 0.1)]), all_above([Ours(-0.5, 0.1)])
     (True, None, False)
     """
@@ -279,8 +265,6 @@ def all_above(differences: Iterable[Ours]) -> bool | None:
 def changes(paper: str) -> tuple[Change, ...]:
     """List what was changed in the claims of a paper after their tolerances were committed, oldest first.
 
-    Examples
-    --------
     >>> changes("sablayrolles2019")[0].experiment
     'sablayrolles2019/table3'
     """
@@ -294,8 +278,6 @@ def changes(paper: str) -> tuple[Change, ...]:
 def settings(paper: str) -> Mapping[str, Mapping[str, Setting]]:
     """Read the settings other than those of the text, by figure and name.
 
-    Examples
-    --------
     >>> list(settings("izzo2022")["figure2"])
     ['undivided']
     """

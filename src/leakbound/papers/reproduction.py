@@ -275,13 +275,7 @@ def claims_of(document: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def find(name: str | None = None) -> list[Experiment]:
-    """Find the experiments of a name, of a paper, or all.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, with the nearest known one.
-    """
+    """Find the experiments of a name, of a paper, or all."""
     if name is None:
         return list(PAPERS.values())
     matches = [experiment for experiment in PAPERS.values() if name in (experiment.name, experiment.paper)]

@@ -105,8 +105,6 @@ REFUTED = "refuted"  # models are added until the claim is
 class Width(Plan):
     """How narrow the interval of a number is to be.
 
-    Examples
-    --------
     >>> Width.parse("width:tpr@0.01=0.005")
     Width(quantity='tpr', fpr=0.01, width=0.005)
     """

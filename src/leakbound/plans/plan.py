@@ -32,10 +32,7 @@ class Plan(BaseModel):
 def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, below: bool = False) -> AfterValidator:
     """Make a field of a plan a fraction: ``Annotated[float, a_fraction(above=True)]``.
 
-    Examples
-    --------
     >>> from leakbound.plans.audits import ClaimPlan
-    >>> from leakbound.plans.plan import read
     >>> read(ClaimPlan, {"eta": 20}, "claim")
     Traceback (most recent call last):
         ...
@@ -187,10 +184,7 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
 def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the words that are at their default, or None: a plan knows which of its fields were set.
 
-    Examples
-    --------
     >>> from leakbound.plans import BOUND_PLANS
-    >>> from leakbound.plans.plan import asked_of
     >>> asked_of(BOUND_PLANS["gap"], {"gap": 0.1, "low": 0.0, "high": 2.0})
     {'gap': 0.1, 'high': 2.0}
     """
@@ -207,9 +201,6 @@ def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
 def columns(given: object) -> tuple[str, ...]:
     """Names of columns: ``a,b``, or several such texts; as in CSV, a name with a comma is in double quotes.
 
-    Examples
-    --------
-    >>> from leakbound.plans.plan import columns
     >>> columns('sex,"pay, net"'), columns(["sex", "age,region"])
     (('sex', 'pay, net'), ('sex', 'age', 'region'))
     """
@@ -249,9 +240,6 @@ ColumnNames = Annotated[tuple[str, ...], BeforeValidator(_names)]
 def named_lists(text: str, what: str) -> dict[str, tuple[str, ...]]:
     """Read ``COLUMN=a,b,c`` as a mapping of one name to its texts; a name or text with a comma is in double quotes.
 
-    Examples
-    --------
-    >>> from leakbound.plans.plan import named_lists
     >>> named_lists('town=Bonn,"Cologne, North"', "--levels")
     {'town': ('Bonn', 'Cologne, North')}
     """

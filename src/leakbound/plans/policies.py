@@ -118,9 +118,6 @@ class PolicyPlan(Plan):
 def policy_of(policy: Any) -> PolicyPlan:
     """Read a policy from its file, by the name of one that comes with leakbound, or from a mapping.
 
-    Examples
-    --------
-    >>> from leakbound.plans.policies import policy_of
     >>> policy_of("research").structure.smallest_leaf
     10
     >>> policy_of({"limits": ["auc=0.6"]}).parsed_limits[0].limit
@@ -143,9 +140,6 @@ def policy_of(policy: Any) -> PolicyPlan:
 def ready_text(name: str) -> str:
     """Return the file of a policy that comes with leakbound, to be edited.
 
-    Examples
-    --------
-    >>> from leakbound.plans.policies import ready_text
     >>> "smallest_leaf = 10" in ready_text("research")
     True
     """

@@ -42,9 +42,6 @@ class SeveralPlan:
 def several_content(plan: SeveralPlan) -> dict[str, Any]:
     """Return the tables of a plan as its TOML has them: what is at its default is left out.
 
-    Examples
-    --------
-    >>> from leakbound.plans.several import read_several, several_content
     >>> words = {"data": "a.csv", "promise": "file", "eta": 0.05, "statistic": ["mean", "covariance"]}
     >>> several_content(read_several(words, "plan.toml"))
     {'statistic': [{'statistic': 'mean', 'name': 'mean'}, {'statistic': 'covariance', 'name': 'covariance'}]}
@@ -82,21 +79,7 @@ def _of_one(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @in_one_line
 def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the keys of a plan in a TOML file, which `read_plan` checks.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        In one line, if there is no such file, or it is no TOML.
-    """
+    """Read the keys of a plan in a TOML file, which `read_plan` checks."""
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"{path}: no such plan file")
@@ -106,9 +89,6 @@ def from_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     """Validate a plan of several statistics.
 
-    Examples
-    --------
-    >>> from leakbound.plans.several import read_several
     >>> tables = [{"statistic": "mean", "weight": 2}, {"statistic": "covariance"}]
     >>> plan = read_several({"data": "a.csv", "promise": "file", "eta": 0.05, "statistic": tables}, "plan.toml")
     >>> [(each.name, each.weight, each.eta) for each in plan.statistics]

@@ -12,8 +12,6 @@ from typing import Literal
 class Kind:
     """A row of ``STATISTICS``.
 
-    Examples
-    --------
     >>> STATISTICS["mean"].summary
     'mean of each column'
     """

@@ -28,9 +28,6 @@ class Variant:
 def parsed(texts: Sequence[str], flag: str = "--vary") -> dict[str, tuple[Any, ...]]:
     """Read ``max_depth=3,5,none`` as a name and its values.
 
-    Examples
-    --------
-    >>> from leakbound.plans.variants import parsed
     >>> parsed(["max_depth=3,5,none", "criterion=gini,entropy"])
     {'max_depth': (3, 5, None), 'criterion': ('gini', 'entropy')}
     """
@@ -46,9 +43,6 @@ def parsed(texts: Sequence[str], flag: str = "--vary") -> dict[str, tuple[Any, .
 def variants(grid: Mapping[str, Sequence[Any]], *, private: bool = False) -> list[Variant]:
     """List the points of a grid: every combination of the values, the last parameter changing fastest.
 
-    Examples
-    --------
-    >>> from leakbound.plans.variants import variants
     >>> [variant.name for variant in variants({"max_depth": [3, None]})]
     ['max_depth=3', 'max_depth=none']
     >>> variants({"noise_multiplier": [0.5, 1.0]}, private=True)[0].dpsgd
@@ -61,15 +55,13 @@ def variants(grid: Mapping[str, Sequence[Any]], *, private: bool = False) -> lis
         raise ValueError(
             f"vary has {len(combinations)} combinations, each with its own models; allowed: at most {MOST}"
         )
+    # private: a name without a table is a parameter of DP-SGD, else of the model
     return [_variant(dict(zip(grid, values, strict=True)), private) for values in combinations]
 
 
 def check_values(name: str, values: Any) -> None:
     """Check the values of one parameter.
 
-    Examples
-    --------
-    >>> from leakbound.plans.variants import check_values
     >>> check_values("max_depth", [3, None])
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):

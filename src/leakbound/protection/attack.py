@@ -44,11 +44,6 @@ def attack_release(
 ) -> tuple[list[Finding], list[Curve]]:
     """Attack a release as well as we can, with its noise and without it.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.attack import AttackConfig, attack_release
-    >>> from leakbound.protection.mechanism import Mechanism
     >>> from leakbound.noise import LaplaceNoise
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
@@ -68,6 +63,8 @@ def attack_release(
         return [Finding("accuracy", None, operating_point=at, attack=attack, bound_type="lower", reason=reason)], []
     attacker = BayesAttacker.of(mechanism, config) or GaussianAttacker.of(mechanism, config)
     result = attacker.attack(noise)
+    # An accuracy over all data sets and the distribution of the noise is certified: that of the best attacker, rounded
+    # down. One from simulated releases has the interval of Clopper and Pearson, each release a game.
     findings = [accuracy(mechanism, result, config)]
     findings += [_tpr(mechanism, result, config, rate) for rate in config.fpr]
     curves = _curves(mechanism, result, config)
@@ -81,11 +78,6 @@ def attack_release(
 def signals(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) -> Signals:
     """Simulate releases for an audit of the certificate, as the likelihood ratio sees them.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.attack import AttackConfig, signals
-    >>> from leakbound.protection.mechanism import Mechanism
     >>> from leakbound.noise import GaussianNoise
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
@@ -96,22 +88,12 @@ def signals(mechanism: Mechanism, noise: Noise | None, config: AttackConfig) -> 
     config = _checked(mechanism, noise, config)
     if not config.n_games:
         raise ValueError("signals need simulated releases, got games = 0")
+    # Column 0 is the most exposed record (or the one asked for), others are drawn. A failed release has signals of 0.
     return GaussianAttacker.of(mechanism, config).signals(noise, _N_OTHERS)
 
 
 def accuracy(mechanism: Mechanism, result: AttackResult, config: AttackConfig) -> Finding:
-    """Report the accuracy of an attack: of the best attacker exactly, else the fraction of correct guesses.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    result : AttackResult
-    config : AttackConfig
-
-    Returns
-    -------
-    Finding
-    """
+    """Report the accuracy of an attack: of the best attacker exactly, else the fraction of correct guesses."""
     at = {"prior": mechanism.prior}
     if result.accuracy is not None:
         return _finding(mechanism, result, "accuracy", at, result.accuracy, "izzo2022, Definition 1")

@@ -33,10 +33,10 @@ class AttackConfig:
     seed: int = 0
     confidence: float = 0.95
     fpr: tuple[float, ...] = (0.01, 0.001)
-    record: int | None = None
+    record: int | None = None  # the most exposed one unless given; ignored where the promise is average
     promise: Literal["every", "average"] = "every"
-    grid: Grid | None = None
-    noisy_coords: Bool[Array, " d"] | None = None
+    grid: Grid | None = None  # of the statistic, or of the sums behind a mean, before the noise is added
+    noisy_coords: Bool[Array, " d"] | None = None  # those with noise; the others are the same for all data sets
 
     def __post_init__(self) -> None:
         count("games", self.n_games, least=0)
@@ -86,6 +86,7 @@ class AttackResult:
     guess: Bool[Array, " m"]
     method: tuple[Term, ...]
     n_failed: int = 0
+    # over all data sets and the distribution of the noise, where it can be computed: then nothing is estimated
     accuracy: float | None = None
     tradeoff: TradeOff | None = None
 

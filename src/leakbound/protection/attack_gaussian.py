@@ -34,6 +34,7 @@ class LikelihoodRatio:
     """The likelihood ratio of every record, for one noise."""
 
     mean: Float[Array, " d"]
+    # C^-1 D: C the covariance of the release given membership, D what the record moves its mean by
     weights: Float[Array, "n d"]
     norm: Float[Array, " n"]
     fraction: Float[Array, " n"]
@@ -55,28 +56,15 @@ class LikelihoodRatio:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and covariance of the statistic over the draw of D, and what each record moves its mean by.
-
-    Parameters
-    ----------
-    mean : array of shape (d,)
-    covariance : array of shape (d, d)
-    delta : array of shape (n, d)
-        Mean with the record minus mean without it.
-    fraction : array of shape (n,)
-        Of the data sets that hold the record.
-    error : array of shape (n,)
-        Covariance of the estimated delta, as a multiple of that of the statistic; 0 where delta is known.
-    ridge : float
-        Variance added to each coordinate, as a multiple of its own.
-    """
+    """Mean and covariance of the statistic over the draw of D, and what each record moves its mean by."""
 
     mean: Float[Array, " d"]
     covariance: Float[Array, "d d"]
-    delta: Float[Array, "n d"]
-    fraction: Float[Array, " n"]
+    delta: Float[Array, "n d"]  # mean with the record minus mean without it
+    fraction: Float[Array, " n"]  # of the data sets that hold the record
+    # covariance of the estimated delta, as a multiple of that of the statistic; 0 where delta is known
     error: Float[Array, " n"]
-    ridge: float = _RIDGE
+    ridge: float = _RIDGE  # variance added to each coordinate, as a multiple of its own
 
     @classmethod
     def known(cls, features: Float[Array, "n d"], k: int, divisor: int) -> Moments:

@@ -22,10 +22,6 @@ def silenced() -> Iterator[None]:
     file descriptors are replaced, so that C code, child processes and ``sys.__stdout__`` are silent too. What other
     threads print meanwhile is lost as well.
 
-    Examples
-    --------
-    >>> import os
-    >>> from leakbound.protection.capture import silenced
     >>> with silenced():
     ...     n_bytes = os.write(1, b"who is in")
     >>> n_bytes

@@ -33,6 +33,7 @@ def curve_of_left_out(
 ) -> Profile:
     """Compute the curve of releases of one left-out record, for the owner."""
     curve = left_out_curve(LeftOut(whitened), reserve, [*RATES, *plan.rates])
+    # factor: by which every hockey stick is larger for those who are in a later version of the data
     sticks = np.minimum(factor * curve.value, 1.0)
     sticks[0] = min(sticks[0], 2 * eta)  # of epsilon 0: the total variation
     return Profile(curve.at, sticks)
@@ -42,6 +43,7 @@ def for_publication(
     curve: TradeOff, eta: float, rates: Sequence[float], limits: Mapping[float, float] | None
 ) -> Piecewise:
     """Return the ceiling that may be published."""
+    # the curve may tell of the data, as the scale of the noise does, unless its rates were declared beforehand
     if limits is None:
         limits = {rate: rounded_up_to_1_2_5(float(curve.tpr_at(rate))) for rate in rates}
     return ceiling_of(eta, limits)
@@ -50,8 +52,6 @@ def for_publication(
 def rounded_up_to_1_2_5(rate: float) -> float:
     """Round up to 1, 2 or 5 times a power of ten.
 
-    Examples
-    --------
     >>> [rounded_up_to_1_2_5(rate) for rate in (0.00238, 0.0195, 0.02, 0.6)]
     [0.005, 0.02, 0.02, 1.0]
     """
@@ -66,8 +66,6 @@ def ceiling_of(eta: float, limits: Mapping[float, float]) -> Piecewise:
     A curve of the most powerful tests is concave. So a limit b at the rate a bounds it by b at smaller rates, and at
     larger ones by the line from 0 through (a, b).
 
-    Examples
-    --------
     >>> ceiling_of(0.05, {0.001: 0.005}).tpr_at([0.0001, 0.001, 0.002, 0.1]).round(6).tolist()
     [0.005, 0.005, 0.01, 0.2]
     """

@@ -59,11 +59,6 @@ def compared(
 ) -> list[Finding]:
     """Noise of other methods with which no attacker is more than eta above the better prior guess.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.comparison import compared
-    >>> from leakbound.protection.mechanism import Mechanism
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
     >>> ages = Points(np.random.default_rng(0).uniform(20, 60, size=(1000, 1)))
@@ -83,6 +78,9 @@ def compared(
     count("n_draws", n_draws, least=2)
     if clip is not None:
         positive("clip", clip)
+    # For a covariance that is not known from the features, n_draws data sets of fixed size are drawn, and as many in
+    # which each record is drawn independently. A column without a declared range or clip has that of the data, which
+    # favours differential privacy, and is reported.
     setting = _Setting(mechanism, eta, clip, dict(declared or {}), n_draws, seed)
     return [_compared(setting, method) for method in METHODS]
 
@@ -307,11 +305,6 @@ def total_errors(
     the n are drawn; differential privacy needs no draw, and has noise alone. A sum or count of the k that are drawn
     estimates n/k times as much, and so its errors count n/k times.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.comparison import total_errors
-    >>> from leakbound.protection.mechanism import Mechanism
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
     >>> wages = Points(np.random.default_rng(0).uniform(0, 80, size=(1000, 1)))
@@ -338,6 +331,7 @@ def total_errors(
     except NotApplicable as reason:
         return [ours, row(None, method=[method], reason=as_reason(reason))]
     status, assumptions = ("certified", ()) if ranges is None else (ranges.status, ranges.assumptions(mechanism))
+    # nobody is drawn here: eta is the accuracy above 1/2
     error = dp_gaussian_scale(eta, 1.0) * bound.l2 * bound.unit
     theirs = row(error, method=[method, Term("noise_alone")], status=status, assumptions=assumptions)
     return [ours, theirs]

@@ -50,9 +50,10 @@ class DesignRow:
     """A design for a statistic."""
 
     design: Design
+    # root mean square against the statistic of all records: of records that are not used, and of the noise
     errors: Float[Array, " d"] | None
     reason: str = ""
-    method: OtherMethod = ""
+    method: OtherMethod = ""  # whose noise it is, if not that of protect: shown for comparison, cannot be chosen
     is_estimated: bool = False
 
 
@@ -65,7 +66,7 @@ class DesignTable:
     rows: Sequence[DesignRow]
     recommended: Design
     why: Why
-    owner_notes: Sequence[str] = ()
+    owner_notes: Sequence[str] = ()  # what a statistic does not count as it is: exact functions of the data
     release_command: str = ""
     rules: Sequence[OfficeRule] = ()
 

@@ -31,6 +31,7 @@ class Steps:
 
     calibrate: Callable[[Request, Simulated | None], CalibratedNoise]
     release: Callable[
+        # the request; what is called before anything is released; what gets the simulated releases; what publishes
         [Request, Callable[[], Any], Simulated | None, Callable[[Report, Report], Any]],
         Protected,
     ]

@@ -151,9 +151,6 @@ def _in_order(terms: Sequence[Term]) -> tuple[Term, ...]:
 def mu_of(eta: float) -> float:
     """Compute mu of the Gaussian differential privacy that limits the accuracy at even odds to ``1/2 + eta``.
 
-    Examples
-    --------
-    >>> from leakbound.protection.differential_privacy import mu_of
     >>> round(mu_of(0.05), 6)
     0.251323
     """

@@ -43,6 +43,7 @@ class Algorithm1:
     variant: Literal["sound", "printed"] = "sound"
     moment: float = 2.0
     n_subsets: int = 200
+    # upper bounds of these moments over draws of D, known beforehand: then nothing is estimated (variant "sound")
     sigma: ArrayLike | None = None
     k: int | None = None
 
@@ -59,12 +60,12 @@ class Wrapped:
     """A statistic of the data in use with the noise of Algorithm 1."""
 
     value: Float[Array, " d"]
-    noise: NormNoise
-    sigma: Float[Array, " d"]
+    noise: NormNoise  # in units of sigma: each coordinate of a draw was multiplied by its sigma
+    sigma: Float[Array, " d"]  # as printed it depends on who is in use: not to be published
     status: Status
     variant: Literal["sound", "printed"]
     void: str = ""
-    seeded: bool = False
+    seeded: bool = False  # draw and noise came from a given seed: not to be published
 
     @property
     def rms(self) -> Float[Array, " d"]:
@@ -92,18 +93,14 @@ def wrap(
     no noise, the limit of small sigma_j. It warns: for reproduction only.
     Source: izzo2022, algorithm 1.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.releases.statistics.statistic import named
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.protection.izzo_algorithm import Algorithm1, wrap
     >>> points = Points(np.arange(100.0)[:, None])
     >>> wrapped = wrap(named("mean"), points, eta=0.1, algorithm=Algorithm1(sigma=[3.0]), seed=0)
     >>> wrapped.status, wrapped.rms.round().tolist()
     ('certified', [16099.0])
     """
     points_in_draw = len(points) // 2 if algorithm.variant == "printed" else algorithm.k
+    # without a seed, draw and noise come from the system's entropy; the subsets behind sigma have seed 0 for the store
     mechanism = Mechanism.of(statistic, points, points_in_draw, 0 if seed is None else seed, execution)
     return (_printed if algorithm.variant == "printed" else _sound)(mechanism, eta, algorithm, seed)
 

@@ -84,7 +84,7 @@ class _Table:
     values: Table
     labels: Sequence[str]
     counts: bool
-    sizes: Float[Array, " d"]
+    sizes: Float[Array, " d"]  # of what was added up for each coordinate: a small part of it is rounding
 
 
 def _table_of(request: Request, units: Units) -> _Table:

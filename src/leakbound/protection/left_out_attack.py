@@ -20,11 +20,6 @@ _BLOCK = 1 << 22  # of them at once
 def attack_left_out(whitened: Table, record: int, n_games: int, *, confidence: float, seed: int, game: Term) -> Finding:
     """Play games against a record: the likelihood ratio, which knows all n values, says whether it was left out.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.findings import Term
-    >>> from leakbound.protection.left_out_attack import attack_left_out
     >>> found = attack_left_out(np.array([[0.0], [9.0]]), 0, 100, confidence=0.95, seed=0, game=Term("left_out", n=2))
     >>> found.value
     1.0
@@ -42,6 +37,7 @@ def attack_left_out(whitened: Table, record: int, n_games: int, *, confidence: f
         return Finding("accuracy", None, reason=Term("no_games"), **common)
     whitened = np.asarray(whitened)
     rng = stream(seed, "calibrate", "left out games")
+    # by a fair coin the record is left out, or one of the others, at random
     is_left_out = rng.random(n_games) < 0.5
     others = np.delete(np.arange(n), record)
     missing = np.where(is_left_out, record, rng.choice(others, n_games))

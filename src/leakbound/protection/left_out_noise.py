@@ -77,10 +77,15 @@ def search_left_out_noise(
     labels: Sequence[str],
     *,
     noise: str = "gaussian",
-    counts: bool = False,
+    counts: bool = False,  # one noise for all: a size for each cell would tell how many are in it
     declared: Sequence[float] | None = None,
+    # leave coordinates without noise that are the same whoever is left out, and all of them where so many rows are
+    # equal that eta is kept without noise
     allow_exact: bool = False,
+    # of what was added up: values that differ by no more than its rounding errors are the same
     sizes: Float[Array, " d"] | None = None,
+    # of a table of means (counts of all groups, then means of each column), in each of which "gaussian_isotropic" is
+    # the same, for counts and for each column
     n_groups: int = 1,
     limits: Mapping[float, float] | None = None,
 ) -> LeftOutNoise:

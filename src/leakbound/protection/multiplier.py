@@ -30,16 +30,13 @@ _KEPT = {  # a target in a sentence
 def multiplier_report(plan: MultiplierPlan, command: str = "") -> Report:
     """Report the bound of DP-SGD at the least noise multiplier that keeps a target.
 
-    Examples
-    --------
-    >>> from leakbound.plans import MultiplierPlan
-    >>> from leakbound.protection import multiplier_report
     >>> report = multiplier_report(MultiplierPlan(sample_rate=0.01, steps=1000, advantage=0.1))
     >>> round(report.about.plan["noise_multiplier"], 2)
     2.52
     >>> {name: round(noise, 2) for name, noise in report.about.plan["noise_multipliers"].items()}
     {'replace_one': 2.52, 'add_remove': 1.42}
     """
+    # replacing a record needs more noise than adding or removing one, which other libraries count by: both are reported
     target = plan.target
     try:
         multiplier = _least(plan, plan.adjacency)

@@ -32,10 +32,6 @@ def unneeded(
     The sum is a function of the counts of records with equal features, so that the exact eta of this table bounds
     it. Totals of a column of whole numbers have a distribution of their own, which says more.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.no_noise import unneeded
     >>> proof = unneeded(np.repeat(np.eye(2), [400, 600], axis=0), k=500, eta=0.05)
     >>> proof.coupling, round(proof.eta, 4)
     ('table', 0.0154)

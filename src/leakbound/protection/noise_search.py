@@ -82,8 +82,10 @@ class NoiseSearchResult:
     exposed: int | None = None
     shifts: Shifts | None = None
     sampling_std: Float[Array, " d"] | None = None
+    # why no noise is needed: all records have the same values; enough of them share theirs; enough subsets have the
+    # same total; enough pairs have the same output
     reason: NoNoise = ""
-    declared: bool = False
+    declared: bool = False  # only its promise was checked; otherwise its scale was computed from all records
     printed_shape: PrintedShape | None = None
 
     @property
@@ -195,8 +197,8 @@ class _ScaleSearch:
     target: PrivacyTarget
     noise_at_scale: NoiseAtScale | Noise
     without_noise: NoiseSearchResult
-    multiple: float
-    magnitude: Float[Array, " d"] | float = 0.0
+    multiple: float  # what lies on the grid, in units of what is released: k for a mean, whose sum does
+    magnitude: Float[Array, " d"] | float = 0.0  # of a number with an arithmetic error; 0 where there is none
     steps: Float[Array, " d"] | float = 0.0
 
     @property

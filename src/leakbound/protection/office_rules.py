@@ -99,6 +99,7 @@ def check_told_by_noise(
         return ()
     shift = 2 * float(ndtri(0.5 + plan.eta))
     told, dominated = [], []
+    # the noise was computed from these records with one of them left out
     for values, name, factor, deviation in zip(of_mean, names, factors, noise_std.tolist(), strict=True):
         if not deviation:
             continue

@@ -117,6 +117,7 @@ def of_the_same_people(
         except (OSError, ValueError) as reason:
             found = found.with_(Elsewhere(notes=(f"whether these people are in a ledger is not known: {reason}",)))
             continue
+        # a release without a ledger, under design half, is a draw of its own: no ledger of that design is asked
         if _is_insecure(other) or (own is None and design_of(other) == "half") or _is_copy(other, ledger):
             continue
         if not other.people.contents and design_of(other) in ("dp", "half"):
@@ -196,10 +197,6 @@ def _places_of(request: Request) -> list[Path]:
 def _beside(path: Path, design: str) -> Path:
     """Name the ledger of another design beside one: ``people.csv.leave-one-out.ledger`` beside ``people.csv.ledger``.
 
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from leakbound.protection.other_ledgers import _beside
     >>> _beside(Path("people.csv.ledger"), "dp").name, _beside(Path("people.models"), "dp").name
     ('people.csv.dp.ledger', 'people.models.dp.ledger')
     """

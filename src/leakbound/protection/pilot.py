@@ -34,7 +34,7 @@ class Pilot:
     """What a pilot chose."""
 
     measured: Measured
-    noisy_coords: Bool[Array, " d"]
+    noisy_coords: Bool[Array, " d"]  # those in which some pair of the pilot differed, or all if none did
     second_moment: Float[Array, "e e"] | None
     grid: Grid
 
@@ -42,6 +42,7 @@ class Pilot:
 def piloted(
     mechanism: Mechanism,
     target: PrivacyTarget,
+    # from the second moment of the shifts (or None) and their number of coordinates
     noise_of_shape: Callable[[Float[Array, "e e"] | None, int], NoiseAtScale | Noise],
 ) -> Pilot:
     """Try the couplings that the fits can pay, and choose."""

@@ -17,7 +17,7 @@ Array = np.ndarray
 
 def planned_numbers(
     table: PublishedTable | None,
-    finished: Finished,
+    finished: Finished,  # without noise, on which the noise of a mean of noisy sums and counts depends
     sampling_std: Float[Array, " d"] | None,
     family: str = "gaussian",
 ) -> tuple[PlannedNumber, ...]:

@@ -32,7 +32,7 @@ class Prepared:
     """A statistic and its noise, calibrated and not released."""
 
     request: Request
-    points: Points
+    points: Points  # of all records; under differential privacy with the values as they were declared to be
     design: Design
     units: Units
     k: int
@@ -47,8 +47,12 @@ class Prepared:
     game: Term
     assumptions: Sequence[Term]
     source: str
+    # what the ledger adds up: of leave-one-out the whitened table (n, e), of differential privacy one number, shape ()
     per_unit: Float[Array, "*shape"] | RepeatedRows
+    # the exact value that is released but for the noise, given the unit that is left out: a row of a table, or the
+    # statistic of all, whoever that is
     value_of: Callable[[int], Float[Array, " d"]]
+    # of value and noise, which are whole steps of the grid: n for a mean under differential privacy
     divisor: float = 1.0
     public_findings: Sequence[Finding] = ()
     owner_findings: Sequence[Finding] = ()
@@ -56,8 +60,8 @@ class Prepared:
     owner_notes: Sequence[str] = ()
     sampling_std: Float[Array, " e"] | None = None
     accuracy: float | None = None
-    curve: TradeOff | None = None
-    parts: Sequence[Prepared] = ()
+    curve: TradeOff | None = None  # proved of this release, for the owner; None where it follows from eta alone
+    parts: Sequence[Prepared] = ()  # several statistics released together: each has a noise of its own
 
     @property
     def statistics(self) -> Sequence[Prepared]:

@@ -65,6 +65,7 @@ def public_report(
     job: Job, calibration: NoiseSearchResult, value: Float[Array, " d"], insecure: bool = False, note: str = ""
 ) -> Report:
     """Build the certificate that is published with a release."""
+    # Everything here follows from the plan, n, k, the names of the columns, the printed noise and the value.
     eta, mechanism = job.target.eta, job.mechanism
     common: dict[str, Any] = {
         "bound_type": "upper",
@@ -94,9 +95,6 @@ def promised_curve(eta: float, prior: float) -> Piecewise:
 
     No attacker exceeds ``pi TPR + (1 - pi)(1 - FPR) <= max(pi, 1 - pi) + eta``.
 
-    Examples
-    --------
-    >>> from leakbound.protection.publication import promised_curve
     >>> round(float(promised_curve(0.05, 0.5).tpr_at(0.01)), 12)
     0.11
     """

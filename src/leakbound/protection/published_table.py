@@ -36,6 +36,7 @@ class Counts:
     levels: tuple[tuple[str, ...], ...]
     values: Float[Array, "*cells"]
     unit: float
+    # of the noise in each cell, in units of the square of ``unit``; independent from cell to cell
     variance: Float[Array, "*cells"]
 
     @classmethod
@@ -136,6 +137,7 @@ def published_table(
                 cell = cell.model_copy(update={"low": max(cell.low, 0.0)})
             # The total of a file has no such error; of a count that noise took out of (0, n) none can be computed.
             is_total = len(axes) == whole.ndim
+            # the sampling error of a count c is sqrt(c (1 - c/n)); the total has none
             if n_records is not None and not is_total and 0 < value < n_records:
                 error = float(np.sqrt(value * (1 - value / n_records)))
                 cell = cell.model_copy(update={"sampling_std": error})
@@ -150,6 +152,7 @@ def nearest_non_negative(
     if total is None or not variance.any():
         return np.maximum(values, 0.0)
 
+    # the minimum of sum of (u - v)^2 / V over u >= 0 is max(0, v - c V), where c gives the total
     def excess(shift: float) -> float:
         return float(np.maximum(values - shift * variance, 0.0).sum() - total)
 
@@ -163,10 +166,6 @@ def nearest_non_negative(
 def rounded_to_total(values: Float[Array, "*cells"], total: int) -> Int[Array, "*cells"]:
     """Round numbers to whole ones with a given sum: down, and the largest remainders up.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.published_table import rounded_to_total
     >>> rounded_to_total(np.array([1.2, 2.5, 3.3]), 7).tolist()
     [1, 3, 3]
     """

@@ -20,6 +20,7 @@ _REPEATED = ("drop", "fpr", "at_most", "depends_on")
 
 def release_command(plan: CalibrationPlan) -> tuple[str, str]:
     """Write the command that releases what was calibrated."""
+    # the file goes by its name without folders, as reports hold no paths
     if plan.data == ARRAYS:
         return "", ""
     content = plan.model_dump(exclude_unset=True, exclude=set(_OF_THE_OWNER))
@@ -36,10 +37,6 @@ def release_command(plan: CalibrationPlan) -> tuple[str, str]:
 def command_of_plan(plan: ProtectionPlan) -> str:
     """Write ``leakbound protect`` with the fields of a plan that are not at their defaults.
 
-    Examples
-    --------
-    >>> from leakbound.plans.protects import ProtectionPlan
-    >>> from leakbound.protection.release_command import command_of_plan
     >>> command_of_plan(ProtectionPlan(data="people.csv", eta=0.05, promise="file", drop=["name"]))
     'leakbound protect --data people.csv --drop name --statistic mean --eta 0.05 --promise file'
     """

@@ -52,16 +52,7 @@ _CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise
 
 
 def calibrate(prepared: Prepared) -> CalibratedNoise:
-    """Return the noise and what it promises, for the owner; nothing is released and no ledger is made.
-
-    Parameters
-    ----------
-    prepared : Prepared
-
-    Returns
-    -------
-    CalibratedNoise
-    """
+    """Return the noise and what it promises, for the owner; nothing is released and no ledger is made."""
     return CalibratedNoise(prepared.noise, owner_half(prepared))
 
 
@@ -118,6 +109,8 @@ def release(
     note_begun(request, place.path)
     counted = _counted(ledger, checked, entry, prepared)
     certified = _certified(counted, elsewhere.notes)
+    # If this does not return, the ledger knows that the release has not reached its place, and the same call gives the
+    # same bytes again.
     publish(certified.certificate, certified.owner)
     mark_published(lambda: ReleaseLedger.open(ledger.path, ledger.design), counted.number)
     return certified
@@ -178,6 +171,7 @@ class _Place:
     path: Path
     ledger: ReleaseLedger | None
     request: Request
+    # the same data under other designs: they refuse a new release; one that the ledger holds is made once more
     elsewhere: Elsewhere
 
     @classmethod

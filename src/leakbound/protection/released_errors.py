@@ -30,6 +30,8 @@ def sampling_from_released(prepared: Prepared, value: Float[Array, " d"]) -> Flo
     of_part = [(part, part.finished(coordinates).value) for part, coordinates in of_all]
     errors = np.full(sum(len(released) for _, released in of_part), np.nan)
     plan = prepared.request.plan
+    # How many records a mean is of is not public where a person has several, and the errors of a regression are those
+    # of independent records.
     if not isinstance(plan, ProtectionPlan) or plan.group is not None:
         return errors
     means = [_means(part, released) for part, released in of_part]

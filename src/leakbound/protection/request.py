@@ -47,9 +47,11 @@ class Request:
     execution: Execution
     command: str = ""
     notes: Sequence[str] = ()
-    from_python: bool = False
+    from_python: bool = False  # an object or a function, not the name of a row of STATISTICS
     name: str = ""
+    # called before anything is drawn, with exact numbers of the data: how many values are missing or out of range
     tell_owner: Callable[[str], Any] = lambda line: None
+    # several statistics of the same records: plan has what they share, and statistic is that of the first one
     parts: Sequence[Request] = ()
     owner_notes: Sequence[str] = ()
 
@@ -302,6 +304,7 @@ def file_request(
         data = all_records(plan, plan.drop, plan.id)
         _check_columns(data.points)
         return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
+    # of several statistics together, a row with a missing value in one of the complete columns is left out
     data = load_records(plan, plan.group or plan.id, complete)
     _check_columns(data.points)
     check_sizes(plan, data.points)

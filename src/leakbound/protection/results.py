@@ -21,7 +21,7 @@ class CalibratedNoise:
     """The noise that a promise needs, before anything is released."""
 
     noise: Noise | None
-    certificate: Report
+    certificate: Report  # the owner's, not for publication: it holds exact functions of the data
 
     def __repr__(self) -> str:
         """Show what will be promised: the owner's table."""
@@ -52,8 +52,11 @@ class Protected:
     """A statistic that was released with its noise."""
 
     value: Float[Array, " d"]
+    # None where none was needed, and of several statistics. Its values are not kept: they follow from a ledger's key.
     noise: Noise | None
+    # For publication: besides what was declared public and the value, scale and shape of the noise, rounded.
     certificate: Report
+    # For the owner alone, with exact functions of the data: sampling errors, attacks, the most exposed record.
     owner: Report
     statistics: Mapping[str, ReleasedStatistic] = field(default_factory=dict)
 

@@ -32,9 +32,6 @@ _ARITHMETIC = 1 + 1e-6  # above what sums of doubles lose
 def rounded_up(value: float) -> float:
     """Round a scale up to two significant digits; a number of two digits stays.
 
-    Examples
-    --------
-    >>> from leakbound.protection.rounding import rounded_up
     >>> rounded_up(0.3669), rounded_up(0.37), rounded_up(1234567.0)
     (0.37, 0.37, 1300000.0)
     """
@@ -44,9 +41,6 @@ def rounded_up(value: float) -> float:
 def next_scale(printed: float) -> float:
     """Find the next larger number of two significant digits.
 
-    Examples
-    --------
-    >>> from leakbound.protection.rounding import next_scale
     >>> next_scale(0.37), next_scale(99.0)
     (0.38, 100.0)
     """
@@ -108,10 +102,6 @@ def _definite(correlations: Float[Array, "d d"]) -> Float[Array, "d d"]:
 def printed_grid(rms: Float[Array, " d"], multiple: float, magnitude: Float[Array, " d"] | float = 0.0) -> Grid:
     """Compute the grid that follows from the printed noise: at least 4,096 steps in each deviation.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.rounding import printed_grid
     >>> printed_grid(np.array([0.37]), multiple=500.0).steps.tolist()
     [0.03125]
     """

@@ -32,6 +32,7 @@ class Ranges:
 
     low: Float[Array, " p"]
     high: Float[Array, " p"]
+    # a range that nobody declared is that of these records: it promises nothing, and favours differential privacy
     from_data: Bool[Array, " p"]
 
     @classmethod
@@ -92,7 +93,7 @@ class Ranges:
 class Sensitivity:
     """How far replacing one record can move a statistic, whatever the data."""
 
-    unit: Float[Array, " d"]
+    unit: Float[Array, " d"]  # noise is proportional to it, so that columns in other units get noise of their own
     l1: float
     l2: float
 
@@ -112,11 +113,6 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
     at most the product of the two widths, since ``u_i - r_i`` and ``v_i - r_i`` lie in an interval of that length
     around 0; reached by records in opposite corners.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.protection.sensitivity import Ranges, sensitivity
-    >>> from leakbound.protection.mechanism import Mechanism
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
     >>> mean = Mechanism.of(named("mean"), Points(np.zeros((10, 4))))

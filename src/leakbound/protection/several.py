@@ -46,9 +46,6 @@ def _weight(part: Request) -> float | None:
 def _part_of(eta: float, fraction: float) -> float:
     """Compute the eta whose mu squared is a fraction of that of another one.
 
-    Examples
-    --------
-    >>> from leakbound.protection.several import _part_of
     >>> round(_part_of(0.05, 0.5), 5), _part_of(0.05, 1.0) == 0.05
     (0.0354, True)
     """

@@ -28,12 +28,6 @@ from leakbound.reports.about import ColumnScale, StatisticParameters
 def parameters_of(plan: CalibrationPlan, statistic: Statistic, points: Points) -> StatisticParameters | None:
     """Describe a statistic to a reader of its numbers.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.plans.protects import CalibrationPlan
-    >>> from leakbound.protection.statistic_parameters import parameters_of
     >>> from leakbound.releases.statistics.statistic import named
     >>> points = Points(np.array([[3.0], [5.0]]), np.array([0, 1]))
     >>> plan = CalibrationPlan(data="people.csv", statistic="logistic", label="ill", eta=0.1)

@@ -36,15 +36,8 @@ def swap_shifts(
     next step of the grid where a fit does not; never by more than twice the length of a step in all coordinates.
     Quantiles need none, and neither do two records with the same values, of which nothing tells the swap.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.grid import Grid
-    >>> from leakbound.protection.mechanism import Mechanism
-    >>> from leakbound.noise import SampledSwap
     >>> from leakbound.runtime.observe import Execution
     >>> from leakbound.releases.statistics.statistic import named
-    >>> from leakbound.protection.swaps import swap_shifts
     >>> from leakbound.core.types import Points
     >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [20.0]]))
     >>> median = Mechanism(named("quantiles", probabilities=(0.5,)), points, 3, Execution(n_jobs=1))

@@ -23,8 +23,10 @@ Array = np.ndarray
 class Units:
     """The units of privacy of a table: its records, or the people whom they belong to."""
 
+    # they do not depend on the order of the records, or on the format of their file
     names: UInt8[Array, "n 16"] = field(repr=False)
     index: Int[Array, " N"] | None = field(default=None, repr=False)
+    # as a column of the data has them, for the owner; None where the units are named by their content
     ids: Shaped[Array, " n"] | None = field(default=None, repr=False)
 
     @property

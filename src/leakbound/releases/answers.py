@@ -62,11 +62,6 @@ class Truth:
 def truth_of(points: Points, name: str, *, responses: bool) -> Truth:
     """Read the labels of points as classes or as responses.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.answers import truth_of
     >>> truth_of(Points(np.zeros((3, 1)), np.array(["b", "a", "b"])), "model", responses=False).values.ravel().tolist()
     [1, 0, 1]
     """
@@ -163,8 +158,6 @@ def why_not(model: Any, x: Any, error: Exception) -> str:
     An estimator of scikit-learn complains of rows of different lengths, of dictionaries and of texts in words about
     arrays.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from leakbound.data.records import sequences
     >>> why_not(DecisionTreeClassifier(), sequences([[1.0], [2.0, 3.0]]), ValueError("inhomogeneous shape"))
@@ -213,24 +206,7 @@ def signals_of(
     want: Sequence[str],
     name: str,
 ) -> Mapping[str, Float[Array, "N ..."]]:
-    """Compute the signals of a fitted model at all points.
-
-    Parameters
-    ----------
-    model, method, points, name
-        As in `ask`.
-    truth : Truth
-        Of these points.
-    model_classes : sequence of L arrays
-        The classes that the model knows: it may not have seen all of them.
-    want : sequence of str
-        Names of signals.
-
-    Returns
-    -------
-    mapping
-        As of `leakbound.releases.readout`.
-    """
+    """Compute the signals of a fitted model at all points."""
     answer = ask(model, method, points, name)
     if method == "predict":
         responses = np.asarray(answer).reshape(len(points), -1)

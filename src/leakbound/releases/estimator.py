@@ -254,10 +254,7 @@ def from_spec(spec: str, settings: Mapping[str, Any] | None = None) -> Any:
 def with_parameters(estimator: Any, settings: Mapping[str, Any]) -> Any:
     """Copy an estimator that is not fitted and change some of its parameters.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from leakbound.releases.estimator import with_parameters
     >>> with_parameters(DecisionTreeClassifier(), {"max_depth": 3})
     DecisionTreeClassifier(max_depth=3)
     """

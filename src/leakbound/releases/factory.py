@@ -96,10 +96,7 @@ def release_of(
 ) -> Described:
     """Make a release from an estimator, a network or a function that trains.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from leakbound.releases.factory import release_of
     >>> release_of(DecisionTreeClassifier()).name
     'DecisionTreeClassifier'
     """

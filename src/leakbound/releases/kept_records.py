@@ -61,6 +61,7 @@ OF_EVERY_ESTIMATOR = frozenset({"feature_names_in_", "n_features_in_", "classes_
 class Held:
     """What of the training data was found in one place of a model."""
 
+    # rows of members; values that one or two members have; what the owner calls records; a value for each member
     kind: Literal["rows", "values", "names", "column"]
     where: str
     n: int
@@ -80,12 +81,7 @@ class Kept:
 def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
     """Search a fitted model for records of its training data.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.kept_records import search
     >>> x = np.random.default_rng(0).normal(size=(50, 3))
     >>> model = LogisticRegression().fit(x, x[:, 0] > 0)
     >>> model.copy_ = x[::-1]

@@ -47,9 +47,6 @@ def digest_of_value(value: Any, leads: Leads) -> str:
     `leads` is asked about every function, class and module in the value: whether its name leads to it and says enough,
     since it is installed or its module is looked at. One that its name does not lead to counts by its content.
 
-    Examples
-    --------
-    >>> from leakbound.releases.live_values import digest_of_value
     >>> digest_of_value({"a": {1, 2}}, lambda named: True) == digest_of_value({"a": {2, 1}}, lambda named: True)
     True
     """

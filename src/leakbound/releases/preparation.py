@@ -97,12 +97,8 @@ class Preparation:
 def preparation_for(estimator: Any, points: Points) -> Preparation:
     """Find what must be done to columns and labels so that an estimator takes them.
 
-    Examples
-    --------
-    >>> import pandas as pd
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from leakbound.data import from_arrays
-    >>> from leakbound.releases.preparation import preparation_for
     >>> frame = pd.DataFrame({"town": ["Chur", "Bern"] * 4, "age": range(8)})
     >>> preparation_for(DecisionTreeClassifier(), from_arrays(frame, [0, 1] * 4)).words
     ('town',)
@@ -120,6 +116,7 @@ def preparation_for(estimator: Any, points: Points) -> Preparation:
                 name = type(estimator).__name__
                 refuse_free_text(points.x, candidate.words, name, "name a TfidfVectorizer in a pipeline")
             return Preparation(candidate.words, candidate.times, candidate.fill, candidate.labels, refused)
+    # if none works, the error of the real fit says why
     return Preparation()
 
 

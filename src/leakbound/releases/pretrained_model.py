@@ -33,8 +33,10 @@ Array = np.ndarray
 class PretrainedModel(KnownByAnswers):
     """One model that is already trained, known by its outputs alone."""
 
+    # From features to probabilities (n, K), or (n,) of the second class; to predictions (n,) if labels are responses.
+    # Text, truth values and whole numbers (n,) are labels: all that is seen of them is whether they are right.
     predict_proba: Callable[[Any], Any]
-    classes: Array | None = None
+    classes: Array | None = None  # 0 ... K-1, or the sorted labels if there are K of them, unless given
     name: str = "model"
     batch: int = 4096
     chunk: int = 1

@@ -18,9 +18,6 @@ Array = np.ndarray
 def clipped_sum(gradients: Float[Array, "n d"], clip: float) -> Float[Array, " d"]:
     """Sum the records' gradients, each scaled down to a norm of at most ``clip``; one that is not finite counts as 0.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> clipped_sum(np.array([[3.0, 4.0], [0.0, 0.5]]), clip=1.0).round(3).tolist()
     [0.6, 1.3]
     """

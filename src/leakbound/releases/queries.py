@@ -46,8 +46,6 @@ _LARGEST_SHIFT = 4  # a shift is at most the shorter side divided by this
 class Versions:
     """How versions of records are made.
 
-    Examples
-    --------
     >>> points = Points(np.arange(32, dtype=np.uint8).reshape(2, 4, 4), np.array([0, 1]))
     >>> versions = Versions(3, "shifts")
     >>> versions.of(points).x.shape  # the images, their mirror images, and the images one pixel higher
@@ -55,6 +53,8 @@ class Versions:
     """
 
     n_queries: int
+    # shifts of images by whole pixels, mirrored or not, the smallest first (the edge is reflected); noise on numeric
+    # columns; or growing noise: how far a label holds measures the distance to the decision boundary
     how: str | Function
     seed: int = 0
 
@@ -160,8 +160,6 @@ class Versions:
 class Queried(Wrapped):
     """A release that is asked about several versions of each record.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from leakbound.releases.estimator import Estimator
     >>> points = Points(np.arange(8.0)[:, None], np.arange(8) % 2)
@@ -213,8 +211,6 @@ class Queried(Wrapped):
 def image_shape(x: Any) -> tuple[int, int] | None:
     """Return height and width where records are images; None where they are none.
 
-    Examples
-    --------
     >>> image_shape(np.zeros((5, 28, 32), dtype=np.uint8)), image_shape(np.zeros((5, 64)))
     ((28, 32), None)
     """
@@ -232,11 +228,10 @@ def image_shape(x: Any) -> tuple[int, int] | None:
 def shifts(n_queries: int) -> list[tuple[bool, int, int]]:
     """List the first versions of an image: mirrored or not, and pixels downwards and to the right.
 
-    Examples
-    --------
     >>> shifts(4)
     [(False, 0, 0), (True, 0, 0), (False, -1, 0), (True, -1, 0)]
     """
+    # the first 18 are all shifts by at most a pixel, the first 50 by at most two
     ordered, radius = [(0, 0)], 0
     while 2 * len(ordered) < n_queries:
         radius += 1

@@ -16,6 +16,7 @@ def probabilities(
 ) -> Mapping[str, Float[Array, "N ..."]]:
     """Compute loss, log-odds, correctness and log-probabilities of a classifier."""
     _check(p)
+    # half of the smallest positive one stands for a probability of 0: of a forest of 100 trees that is "fewer than 1"
     floor = max(float(p[p > 0].min()) / 2, TINIEST)
     rows = np.arange(len(p))
     p_true = p[rows, label]
@@ -24,6 +25,7 @@ def probabilities(
     p_others = others.sum(axis=1)
     signals = {
         "loss": lambda: -np.log(np.clip(p_true, floor, 1)),
+        # Carlini et al. 2022, section V.C; exact where p_y is near 1
         "log_odds": lambda: np.log(np.maximum(p_true, floor)) - np.log(np.maximum(p_others, floor)),
         "correct": lambda: (p_true > others.max(axis=1)).astype(p.dtype),
         "log_prob": lambda: _log_normalised(np.column_stack([p_true, _without(p, label)]), floor),
@@ -50,6 +52,7 @@ def several_probabilities(
     """Compute loss, log-odds and correctness of a classifier with several labels for each point."""
     for each in p:
         _check(each)
+    # all labels of a point together, as if the model took them to be independent
     floor = max(min(float(each[each > 0].min()) for each in p) / 2, TINIEST)
     rows = np.arange(len(label))
     p_true = np.column_stack([each[rows, column] for each, column in zip(p, label.T, strict=True)])

@@ -317,28 +317,7 @@ class _Reached:
 def digest_of(value: Any, main: bool = False) -> str | None:
     """Compute the SHA-256 of all user code that a class or function reaches.
 
-    Parameters
-    ----------
-    value : class or function
-    main : bool
-        Whether the script that is run, ``__main__``, may be the module of the value.
-
-    Returns
-    -------
-    str or None
-        Of the sources and the live values of all user modules that are reached, the versions of the installed packages
-        that they import, and the version of Python; None if the value and its bases are all installed.
-
-    Raises
-    ------
-    NoCanonicalForm
-        With the reason, if the value is not what its import path leads to, or its code cannot be followed: it is
-        interactive, compiled, without source, chooses code at run time, or names a value that cannot be compared.
-
-    Examples
-    --------
     >>> from json import dumps
-    >>> from leakbound.releases.source_code import digest_of
     >>> print(digest_of(dumps))
     None
     """

@@ -31,10 +31,7 @@ T = TypeVar("T")
 def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
     """Build a frozen value from a mapping of its fields, as in a table of a plan or from repeated flags.
 
-    Examples
-    --------
     >>> from leakbound.releases.networks.recipe import Recipe
-    >>> from leakbound.releases.specs import from_words
     >>> from_words(Recipe, {"epochs": 3}, "train").epochs
     3
     """
@@ -66,9 +63,6 @@ def only_from(modules: str | Iterable[str] | None = None, typed: Iterable[str] =
     ``evil:import_module`` would be. What a named module does when it is imported or called is not checked: name only
     what you trust.
 
-    Examples
-    --------
-    >>> from leakbound.releases.specs import imported, only_from
     >>> with only_from():
     ...     imported("os:getcwd")
     Traceback (most recent call last):
@@ -83,6 +77,7 @@ def only_from(modules: str | Iterable[str] | None = None, typed: Iterable[str] =
     is_module = [part.isidentifier() for name in names for part in name.split(".")]
     if (modules is not None and not names) or not all(is_module):
         raise ValueError(f"allow_modules names modules, as lightgbm,my_package.nets; got {modules!r}")
+    # import paths in what the user typed, as the values of flags, are followed wherever they lead
     before = _LEAVE.set(_Leave(names, frozenset(_IMPORT_PATH.findall(" ".join(typed)))))
     try:
         yield
@@ -101,9 +96,6 @@ def refused_module(path: str) -> str:
 def is_within(module: str, names: Iterable[str]) -> bool:
     """Tell whether a module is one of these or below one of them; ``sklearn_extra`` is not below ``sklearn``.
 
-    Examples
-    --------
-    >>> from leakbound.releases.specs import is_within
     >>> is_within("sklearn.tree", ["sklearn"]), is_within("sklearn_extra", ["sklearn"])
     (True, False)
     """
@@ -113,9 +105,6 @@ def is_within(module: str, names: Iterable[str]) -> bool:
 def imported(path: str) -> Any:
     """Import the object of a path ``module:name`` that a user gave.
 
-    Examples
-    --------
-    >>> from leakbound.releases.specs import imported
     >>> imported("math:pi")
     3.141592653589793
     """
@@ -177,9 +166,6 @@ def identity(value: Any) -> str:
 
     The noise of a ledger depends on it, so that it changes neither when a module of ours moves nor when we are renamed.
 
-    Examples
-    --------
-    >>> from leakbound.releases.specs import identity
     >>> from leakbound.releases.statistics.features import Columns
     >>> identity(Columns)
     'leakscope:Columns'
@@ -194,10 +180,7 @@ def printed(estimator: Any) -> str:
 
     An address is another one in each process, and a report has the same bytes in all of them.
 
-    Examples
-    --------
     >>> from sklearn.preprocessing import FunctionTransformer
-    >>> from leakbound.releases.specs import first_line, printed
     >>> printed(FunctionTransformer(first_line))
     'FunctionTransformer(func=leakbound.releases.specs.first_line)'
     """
@@ -282,9 +265,6 @@ def first_line(error: BaseException) -> str:
 
     A search over parameters says first that all fits failed, and why only behind a traceback.
 
-    Examples
-    --------
-    >>> from leakbound.releases.specs import first_line
     >>> quoted = "Traceback (most recent call last):\n  File 'tree.py', line 3\ntree.Wrong: max_depth is -1"
     >>> first_line(ValueError(f"All the 6 fits failed.\n{quoted}"))
     'All the 6 fits failed: Wrong: max_depth is -1'

@@ -152,6 +152,8 @@ class Structure:
     """The structure of one fitted model."""
 
     n_records: int
+    # numbers that were fitted, of all parts that answer: coefficients, or splits and values of leaves; None if those of
+    # any part cannot be counted
     n_parameters: int | None = None
     has_leaves: bool | None = None
     smallest_leaf: int | None = None
@@ -171,12 +173,7 @@ class Structure:
 def structure_of(model: Any, members: Points) -> Structure:
     """Read the structure of a fitted model.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.structure import structure_of
     >>> members = Points(np.arange(10.0)[:, None], np.arange(10) // 5)
     >>> structure = structure_of(DecisionTreeClassifier().fit(members.x, members.y), members)
     >>> structure.n_parameters, structure.smallest_leaf, structure.one_label_groups
@@ -283,12 +280,9 @@ def _is(model: Any, names: Collection[str]) -> bool:
 def answering_estimator(model: Any) -> tuple[Any, bool]:
     """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
 
-    Examples
-    --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from leakbound.releases.structure import answering_estimator
     >>> answering_estimator(make_pipeline(StandardScaler(), DecisionTreeClassifier()))
     (DecisionTreeClassifier(), False)
     """

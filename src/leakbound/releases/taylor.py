@@ -33,7 +33,7 @@ class Expansion:
 
     design: Float[Array, "N D"]
     predictor: Float[Array, "N R"]
-    residual: Float[Array, "N R"]
+    residual: Float[Array, "N R"]  # slope of the loss in each linear predictor; times the features, its gradient
     curvature: Float[Array, " N"]
     parameters: Callable[[Any], Float[Array, "R D"]]
 
@@ -53,8 +53,6 @@ def expansion(estimator: Any, points: Points, fit: Fit, description: Mapping[str
     the point H would predict a large step for each isolated point. It is computed once in a process for each estimator
     and data set.
 
-    Notes
-    -----
     With f the linear predictors the loss of a point is -log softmax(f)_y, for two classes its one-row form, or
     (y - f)^2/(2 s^2), s the standard deviation of y. Its gradient is r x^T with r = softmax(f) - e_y, or (f - y)/s^2,
     its Hessian ``W (x) x x^T`` with W = diag(p) - p p^T, or 1/s^2. A penalty adds 1/C, or alpha/s^2, to the

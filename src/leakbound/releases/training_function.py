@@ -38,12 +38,7 @@ Array = np.ndarray
 class TrainingFunction:
     """A function that trains a model, called for each row of a game.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.training_function import TrainingFunction
     >>> def fit(X, y, seed):
     ...     return LogisticRegression(C=10).fit(X, y, sample_weight=1 + y)
     >>> points = Points(np.arange(8.0)[:, None], np.arange(8) % 2)
@@ -52,6 +47,7 @@ class TrainingFunction:
     (2, 8)
     """
 
+    # fit(X, y, seed) or fit(X, y): an object with predict_proba, a regressor, a network, or a function of features
     function: Callable[..., Any]
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -178,9 +174,6 @@ def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
 def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
     """Tell whether a function takes features and labels, and perhaps a seed: two or three positional arguments.
 
-    Examples
-    --------
-    >>> from leakbound.releases.training_function import trains
     >>> trains(lambda X, y, seed: None), trains(lambda: None), trains(int)
     (True, False, False)
     """

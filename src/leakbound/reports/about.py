@@ -685,9 +685,6 @@ def envelope(
 ) -> dict[str, Any]:
     """Collect what every report says of itself.
 
-    Examples
-    --------
-    >>> from leakbound.reports.about import envelope
     >>> plan = {"title": "", "unit": "record", "date": "", "data": "private/people.csv"}
     >>> envelope(plan, seed=0, confidence=0.95)["plan"]["data"]
     'people.csv'

@@ -19,9 +19,6 @@ LARGEST_DRAWN = 0.45  # where leakbound drew who was in, references that leave o
 def below_chance(findings: Iterable[Finding]) -> Term | None:
     """Tell whether attacks on one release are wrong more often than a guess, beyond chance.
 
-    Examples
-    --------
-    >>> from leakbound.core.findings import Finding
     >>> area = Finding("auc", 0.25, 0.22, 0.28, attack="loss", game=Term("scores"))
     >>> below_chance([area]).id
     'exchanged_or_sign'

@@ -52,8 +52,6 @@ OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched which
 class Comparison:
     """Two reports side by side: ``compare`` makes it.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> comparison = ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=2.0))
     >>> print(comparison.headline)
@@ -214,9 +212,6 @@ def apart(one: Finding, other: Finding) -> bool:
     An interval that is open has no end on that side, and a number without an interval is apart from none, unless it is
     exact: certified or asymptotic, without a confidence.
 
-    Examples
-    --------
-    >>> from leakbound.core.findings import Finding
     >>> wide, narrow = Finding("auc", 0.6, 0.5, 0.7), Finding("auc", 0.8, 0.75, 0.85)
     >>> apart(wide, narrow), apart(wide, Finding("auc", 0.8))
     (True, False)
@@ -241,17 +236,15 @@ def _interval(finding: Finding) -> tuple[float, float] | None:
 def rows_of(first: Report, second: Report) -> list[dict[str, str]]:
     """Compare the findings of two reports row by row, and tell whether their intervals are apart.
 
-    Examples
-    --------
-    >>> from dataclasses import replace
     >>> import leakbound as ls
-    >>> from leakbound.core.findings import Finding
     >>> base = ls.bound("dp", epsilon=1.0)
     >>> findings = [Finding("auc", value, value - 0.01, value + 0.01, attack="lira") for value in (0.6, 0.7)]
     >>> first, second = (replace(base, findings=[finding]) for finding in findings)
     >>> rows_of(first, second)[0]["difference"]
     '+0.1, intervals apart'
     """
+    # Numbers are matched by their prior too, bounds by their bound type, slices by their name. A report of one release
+    # is compared with each release of the other, whatever their names.
     pairs = list(_pairs(first, second))
     several = len(_all_releases(first, second)) > 1
     rows = []

@@ -313,9 +313,6 @@ KINDS: Mapping[str, type[ReportContent]] = {
 def content_of(value: Any) -> ReportContent:
     """Read the content of a report.
 
-    Examples
-    --------
-    >>> from leakbound.reports.content import content_of
     >>> content_of({"schema": 1, "sha256": "0" * 64, "about": {}, "findings": [], "curves": [], "records": {}})
     Traceback (most recent call last):
         ...
@@ -335,25 +332,7 @@ def content_of(value: Any) -> ReportContent:
 
 
 def read(path: str | os.PathLike[str], unverified: bool = False) -> Report:
-    """Read a report from its file.
-
-    Parameters
-    ----------
-    path : path
-    unverified : bool
-        Whether a report is read that was changed since it was written. It must still follow the schema.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    ValueError
-        In one line: if the file is no JSON, no report of this schema, or not as it was written.
-    OSError
-        If it cannot be opened.
-    """
+    """Read a report from its file."""
     value = json_value(path)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA or isinstance(value["schema"], bool):
         raise Refused(f"{path} is not a leakbound report of schema {SCHEMA}")
@@ -459,9 +438,6 @@ class WithoutTitles(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """Generate the JSON Schema (draft 2020-12) of report.json.
 
-    Examples
-    --------
-    >>> from leakbound.reports.content import schema
     >>> len(schema()["oneOf"])
     4
     """

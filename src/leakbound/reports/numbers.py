@@ -49,8 +49,6 @@ class Digits:
 def down(value: Number, places: int = 0) -> str:
     """Round towards minus infinity.
 
-    Examples
-    --------
     >>> down(5.769, 2), down(1234.5)
     ('5.76', '1,234')
     """
@@ -70,8 +68,6 @@ def near(value: Number, places: int = 0) -> str:
 def count(n: int) -> str:
     """Write a whole number with separators of thousands.
 
-    Examples
-    --------
     >>> count(1500)
     '1,500'
     """
@@ -81,8 +77,6 @@ def count(n: int) -> str:
 def places(low: float, high: float, most: int = 4) -> int:
     """Decimals down to the first significant digit of half the interval, at most ``most``.
 
-    Examples
-    --------
     >>> places(0.9738, 0.9756), places(0.783, 0.788), places(3, 40)
     (4, 3, 0)
     """
@@ -95,8 +89,6 @@ def places(low: float, high: float, most: int = 4) -> int:
 def fraction_places(fraction: float) -> int:
     """Decimals of a percentage: two significant digits, one of the distance to 100 %.
 
-    Examples
-    --------
     >>> [fraction_places(fraction) for fraction in (0.65, 0.07, 0.0094, 0.9995)]
     [0, 1, 2, 2]
     """
@@ -109,8 +101,6 @@ def fraction_places(fraction: float) -> int:
 def noise_places(noise_std: float) -> int | None:
     """Decimals down to a hundredth of a noise; negative for tens and hundreds, None without noise.
 
-    Examples
-    --------
     >>> noise_places(0.047), noise_places(3000.0), noise_places(0.0)
     (4, -1, None)
     """
@@ -122,8 +112,6 @@ def noise_places(noise_std: float) -> int | None:
 def rounded_to_noise(value: float, noise_std: float) -> float:
     """Round a released number to a hundredth of its noise: what is behind it says nothing.
 
-    Examples
-    --------
     >>> rounded_to_noise(41.3171875, 0.047), rounded_to_noise(10000004.3, 3000.0), rounded_to_noise(2.5, 0.0)
     (41.3172, 10000000.0, 2.5)
     """
@@ -134,8 +122,6 @@ def rounded_to_noise(value: float, noise_std: float) -> float:
 def noise_interval(value: float, noise_std: float, factor: float) -> tuple[float, float]:
     """Compute the interval of the noise around a released number, outward, with as many digits as that number.
 
-    Examples
-    --------
     >>> noise_interval(10000004.0, 20.0, 1.96)
     (9999964.8, 10000043.2)
     """
@@ -146,8 +132,6 @@ def noise_interval(value: float, noise_std: float, factor: float) -> tuple[float
 def outward(low: Number, high: Number, noise_std: float) -> tuple[float, float]:
     """Round the ends of an interval outward to a hundredth of the noise.
 
-    Examples
-    --------
     >>> outward(41.23456, 41.71234, 0.12)
     (41.234, 41.713)
     """
@@ -174,8 +158,6 @@ def digits(
 ) -> Digits:
     """Write a value with its interval, ends outward; a value that is an end is rounded like that end.
 
-    Examples
-    --------
     >>> digits(0.91304, 0.91123, 0.91488, scale=2, most=1)
     Digits(value='91.3', low='91.1', high='91.5')
     >>> digits(0.73106, scale=2, most=1, bound_type="upper").value
@@ -195,8 +177,6 @@ def fractions(
 ) -> Digits:
     """Write a fraction in percent, with two significant digits; the sign is left to the sentence.
 
-    Examples
-    --------
     >>> fractions(0.0694, 0.0661, 0.0738)
     Digits(value='6.9', low='6.6', high='7.4')
     """
@@ -207,8 +187,6 @@ def fractions(
 def significant(value: float, n: int = 2) -> str:
     """Write a size to so many significant digits, however small or large.
 
-    Examples
-    --------
     >>> [significant(value) for value in (0.0518, 0.0996, 12.7, 1234.5, 1.5e-7)]
     ['0.052', '0.10', '13', '1,200', '1.5e\u22127']
     """
@@ -226,8 +204,6 @@ def significant(value: float, n: int = 2) -> str:
 def settled(value: float) -> float:
     """Drop the last digits of a computed number: 1 - 0.99 is 0.01, and is not rounded up from there.
 
-    Examples
-    --------
     >>> 1 - 0.99, settled(1 - 0.99)
     (0.010000000000000009, 0.01)
     """
@@ -237,8 +213,6 @@ def settled(value: float) -> float:
 def percent(fraction: float) -> str:
     r"""Write a fraction to two significant digits, with its sign; digits that are zero are left out.
 
-    Examples
-    --------
     >>> percent(0.001), percent(0.05516)
     ('0.1\u202f%', '5.5\u202f%')
     >>> percent(1e-300)
@@ -250,8 +224,6 @@ def percent(fraction: float) -> str:
 def percent_at_most(fraction: float) -> str:
     r"""Write what a ceiling allows: as `percent`, rounded up.
 
-    Examples
-    --------
     >>> percent_at_most(0.0546), percent_at_most(1 - 0.99)
     ('5.5\u202f%', '1\u202f%')
     """
@@ -266,8 +238,6 @@ def plain_number(value: float) -> str:
 def parameter(value: float) -> Markup:
     """Write a parameter, with powers of ten set as such.
 
-    Examples
-    --------
     >>> print(parameter(4.0), parameter(1e-5))
     4 10<sup>−5</sup>
     """
@@ -283,8 +253,6 @@ def parameter(value: float) -> Markup:
 def powers(text: str) -> Markup:
     """Write a printed number with its power of ten set as such.
 
-    Examples
-    --------
     >>> print(powers(digits(1.306e-5).value), powers("0.25"))
     1.31 × 10<sup>−5</sup> 0.25
     """

@@ -327,11 +327,8 @@ ROWS = {"table": "cell"}  # what a row of a bound is called, where it is no sing
 def plural(unit: str) -> str:
     """Return the word for several of a unit: as it was given, else by the rules of English.
 
-    Examples
-    --------
     >>> [plural(unit) for unit in ("record", "canary", "survey", "batch", "person")]
     ['records', 'canaries', 'surveys', 'batches', 'people']
-    >>> from leakbound.core.unit_words import UnitWord
     >>> plural(UnitWord("Person/Personen")), plural("Person")
     ('Personen', 'Person')
     """
@@ -359,8 +356,6 @@ def of_cells(about: About) -> TypeGuard[BoundAbout]:
 def game(term: Term) -> str:
     """Write what was played in words.
 
-    Examples
-    --------
     >>> game(Term("drawn_records", k=500, n=1000))
     '500 of 1,000 records are drawn; the attacker knows all of them'
     """
@@ -370,8 +365,6 @@ def game(term: Term) -> str:
 def words(term: Term | TermFacts) -> str:
     """Write a term in words; an id that this version does not know is printed as it is.
 
-    Examples
-    --------
     >>> words(Term("covariance_of_draws", worked=498, drawn=1000))
     'covariance from 498 of 1,000 draws'
     """
@@ -397,8 +390,6 @@ def method(terms: Sequence[Term]) -> str:
 def scope(which: Scope, row: str) -> str:
     """Whom a number is about, with the index of the record or the name of the cell where it is known.
 
-    Examples
-    --------
     >>> scope(Scope("worst", 17), "record"), scope(Scope("worst", name="Sales / F"), "cell"), scope(Scope(), "person")
     ('most exposed record (17)', 'most exposed cell: Sales / F', 'every person')
     """

@@ -93,10 +93,7 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
 def is_for_owner(report: Report) -> bool:
     """Tell whether an audit holds what only the owner of the data may see: it was not made for publication.
 
-    Examples
-    --------
     >>> import leakbound as ls
-    >>> from leakbound.reports.publication import is_for_owner
     >>> is_for_owner(ls.bound("dp", epsilon=1.0))
     False
     """
@@ -109,12 +106,8 @@ def is_for_owner(report: Report) -> bool:
 def without_records(report: Report) -> Report:
     """Return a report that tells of no single record.
 
-    Examples
-    --------
-    >>> from dataclasses import replace
     >>> import leakbound as ls
-    >>> from leakbound.core.findings import Finding, Scope
-    >>> from leakbound.reports.publication import without_records
+    >>> from leakbound.core.findings import Scope
     >>> bound = Finding("leakage_score", 9.5, scope=Scope("worst", 17), per_record=True)
     >>> report = replace(ls.bound("dp", epsilon=1.0), findings=[bound], record_table={"record": [17], "score": [9.5]})
     >>> free = without_records(report)

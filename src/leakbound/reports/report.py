@@ -188,8 +188,6 @@ class Curve:
 class NamedTradeOff(TradeOff):
     """The trade-off of a curve of a report: it converts, is plotted by its arrays, and is shown in notebooks.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> curve = ls.bound("gaussian", mu=1.0).curve("mu = 1, replace one")
     >>> round(curve.advantage(), 3), curve.fpr.shape == curve.tpr.shape
@@ -278,9 +276,6 @@ MOST_RECORDS = 1000  # of each release in a report, so that its files stay small
 def most_exposed_rows(table: Table, most: int = MOST_RECORDS) -> Table:
     """Keep the records of a release against which most games are won, ties by the mean margin, in their order.
 
-    Examples
-    --------
-    >>> from leakbound.reports.report import most_exposed_rows
     >>> most_exposed_rows({"record": [0, 1, 2], "won": [5, 3, 5], "margin": [0.1, 0.9, 0.2]}, 2)["record"]
     [0, 2]
     """
@@ -666,9 +661,6 @@ class Report:
 def joined_tables(tables: Sequence[Table]) -> dict[str, list[Any]]:
     """Join tables of records, one below the other; one without names of records gets empty ones where another has some.
 
-    Examples
-    --------
-    >>> from leakbound.reports.report import joined_tables
     >>> joined_tables([{"record": [0]}, {"record": [0], "name": ["a"]}])
     {'record': [0, 0], 'name': ['', 'a']}
     """

@@ -22,7 +22,7 @@ class AllButOne:
     """The data sets of all records but those of one unit, of which a few are in memory at a time."""
 
     unit: Int[Array, " N"]
-    seed: int = 0
+    seed: int = 0  # the same for all data sets, so that they differ by one unit alone
 
     @property
     def n_fits(self) -> int:

@@ -23,10 +23,7 @@ _DIGEST = 32  # bytes
 class StoredCheckpoints:
     """The checkpoints of one chunk.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.checkpoints import StoredCheckpoints
-    >>> from leakbound.runtime.store import Store, key
+    >>> from leakbound.runtime.store import key
     >>> checkpoints = StoredCheckpoints(Store("memory://example-of-checkpoints"), key(seed=0))
     >>> checkpoints.write("a", b"epoch 3")
     >>> checkpoints.read("a")

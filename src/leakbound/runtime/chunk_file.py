@@ -53,14 +53,6 @@ class Chunk:
 def digest_of(arrays: Mapping[str, Array]) -> str:
     """SHA-256 of names, shapes, dtypes and values, in the order of the names.
 
-    Parameters
-    ----------
-    arrays : mapping of str to array
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.runtime.chunk_file import digest_of
     >>> digest_of({"a": np.zeros(2), "b": np.ones(1)}) == digest_of({"b": np.ones(1), "a": np.zeros(2)})
     True
     """
@@ -105,20 +97,7 @@ def serialise(
 
 
 def read(content: bytes, name: str) -> Chunk:
-    """Read a chunk; nothing is allocated for its arrays before all that it says of itself is compared.
-
-    Parameters
-    ----------
-    content : bytes
-        The whole chunk.
-    name : str
-        The key under which it lies.
-
-    Raises
-    ------
-    Damaged
-        If it is no whole chunk of that key.
-    """
+    """Read a chunk; nothing is allocated for its arrays before all that it says of itself is compared."""
     try:
         return _read(content, name)
     except Damaged:

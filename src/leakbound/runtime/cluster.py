@@ -134,6 +134,7 @@ class _Waiting:
     def __init__(self, calls: Iterator[_Call]) -> None:
         self._calls = calls
         self.lost: list[_Call] = []
+        # they were with a worker that was killed, and are sent again one at a time, with no other task
         self.suspects: list[_Call] = []
 
     def take(self, running: Mapping[Future[Any], _Call], most: int) -> Iterator[_Call]:
@@ -179,6 +180,7 @@ def active_client() -> Any:
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Engine]:
     """Connect to a cluster; what is started here is stopped at the end."""
+    # "tcp://HOST:PORT" is a scheduler of Dask, "local:4" four processes of this machine under a scheduler of their own
     if isinstance(cluster, Executor):
         yield Engine(cluster, type(cluster).__name__, lambda: _size_of(cluster), lambda: True)
     elif isinstance(cluster, str):
@@ -198,9 +200,6 @@ def connected(cluster: Cluster) -> Iterator[Engine]:
 def check_address(cluster: str) -> str:
     """Check the address of a cluster.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.cluster import check_address
     >>> check_address("tcp://10.0.0.1:8786")
     'tcp://10.0.0.1:8786'
     """

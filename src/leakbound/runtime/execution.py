@@ -36,9 +36,10 @@ class Execution:
 
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
+    # of the workers' temporary files: in the store unless given; in the system's folder without a store or with a URL
     tmp: str | os.PathLike[str] | None = None
-    cluster: Any = None
-    from_store: Literal["", "all", "finished"] = ""
+    cluster: Any = None  # without it, and without n_jobs, the active client of Dask is used
+    from_store: Literal["", "all", "finished"] = ""  # make no model, but take all, or those that are finished
     depends_on: tuple[str, ...] = ()
     tally: Tally = field(default_factory=Tally, compare=False)
 

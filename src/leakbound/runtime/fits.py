@@ -113,6 +113,7 @@ class FitJob:
     dtype: Literal["float32", "float64"]
     columns: tuple[int, ...]
     what: str
+    # the user's modules as they are in the process that looks for chunks
     code: UserCode = field(default_factory=UserCode)
     depends_on: tuple[str, ...] = ()
 
@@ -183,10 +184,6 @@ def make_watched(
 def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
     """Name the rows of a chunk for an error, with their seeds.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.runtime.fits import named_rows
     >>> named_rows("model", 4, np.array([17])), named_rows("model", 4, np.array([17, 9]))
     ('model 4 (seed 17)', 'models 4 to 5 (seeds 17, 9)')
     """

@@ -29,16 +29,13 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")  # that compute; one tha
 class Machine:
     """A kind of machine.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.machine import this_machine
     >>> sorted(this_machine().facts)
     ['blas', 'cpu', 'features', 'system', 'threads', 'versions']
     >>> len(this_machine().digest)
     16
     """
 
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # plain JSON, without a name of a host, user or folder
 
     @property
     def digest(self) -> str:

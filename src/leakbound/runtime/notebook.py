@@ -68,9 +68,6 @@ class Cell:
 def drawing(work: Work) -> str:
     """Write the line of one work as HTML.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.notebook import drawing
     >>> from leakbound.runtime.progress import Work
     >>> drawing(Work("models", 4, clock=lambda: 0.0)).partition("</progress> ")[2]
     '0/4, 0:00</div>'

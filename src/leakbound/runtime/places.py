@@ -120,15 +120,7 @@ class LocalFolder:
             raise ValueError(f"the store {folder} is a file; give a folder")
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a file.
-
-        Raises
-        ------
-        Damaged
-            If it is no file.
-        OSError
-            In one line, if it cannot be read: that says nothing of what is in it.
-        """
+        """Return the bytes of a file."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return (self.folder / name).read_bytes()
@@ -284,6 +276,7 @@ class ObjectStore:
     """Objects under a URL, by fsspec."""
 
     def __init__(self, url: str, sleep: Callable[[float], object] = time.sleep) -> None:
+        # credentials, region and endpoint come from where s3fs looks: the environment and the cloud's own files
         self.protocol, self.root = _parts(url)
         self.url = f"{self.protocol}://{self.root}"
         self._patience = Patience(sleep)
@@ -419,9 +412,6 @@ class ObjectStore:
 def place_of(store: str | os.PathLike[str], sleep: Callable[[float], object] = time.sleep) -> LocalFolder | ObjectStore:
     """Find the place that a path or a URL names; nothing is made and nothing is asked yet.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.places import place_of
     >>> place_of("memory://runs").url
     'memory://runs'
     >>> place_of("ftp://host/runs")
@@ -439,9 +429,6 @@ one process)
 def local_folder(store: str | os.PathLike[str] | None) -> Path | None:
     """Return the folder of a store on this machine; None for no store, and for one at a URL.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.places import local_folder
     >>> print(local_folder("s3://bucket/runs"), local_folder("file:///srv/runs"))
     None /srv/runs
     """

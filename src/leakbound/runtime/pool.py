@@ -32,6 +32,7 @@ def run(
     tmp: str | os.PathLike[str] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """Do a task for each tuple of arguments and give the results as they come."""
+    # large arrays that the workers share are never in shared memory, where they would outlive a kill
     yield from run_numbered(task, enumerate(arguments), len(arguments), n_jobs, tmp)
 
 

@@ -26,8 +26,6 @@ BETWEEN_LINES = 60.0  # seconds, on terminals on which nothing can be redrawn
 class Work:
     """What is done, and how fast.
 
-    Examples
-    --------
     >>> seconds = iter([0.0, 10.0, 10.0, 10.0])
     >>> work = Work("models", 4, clock=lambda: next(seconds))
     >>> work.advance(1)
@@ -87,8 +85,6 @@ class Work:
 def _minutes(seconds: float) -> str:
     """Write minutes and seconds, with hours if there are any.
 
-    Examples
-    --------
     >>> _minutes(75.4), _minutes(3675)
     ('1:15', '1:01:15')
     """
@@ -241,9 +237,6 @@ def progress(name: str, total: int | None = None) -> Iterator[Advance]:
     Work within other work is shown below it. Nothing is shown where standard error is no terminal, nor in workers.
     Nothing is ever written to standard output.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.progress import progress
     >>> with progress("models", 2) as advance:
     ...     for _ in range(2):
     ...         advance()

@@ -33,9 +33,6 @@ _TRANSIENT_NUMBERS = {errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.E
 class Patience:
     """Do an operation again while its errors may pass.
 
-    Examples
-    --------
-    >>> from leakbound.runtime.retries import Patience
     >>> answers = [ConnectionError(), "here"]
     >>> def ask():
     ...     answer = answers.pop(0)

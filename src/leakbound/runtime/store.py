@@ -45,10 +45,11 @@ class Saved:
     """What became of a chunk that was saved."""
 
     key: str
-    created: bool
+    created: bool  # by this call; False where a whole chunk was there
     digest: str
     n_bytes: int
     other_machine: bool = False
+    # the store has other arrays of this kind of machine: the first ones stay; the task gives other bytes each time
     differs: bool = False
 
 
@@ -85,10 +86,7 @@ class Collected:
 class Store:
     """Chunks in a folder or under a URL.
 
-    Examples
-    --------
-    >>> import tempfile, numpy as np
-    >>> from leakbound.runtime.store import Store, key
+    >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
     >>> store.save(key(seed=0), {"loss": np.zeros(3)}).created
     True
@@ -136,26 +134,6 @@ class Store:
         """Read the arrays of a chunk.
 
         The digest, the key, and the sizes that the chunk declares are compared before an array is allocated.
-
-        Parameters
-        ----------
-        name : str
-            The key under which the chunk was saved.
-        is_expected : callable, optional
-            Tells whether names, shapes and dtypes of the arrays are those that the caller expects.
-        same_inputs : bool
-            Whether what was read while the chunk was made must be the same now.
-
-        Returns
-        -------
-        dict of str to array, or None
-            None where the chunk is missing, damaged, that of another key, or does not fit, and where what it was made
-            with has changed; it is made again then.
-
-        Raises
-        ------
-        OSError
-            In one line, if the store is at a URL and does not answer.
         """
         try:
             chunk = self._chunk(name)
@@ -163,6 +141,7 @@ class Store:
             return None
         if chunk is None or (is_expected is not None and not is_expected(chunk.arrays)):
             return None
+        # what was read while the chunk was made is not what it is now: it is made again
         if same_inputs and not chunk.inputs.still_hold():
             return None
         return chunk.arrays

@@ -60,6 +60,7 @@ class AttributeBaselines:
     truth: Int[Array, " J"]
     member: Bool[Array, "T J"]
     log_prior: Float[Array, "T J V"]
+    # chance to be right by each of BASELINES, about members alone: the imputer learns from the others
     accuracy: Mapping[str, Float[Array, "T J"]]
 
     def by_unit(self, values: Float[Array, "T J"]) -> Float[Array, "T U"]:
@@ -98,11 +99,7 @@ def column_of(plan: AuditPlan) -> Column:
 def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> AttributeGame:
     """Draw the game, choose whom to attack, and lay out the candidates.
 
-    Examples
-    --------
     >>> from leakbound import data
-    >>> from leakbound.auditing.attribute.game import lay_out
-    >>> from leakbound.plans import AuditPlan
     >>> attribute_game = lay_out(AuditPlan(n_models=4, attribute="x0", bins=3), [], data.load("wine"))
     >>> len(attribute_game.attacked), len(attribute_game.rows.points)
     (178, 712)

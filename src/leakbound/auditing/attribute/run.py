@@ -70,8 +70,6 @@ def infer(
     Records of one group are in or out together, so that who imputes has seen nobody of it. Each is guessed by itself;
     a group counts once, with the mean over its records, and the intervals are over groups.
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> import leakbound as ls

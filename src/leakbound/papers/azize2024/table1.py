@@ -221,7 +221,9 @@ def column_rounds(n: int, d: int, world_seed: int, rho: float, n_rounds: int, se
         mean = (included * deviation + distribution.deviation(k - included, rng)) / k  # less that of the distribution
         product = float(weight @ mean)
         from_mean = float((mean**2 / world.variance).sum())
+        # eq. 15, exact for bits: the ratio in a column is 1 + (z - p)(mean - p)/variance if the target is averaged
         results["by_column"][number] = np.log1p(rho * weight * mean).sum()
+        # the ratio of eq. 10; then k times the squared Mahalanobis distances of the release from mean and target
         results["linear"][number] = product - square / (2 * k)
         results["from_mean"][number] = k * from_mean
         results["from_target"][number] = k * (from_mean - 2 * product + square)

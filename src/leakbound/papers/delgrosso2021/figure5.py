@@ -110,6 +110,7 @@ def attacked_writers(n: int, number: int, seed: int, setting: str = TEXT) -> dic
 
     x, label, writer = records()
     order = ls.seeds.stream(seed, "writers", n, number).permutation(len(x))
+    # the public code trains on ten records fewer, and attacks so many at most
     trained, outside = order[: n - ASIDE[setting]], order[n : n + OTHERS]
     rows, attacked = np.r_[trained, outside], trained[:ATTACKED]
     own = np.r_[rows, np.repeat(attacked, WRITERS)]
@@ -137,22 +138,13 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     low, high = (end(series, axis=(1, 2), keepdims=True) for end in (np.min, np.max))
     length = (pen["length"] - pen["length"].min()) / np.ptp(pen["length"])
     drawn = ((series - low) / (high - low)).reshape(len(series), -1)
+    # the writer one-hot, x and y at 32 times from 0 to 1, the number of strokes, the length from 0 to 1
     x = np.column_stack([np.eye(WRITERS)[writer], drawn, pen["n_strokes"], length])
     return x.astype(np.float32), pen["label"].astype(int), writer
 
 
 def candidates(x: np.ndarray) -> np.ndarray:
-    """Each record with each of the writers.
-
-    Parameters
-    ----------
-    x : array of shape (J, 110)
-
-    Returns
-    -------
-    array of shape (J * 44, 110)
-        The 44 of a record follow one another.
-    """
+    """Each record with each of the writers."""
     tried = np.repeat(x, WRITERS, axis=0)
     tried[:, :WRITERS] = np.tile(np.eye(WRITERS), (len(x), 1))
     return tried
@@ -161,6 +153,7 @@ def candidates(x: np.ndarray) -> np.ndarray:
 def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dict[str, np.ndarray]:
     """How much the network likes each candidate: the four strategies of Section 4.3."""
     top = log_p.max(axis=1)
+    # Eq. 36, 37, 38 and 39. Where no writer makes the network predict the digit, eq. 37 has no candidate: all are tied.
     scores = {
         "likelihood": top,
         "accuracy": np.where(correct > 0, top, -np.inf),
@@ -187,8 +180,6 @@ def without(
 def right(score: np.ndarray, writer: np.ndarray) -> float:
     """Fraction of the records whose writer has the best score; of k best ones it counts 1/k.
 
-    Examples
-    --------
     >>> right(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([1, 0]))
     0.75
     """

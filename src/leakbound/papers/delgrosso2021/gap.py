@@ -40,8 +40,6 @@ LOOKS: dict[str, dict[str, Any]] = {  # the same in both figures
 def squared_loss(log_p: np.ndarray) -> np.ndarray:
     """Squared distance of the probabilities from the one-hot label, in [0, 2].
 
-    Examples
-    --------
     >>> squared_loss(np.log([[0.5, 0.25, 0.25]])).tolist()
     [0.375]
     """

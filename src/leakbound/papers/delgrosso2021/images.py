@@ -40,8 +40,6 @@ TINIEST = 1e-12  # of a probability
 def in_print(names: Iterable[str]) -> list[str]:
     """Sort sets of images as the paper's figure has them, from top to bottom.
 
-    Examples
-    --------
     >>> in_print(["fashion", "mnist", "cifar10", "mnist"])
     ['cifar10', 'mnist', 'fashion']
     """
@@ -101,6 +99,7 @@ def runs_as_code(
 def called(run: Mapping[str, Any], setting: str, n: int) -> dict[str, Any]:
     """Read the results of `attacked_as_code` as those of `attacked`."""
     count = n_members(setting, n)
+    # the first count images are called members; the others of the n are left out
     scores = {attack: np.r_[run[attack][:count], run[attack][n:]] for attack in ATTACKS}
     prefix = f"{setting}_"
     return scores | {what.removeprefix(prefix): run[what] for what in run if what.startswith(prefix)}

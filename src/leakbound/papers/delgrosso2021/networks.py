@@ -21,8 +21,6 @@ LARGEST_BATCH = 5000  # images that are asked at once: .6 GB in the first layer 
 def deep_cnn(channels: int = 1, side: int = 28, classes: int = 10) -> nn.Module:
     """Four convolutions and three linear layers with batch norm and ReLU (Appendix A.1).
 
-    Examples
-    --------
     >>> n_parameters(deep_cnn(1, 28)), n_parameters(deep_cnn(3, 32))
     (376714, 439722)
     """
@@ -39,8 +37,6 @@ def dense(inputs: int = 110, classes: int = 10) -> nn.Module:
     The paper prints their number and that of the parameters; the widths 32, 16 and 16 are those of its published
     code, and give that number.
 
-    Examples
-    --------
     >>> n_parameters(dense())
     4650
     """

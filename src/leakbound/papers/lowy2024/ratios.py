@@ -83,6 +83,7 @@ def trials(lines: Mapping[str, Runs], axis: Sequence[float]) -> pd.DataFrame:
 
 def rises(values: Array) -> bool | None:
     """Tell whether a mean rises along the axis: as a whole, while no step falls, both by three standard errors."""
+    # with the same random numbers at each place, or none in common, the differences in a column are independent trials
     steps = [mean_of(step) for step in np.diff(values, axis=0)]
     if any(all_above([step]) is False for step in steps):
         return False

@@ -20,15 +20,7 @@ def cifar(n: int, rng: np.random.Generator) -> ls.Points:
 
 
 def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
-    """Fraction of correct guesses, averaged over the targets, with its standard error.
-
-    Parameters
-    ----------
-    scores : Scores
-    threshold : float, optional
-        From which on a point is called a member; unless given the best one for all points of all targets together
-        (Section 5.2: a single number is hardly overfitted).
-    """
+    """Fraction of correct guesses, averaged over the targets, with its standard error."""
     return _over_targets(accuracy_by_target(scores, threshold), scores)
 
 
@@ -45,6 +37,7 @@ def above(leads: Mapping[str, Ours], smaller: str = "") -> Ours:
 
 def accuracy_by_target(scores: ls.Scores, threshold: float | None) -> np.ndarray:
     """Compute the fraction of correct guesses on each target, half of whose points are members."""
+    # the best one for all points of all targets together: a single number is hardly overfitted (Section 5.2)
     best = ls.metrics.hindsight_thresholds(scores) if threshold is None else threshold
     return ls.metrics.accuracy_at(scores, best)
 

@@ -100,8 +100,6 @@ def study(
 def augmentations(side: int) -> dict[str, dict[str, Any]]:
     """Words of a recipe for images of so many pixels a side: crops by 5 of 224 pixels, and by an eighth.
 
-    Examples
-    --------
     >>> [words.get("shift") for words in augmentations(224).values()]
     [None, 5, 28]
     """

@@ -23,9 +23,6 @@ from leakbound.core.checkpoints import CheckpointPlace, Pace, current_place
 class TrainingCheckpoint:
     """The checkpoint of one training, if somebody keeps it.
 
-    Examples
-    --------
-    >>> from leakbound.releases.networks.checkpoints import TrainingCheckpoint
     >>> TrainingCheckpoint(None, [0], "one", []).load() is None
     True
     """
@@ -33,6 +30,8 @@ class TrainingCheckpoint:
     def __init__(
         self, place: CheckpointPlace | None, seeds: Sequence[int], kind: str, modules: Sequence[nn.Module]
     ) -> None:
+        # a network that changes its plain attributes in training, as a counter of its calls, is not kept: no checkpoint
+        # has them
         self._place, self._kind, self._modules = place, kind, modules
         self._name = hashlib.sha256(json.dumps([int(seed) for seed in seeds]).encode()).hexdigest()[:16]
         self._attributes = self._plain_attributes() if place is not None else []

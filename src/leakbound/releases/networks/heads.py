@@ -31,6 +31,7 @@ class Head:
     """The meaning of a network's outputs, and the labels in that form."""
 
     kind: HeadKind
+    # the column of each point's class; the index of its class, 0 or 1 (of several labels each); or responses
     values: Num[Array, "N ..."]
 
     def target(self, device: torch.device | str) -> Num[Tensor, "N ..."]:
@@ -53,11 +54,6 @@ class Head:
 def head_of(n_outputs: int, points: Points, name: str, classes: Shaped[Array, " K"] | None = None) -> Head:
     """Find what the outputs of a network mean, from their number and the labels.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.networks.heads import head_of
     >>> head_of(1, Points(np.zeros((3, 1)), np.array(["no", "yes", "no"])), "net").kind
     'one_logit'
     """
@@ -104,6 +100,7 @@ def column_of_class(
     """Return the column of each point's class in an output with a number for each class."""
     if n_columns == len(classes):
         return label
+    # more columns than classes, and the labels are indices of columns
     if classes.dtype.kind in "biu" and classes.min() >= 0 and classes.max() < n_columns:
         return classes.astype(np.int64)[label]
     raise ValueError(

@@ -27,7 +27,7 @@ class Interface:
     """The way in which a network is called and answers."""
 
     call: Call = "batch"
-    logits: Logits = "output"
+    logits: Logits = "output"  # what it returns, its attribute or entry "logits", or the first of several tensors
     one_number: bool = False
 
     @property

@@ -36,20 +36,13 @@ def taylor(module: nn.Module, data: TrainingData) -> Float[Array, "N 2"] | None:
     trained network held fixed, the training loss is convex in the layer that reads them, and refits of that layer
     have one minimum. What membership changes in the features themselves changes the refits too, and is not measured.
 
-    Notes
-    -----
     The ridge of the refits is that of a normal prior of the weights, with the variance that has the largest likelihood
     for the target's own weights W: for a normal sample with (K - 1) D free numbers it is ``|W|^2/((K - 1) D)``, W less
     its mean over the classes, which does not change the softmax; the ridge is its inverse. So it follows the scale of
     the features, and accounts for weight decay and early stopping, which made W as small as it is.
 
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from leakbound.releases.networks.last_layer import taylor
     >>> from leakbound.releases.networks.recipe import Recipe
     >>> from leakbound.releases.networks.tensors import inputs_of
-    >>> from leakbound.releases.networks.training import TrainingData
     >>> label = torch.tensor([0, 1, 0, 1, 0, 1])
     >>> inputs = inputs_of(np.random.default_rng(0).normal(size=(6, 4)))
     >>> data = TrainingData(inputs, label, Recipe(), torch.device("cpu"), "net")
@@ -85,8 +78,6 @@ def terms(
     the losses of that one half at the mean of all 16 refits, of the loss of the point at its theta0 if it is not in
     the half, and of the ridge.
 
-    Notes
-    -----
     With p = softmax(theta x) the gradient of a point is ``r x^T``, r = p - e_y, and the Hessian of n points takes V to
     ``X^T [(diag p - p p^T) (X V)]``: conjugate gradients need no more. Only up to 2,000 parameters, 32 MB, is H
     computed: with its factor they need few steps. The gradients of all points, N K D numbers, are never in memory at

@@ -213,29 +213,7 @@ class Network:
 def read(
     module: nn.Module, points: Points, name: str, recipe: Recipe, classes: Shaped[Array, " K"] | None = None
 ) -> tuple[Reading, Head]:
-    """Find how a network reads points, and what its outputs mean.
-
-    Parameters
-    ----------
-    module : nn.Module
-    points : Points
-    name : str
-        Of the release, for errors.
-    recipe : Recipe
-        Its collate function and its loss.
-    classes : array of shape (K,), optional
-        The label of each column.
-
-    Returns
-    -------
-    reading : Reading
-    head : Head
-
-    Raises
-    ------
-    ValueError
-        In one line, if the points or their labels do not fit the network.
-    """
+    """Find how a network reads points, and what its outputs mean."""
     if recipe.collate is not None:
         inputs = collated_inputs(points.x, provisional_labels(points, name), recipe.collate)
         reading = reading_of(module, inputs, name)
@@ -259,11 +237,8 @@ def read(
 def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str | os.PathLike[str]) -> nn.Module:
     """Make a network and load its weights from a file; nothing but tensors is read from it.
 
-    Examples
-    --------
     >>> import tempfile
     >>> import torch
-    >>> from leakbound.releases.networks.network import weighted
     >>> with tempfile.NamedTemporaryFile(suffix=".pt") as file:
     ...     torch.save({"weight": torch.ones(2, 3), "bias": torch.zeros(2)}, file.name)
     ...     weighted(torch.nn.Linear, {"in_features": 3, "out_features": 2}, file.name).weight.sum().item()

@@ -25,6 +25,7 @@ class Optimiser:
     """The state of one optimiser."""
 
     def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, "..."]], fused: bool = True) -> None:
+        # a schedule of the step size is for the caller, who sets lr
         self.recipe, self.fused, self.lr = recipe, fused, recipe.lr
         self.parameters = [parameter.detach() for parameter in parameters]  # the same memory, outside of autograd
         self.first: list[Tensor] = []  # moments

@@ -24,30 +24,7 @@ _OF_LOGITS = ("loss", "log_odds", "correct", "log_prob")
 def signals_of(
     module: nn.Module, data: TrainingData, want: Sequence[str], layers: Layers = "all"
 ) -> Mapping[str, Float[Array, "N ..."]]:
-    """Compute those of the wanted signals that a network gives, at every point.
-
-    Parameters
-    ----------
-    module : nn.Module
-        In evaluation mode, on the device of the data.
-    data : TrainingData
-        Points, labels and loss.
-    want : sequence of str
-        Names of signals.
-    layers : str or tuple of str
-        The layers whose gradients are used, as in `layers_of`.
-
-    Returns
-    -------
-    mapping
-        Of the outputs in float64, as `Head.signals`; ``gradient_norm``: the norm over these layers. Heads other than
-        a number for each class, and inputs of more than one tensor, have no gradients.
-
-    Raises
-    ------
-    ValueError
-        If the answers are not finite.
-    """
+    """Compute those of the wanted signals that a network gives, at every point."""
     signals: dict[str, Array] = {}
     data = data.in_fastest_layout(module)
     if any(name in _OF_LOGITS for name in want):

@@ -218,11 +218,6 @@ def collated_inputs(x: Any, labels: Num[Array, "N ..."], collate: Collate) -> Co
 def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     """Read all points of a data set of PyTorch, in their stored order.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.utils.data import DataLoader, TensorDataset
-    >>> from leakbound.releases.networks.tensors import from_dataset
     >>> dataset = TensorDataset(torch.eye(3), torch.tensor([0, 1, 0]))
     >>> X, y = from_dataset(DataLoader(dataset, batch_size=2, shuffle=True))
     >>> X.tolist()[1], y.tolist()
@@ -282,12 +277,7 @@ class DatasetCollate:
 def collate_of(dataset: Any) -> DatasetCollate | None:
     """Return the collate function of a DataLoader; None for a data set, and where it is that of PyTorch.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.utils.data import DataLoader
     >>> from torch.nn.utils.rnn import pad_sequence
-    >>> from leakbound.releases.networks.tensors import collate_of
     >>> def pad(pairs):
     ...     rows, labels = zip(*pairs)
     ...     return pad_sequence(rows, batch_first=True), torch.tensor(labels)
@@ -316,10 +306,6 @@ def inputs_of(x: Any) -> Inputs:
       column for each of its values, a missing value being one of them. Means, deviations and values are those of all
       records: what they reveal about a single record is not part of the audit.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.networks.tensors import inputs_of
     >>> images = inputs_of(np.full((10, 28, 28), 255, dtype=np.uint8))
     >>> images.shape, images.batch(np.array([3, 5])).mean().item()
     ((1, 28, 28), 1.0)

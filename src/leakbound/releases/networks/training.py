@@ -166,10 +166,6 @@ def losses(
 ) -> Float[Tensor, "*b"]:
     """Compute the loss of each answer.
 
-    Examples
-    --------
-    >>> import torch
-    >>> from leakbound.releases.networks.training import losses
     >>> losses(torch.zeros(2, 4), torch.tensor([0, 3]), "mse").tolist()
     [0.1875, 0.1875]
     """

@@ -38,11 +38,7 @@ _SAVE = "save its weights by torch.save(network.state_dict(), FILE)"
 def weights_of(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     """Read the tensors of a network.
 
-    Examples
-    --------
     >>> import tempfile
-    >>> import torch
-    >>> from leakbound.releases.networks.weight_files import weights_of
     >>> with tempfile.NamedTemporaryFile(suffix=".pt") as file:
     ...     torch.save({"weight": torch.ones(2, 3)}, file.name)
     ...     weights_of(file.name)["weight"].shape

@@ -43,11 +43,6 @@ class Algorithm(Protocol):
 class Quantiles:
     """Quantiles of each column, interpolated linearly between the two nearest records.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.algorithms import Quantiles
-    >>> from leakbound.core.types import Points
     >>> Quantiles((0.5,))(Points(np.array([[1.0], [2.0], [9.0]])), np.random.default_rng(0)).tolist()
     [[2.0]]
     """
@@ -77,11 +72,6 @@ class LeastSquares:
     The response is the label, or the last column if there is no label. The fit fails where the columns in use are
     linearly dependent.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.algorithms import LeastSquares
-    >>> from leakbound.core.types import Points
     >>> x = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> LeastSquares()(Points(x), np.random.default_rng(0)).round(6).tolist()
     [1.0, 2.0]
@@ -114,11 +104,6 @@ class Function:
     ``numpy.random.Generator`` for its own randomness; the output of a function with other random numbers cannot be
     reproduced.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.algorithms import Function
-    >>> from leakbound.core.types import Points
     >>> Function(np.median)(Points(np.array([[1.0], [2.0], [9.0]])), np.random.default_rng(0)).tolist()
     2.0
     """

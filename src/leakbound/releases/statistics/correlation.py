@@ -21,11 +21,6 @@ class Correlation:
 
     It cannot be computed where a column is constant.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.correlation import Correlation
     >>> x = np.array([[1.0, 2.0, 1.0], [2.0, 4.0, 5.0], [3.0, 6.0, 6.0]])
     >>> Correlation()(Points(x), np.random.default_rng(0)).round(4).tolist()
     [1.0, 0.9449, 0.9449]

@@ -34,6 +34,7 @@ class Finished:
     labels: Sequence[str]
     value: Float[Array, "*batch e"]
     noise_std: Float[Array, "*batch e"]
+    # ends of a 95 % interval of the noise; NaN where it is value -/+ 1.96 noise_std
     low: Float[Array, "*batch e"]
     high: Float[Array, "*batch e"]
     n_counts: int = 0
@@ -44,10 +45,7 @@ class Finished:
 class ColumnCountsAndSums:
     """Of each column, whether a record has a value, and its distance from the middle of the declared range.
 
-    Examples
-    --------
     >>> import pandas as pd
-    >>> from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums
     >>> answers = ColumnCountsAndSums(("wage",), ((0.0, 80.0),))
     >>> frame = pd.DataFrame({"wage": [10.0, None, 40.0]})
     >>> answers(frame).sum(axis=0).tolist(), answers.labels(frame)
@@ -55,7 +53,7 @@ class ColumnCountsAndSums:
     """
 
     columns: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...]
+    ranges: tuple[tuple[float, float], ...]  # least and largest value of each column
 
     def labels(self, x: Any) -> list[str]:
         """Name the counts of all columns, then the sums."""
@@ -87,10 +85,7 @@ class ColumnCountsAndSums:
 class CountAndProducts:
     """Whether a record has a value in all columns, and if so the products of their distances from public centres.
 
-    Examples
-    --------
     >>> import pandas as pd
-    >>> from leakbound.releases.statistics.counts_and_sums import CountAndProducts
     >>> squares = CountAndProducts(("wage",), ((0.0, 80.0),), (0.0,))
     >>> frame = pd.DataFrame({"wage": [10.0, None, 40.0]})
     >>> squares(frame).sum(axis=0).tolist(), squares.middle.tolist()  # 100 - 3200 and 1600 - 3200
@@ -199,10 +194,6 @@ def means_of(
 ) -> Estimates:
     """Divide noisy sums of distances from the middle of a range by noisy counts.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.counts_and_sums import means_of
     >>> found = means_of(np.array([-30.0]), np.array([20.0]), np.array([2.0]), np.array([1.0]), [(0.0, 80.0)])
     >>> [round(float(number[0]), 3) for number in found]
     [38.5, 0.125, 38.239, 38.732]
@@ -210,6 +201,7 @@ def means_of(
     low, high = np.asarray(ranges, dtype=float).T
     middle, _ = middle_and_half(ranges)
     z = OF_95_PERCENT
+    # no mean where the count is not above 1.96 deviations of its noise
     divisor = np.where(counts > z * count_std, counts, np.nan)
     value = np.clip(middle + sums / divisor, low, high)
     noise_std = np.hypot(sum_std, (value - middle) * count_std) / divisor
@@ -217,6 +209,7 @@ def means_of(
     leading = np.square(divisor) - np.square(z * count_std)
     root = z * np.sqrt(np.square(sums * count_std) + np.square(sum_std) * leading)
     lower, upper = (middle + (sums * divisor + sign * root) / leading for sign in (-1, 1))
+    # where nothing of the exact interval is inside of the range, both ends are the nearer end
     return value, noise_std, np.clip(lower, low, high), np.clip(upper, low, high)
 
 

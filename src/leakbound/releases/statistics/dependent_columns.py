@@ -17,11 +17,6 @@ _MOST_NAMES = 8
 def check_determined(statistic: Statistic, points: Points) -> None:
     """Refuse least squares of columns that are linearly dependent in all records.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.dependent_columns import check_determined
     >>> from leakbound.releases.statistics.statistic import named
     >>> x = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> try:

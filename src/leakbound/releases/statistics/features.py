@@ -43,10 +43,6 @@ class Features(Protocol):
 class Columns:
     """The columns themselves: all of them, which must be numeric.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.features import Columns
     >>> Columns()(np.array([[1, 2], [3, 4]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
@@ -68,10 +64,6 @@ class SecondMoments:
     Their mean is linear in the data. The covariance is not: it subtracts the square of the mean of the data in
     use; for that take the statistic ``covariance``.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.features import SecondMoments
     >>> x = np.array([[1.0, 2.0]])
     >>> SecondMoments()(x).tolist(), SecondMoments().labels(x)
     ([[1.0, 2.0, 4.0]], ['x0 x0', 'x0 x1', 'x1 x1'])
@@ -101,10 +93,6 @@ class Histogram:
     A bin holds its left edge and not its right one, the last bin both, as in ``numpy.histogram``. Values outside
     of the edges are in no bin.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.features import Histogram
     >>> bins = Histogram(("x0",), ((0.0, 1.0, 2.0),))
     >>> x = np.array([[0.5], [1.0], [2.0], [7.0]])
     >>> bins(x).sum(axis=0).tolist(), bins.labels(x)
@@ -166,10 +154,6 @@ class Histogram:
 class Cells:
     """Membership of the cells of a table: all combinations of the levels of some columns.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.features import Cells
     >>> x = np.array([[0, 1], [0, 1], [1, 0]])
     >>> cells = Cells.of(x, ["x0", "x1"])
     >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
@@ -201,10 +185,6 @@ class Cells:
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
         """Take the levels that were declared; those of a column without any are those that occur.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from leakbound.releases.statistics.features import Cells
         >>> x = np.array([[0], [0], [2]])
         >>> cells = Cells.declared(x, ["x0"], {"x0": ["0", "1", "2"]})
         >>> cells(x).sum(axis=0).tolist(), cells.labels(x)
@@ -271,13 +251,7 @@ def columns_of(x: Any) -> list[str]:
 
 
 def numbers(x: Any) -> Float[Array, "N d"]:
-    """Return the records as finite numbers.
-
-    Raises
-    ------
-    ValueError
-        Naming the first column with text, or with missing or infinite values.
-    """
+    """Return the records as finite numbers."""
     if isinstance(x, np.ndarray) and x.ndim != 2:
         raise ValueError(f"x must have a row for each record and a column for each number, got shape {x.shape}")
     try:

@@ -30,12 +30,6 @@ Array = np.ndarray
 class GroupMeans:
     """The number of records of each group, and the means of the other columns in it.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.features import Cells
-    >>> from leakbound.releases.statistics.group_means import GroupMeans
     >>> points = Points(np.array([[0, 10.0], [0, 20.0], [1, 40.0]]))
     >>> means = GroupMeans.of(points.x, Cells.of(points.x, ["x0"]))
     >>> means.labels(points), means(points, np.random.default_rng(0)).tolist()
@@ -118,10 +112,7 @@ class GroupCountsAndSums:
     each of them by a bounded amount, which it does not move a mean by. A record without a value in one of the columns
     is in no count and no sum, so that one count serves the means of all columns.
 
-    Examples
-    --------
     >>> import pandas as pd
-    >>> from leakbound.releases.statistics.group_means import GroupCountsAndSums
     >>> frame = pd.DataFrame({"sector": ["care", "care", "trade", "care"], "wage": [10.0, 30.0, 40.0, None]})
     >>> sums = GroupCountsAndSums(("sector",), (("care", "trade"),), ("wage",), ((0.0, 80.0),))
     >>> sums(frame).sum(axis=0).tolist(), sums.labels(frame)[2]
@@ -131,7 +122,7 @@ class GroupCountsAndSums:
     by: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
     columns: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...]
+    ranges: tuple[tuple[float, float], ...]  # least and largest value of each column
 
     @property
     def means(self) -> GroupMeans:

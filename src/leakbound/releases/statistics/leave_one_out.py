@@ -51,18 +51,16 @@ def swapped(
     scaled columns is below 1e-5, before or after the swap; where x' outweighs all of D as much; and for outputs beyond
     1e300. It fails, and its row is NaN, where the columns after the swap are linearly dependent.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.releases.statistics.statistic import named
-    >>> from leakbound.releases.statistics.leave_one_out import swapped
-    >>> from leakbound.core.types import Points
     >>> points, inside = Points(np.array([[1.0], [2.0], [6.0], [9.0]])), np.array([True, True, True, False])
     >>> swapped(named("covariance"), points, inside, np.array([0, 2]), np.array([3, 3])).round(9).tolist()
     [[8.222222222], [12.666666667]]
     >>> swapped(named("quantiles", probabilities=(0.5,)), points, inside, np.array([0, 2]), np.array([3, 3])).tolist()
     [[6.0], [2.0]]
     """
+    # Quantiles equal those of a fit bit by bit. Others err by less than 1e-9 of the spread of the records of D and x':
+    # for a covariance s_i s_j, s the standard deviations; for a coefficient s_y/s_j, for the intercept
+    # s_y + |m_y| + sum_j |m_j| s_y/s_j, m the means.
     table = records_of(statistic, points)
     if table is None:
         return None

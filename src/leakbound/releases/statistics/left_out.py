@@ -40,6 +40,7 @@ class LeftOutValues(NamedTuple):
 
     of_all: Float[Array, " d"]
     without: Table
+    # how far each number of ``without`` is at most from the statistic as it is computed from the other records alone
     error: Float[Array, "_ d"]
 
 
@@ -63,11 +64,6 @@ def left_out_values(
       `swapped`; their standard errors by `LeftOutErrors`;
     * the coefficients of other regressions by `left_out_minimisers`.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.left_out import left_out_values
     >>> from leakbound.releases.statistics.statistic import named
     >>> points = Points(np.array([[1.0], [2.0], [6.0]]))
     >>> of_all, without = left_out_values(named("mean"), points)
@@ -76,6 +72,8 @@ def left_out_values(
     >>> left_out_values(named("mean"), points, unit=np.array([0, 1, 0]))[1].ravel().tolist()
     [2.0, 3.5]
     """
+    # NaN where the statistic cannot be computed, as a mean of no record. Quantiles and sums of whole numbers equal
+    # those of a fit bit by bit, others to rounding; logistic, Poisson and Huber ones to 1e-4 of a standard error.
     found = left_out_values_with_error(statistic, points, unit)
     return None if found is None else (found.of_all, found.without)
 

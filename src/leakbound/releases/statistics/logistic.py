@@ -26,20 +26,16 @@ class Logistic:
     The response is the label, or the last column if there is no label; the second class in sorted order counts as 1. If
     the data in use have only one class, the fit fails.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.logistic import Logistic
-    >>> from leakbound.core.types import Points
     >>> points = Points(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array(["no", "yes", "no", "yes"]))
     >>> Logistic()(points, np.random.default_rng(0)).round(3).tolist()
     [-0.679, 0.453]
     """
 
+    # public numbers: in the fit, and in the coefficients, the columns are (x - centre)/spread
     centre: tuple[float, ...] | None = None
     spread: tuple[float, ...] | None = None
     penalty: float = 1.0
-    penalty_unit: tuple[float, ...] | None = None
+    penalty_unit: tuple[float, ...] | None = None  # the penalty is of the change of the log odds per so many units
     read_from_data: ClassVar[bool] = False  # of a regression that `standardised` made it is True
 
     def __post_init__(self) -> None:

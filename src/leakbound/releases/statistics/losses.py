@@ -67,10 +67,6 @@ class Loss(Protocol):
 class SquaredLoss:
     """``(eta - y)^2/2``.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.losses import SquaredLoss
     >>> SquaredLoss().value(np.array([3.0]), np.array([1.0])).tolist()
     [2.0]
     """
@@ -110,10 +106,6 @@ class SquaredLoss:
 class LogisticLoss:
     """``ln(1 + e^eta) - y eta``, y = 0 or 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.losses import LogisticLoss
     >>> LogisticLoss().slope(np.array([0.0]), np.array([1.0])).tolist()
     [-0.5]
     """
@@ -153,10 +145,6 @@ class LogisticLoss:
 class PoissonLoss:
     """``e^eta - y eta``, y >= 0.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.losses import PoissonLoss
     >>> PoissonLoss().slope(np.array([0.0]), np.array([3.0])).tolist()
     [-2.0]
     """
@@ -201,10 +189,6 @@ class PoissonLoss:
 class PseudoHuberLoss:
     """``c^2 (sqrt(1 + (r/c)^2) - 1)``, r = eta - y: ``r^2/2`` near 0, ``c |r|`` far from it.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.losses import PseudoHuberLoss
     >>> PseudoHuberLoss(3.0).slope(np.array([4.0]), np.array([0.0])).round(12).tolist()
     [2.4]
     """

@@ -157,11 +157,7 @@ class Regression:
 def minimise(x: Float[Array, "n p"], response: Float[Array, " n"], loss: Loss, penalty: Ridge) -> Float[Array, " d"]:
     """Minimise ``sum of losses + penalty/2 * |slopes|^2``.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leakbound.releases.statistics.losses import SquaredLoss
-    >>> from leakbound.releases.statistics.newton import minimise
     >>> minimise(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0]), SquaredLoss(), 0.0).round(9).tolist()
     [1.0, 2.0]
     """
@@ -200,6 +196,9 @@ def left_out_minimisers(
                 distance[block.units] = np.where(close, left, np.inf)
                 without[block.units] += np.where(close[:, None], 0.0, correction)
     # a fit of the other records, with which these values are compared, errs by its rounding as well
+    # Proved but for rounding, which is estimated. Infinite in a row where the distance is not proved to be at most
+    # TOLERANCE, in the norm of the Hessian of all: there a standard error is
+    # sqrt(sum of squared slopes/sum of curvatures) of the loss.
     error = (distance + 2 * around.rounding)[:, None] * around.unit_ball + lost
     return regression.raw(around.theta), regression.raw(without), error
 

@@ -20,11 +20,6 @@ Array = np.ndarray
 class Ratio:
     """The total of each column over the total of one of them, as the wage bill for each hour worked.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.ratio import Ratio
     >>> points = Points(np.array([[100.0, 10.0], [300.0, 10.0]]))
     >>> Ratio().labels(points), Ratio()(points, np.random.default_rng(0)).tolist()
     (['x0 per x1'], [20.0])

@@ -76,11 +76,6 @@ class _OfResponse(ABC):
 class Ridge(_OfResponse):
     """Minimise ``sum of squared residuals + penalty |slopes|^2``: the intercept, then a coefficient for each column.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.regressions import Ridge
     >>> x = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
     >>> Ridge(2.0)(Points(x), np.random.default_rng(0)).round(6).tolist()
     [2.0, 1.0]
@@ -105,11 +100,6 @@ class Poisson(_OfResponse):
     It minimises ``sum of (mean - y ln mean) + penalty/2 |slopes|^2``. The response need not be whole numbers, but must
     be >= 0. The fit fails where no minimum exists, as where a level of a dummy column has no response but 0.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.regressions import Poisson
     >>> points = Points(np.array([[0.0, 1.0], [0.0, 3.0], [1.0, 6.0]]))
     >>> Poisson()(points, np.random.default_rng(0)).round(6).tolist()
     [0.693147, 1.098612]
@@ -134,18 +124,13 @@ class Huber(_OfResponse):
     It minimises ``sum of c^2 (sqrt(1 + (r/c)^2) - 1) + penalty/2 |slopes|^2``, r the residuals: the smooth form of
     Huber's loss, squared for residuals far below c and absolute far above.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.regressions import Huber
     >>> x = np.arange(6.0)
     >>> points = Points(np.column_stack([x, np.where(x == 3, 1e6, 1 + 2 * x)]))
     >>> Huber(0.1)(points, np.random.default_rng(0)).round(1).tolist()
     [1.0, 2.0]
     """
 
-    threshold: float
+    threshold: float  # c > 0 in units of the response: declared, not computed from the residuals
     penalty: float = 0.0
 
     def __post_init__(self) -> None:

@@ -31,16 +31,12 @@ ARITHMETIC = 2.0**-36
 def arithmetic_error(statistic: Statistic, points: Points, largest: Float[Array, " d"]) -> Float[Array, " d"]:
     """Bound what each number of a statistic errs by, whether of all records or without some of them.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.rounding import arithmetic_error
     >>> from leakbound.releases.statistics.statistic import named
     >>> points = Points(np.array([[-1.0], [1.0]]))
     >>> (arithmetic_error(named("mean"), points, np.zeros(1)) * 2**36).tolist()
     [1.0]
     """
+    # 0 where the values equal those of a fit bit by bit (counts, quantiles, functions); infinite where sizes overflow
     return size_added_up(statistic, points, largest) * ARITHMETIC
 
 

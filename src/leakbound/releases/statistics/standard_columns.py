@@ -27,6 +27,8 @@ class StandardColumns:
     centre: Float[Array, " p"]
     rest: Float[Array, " p"]
     width: Float[Array, " p"]
+    # The largest root of a column's mean square over its mean squared deviation: by so much more than its deviation the
+    # rounding errors of a column count.
     roundest: float
 
     @classmethod

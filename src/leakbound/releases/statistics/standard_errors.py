@@ -27,11 +27,6 @@ class StandardErrors:
     where ``s^2`` is the sum of the squared residuals over the number of records less the number of coefficients. The
     response is the label, or the last column if there is no label.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.core.types import Points
-    >>> from leakbound.releases.statistics.standard_errors import StandardErrors
     >>> x = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 4.0], [3.0, 7.0]])
     >>> StandardErrors()(Points(x), np.random.default_rng(0)).round(4).tolist()
     [0.495, 0.2646]

@@ -37,11 +37,6 @@ Array = np.ndarray
 class Linear:
     """Sum or mean of features over the data in use.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.statistic import named
-    >>> from leakbound.core.types import Points
     >>> points, member = Points(np.array([[1.0], [2.0], [6.0]])), ~np.eye(3, dtype=bool)
     >>> named("mean").observe(points, member, np.arange(3))["output"].tolist()
     [[4.0], [3.5], [1.5]]
@@ -80,11 +75,6 @@ class Covariance:
     ``E x x^T - E x E x^T`` from sums around the mean of all records, so that no digits cancel. It is not linear,
     because of the second term.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.statistic import Covariance
-    >>> from leakbound.core.types import Points
     >>> points = Points(np.array([[1.0, 0.0], [3.0, 1.0]]))
     >>> Covariance().observe(points, np.ones((1, 2), dtype=bool), np.arange(1))["output"].tolist()
     [[1.0, 0.5, 0.25]]
@@ -121,11 +111,6 @@ class Fit:
     A run that raises, or returns another shape than the public one, text, complex numbers, NaN or an infinity, gives a
     row of NaN: it counts as a failure, and never stops the others.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.statistic import named
-    >>> from leakbound.core.types import Points
     >>> points, member = Points(np.array([[1.0], [2.0], [6.0]])), ~np.eye(3, dtype=bool)
     >>> fit = named("numpy:ptp").settled(points, member)
     >>> fit.observe(points, member, np.arange(3))["output"].tolist()
@@ -134,6 +119,7 @@ class Fit:
 
     name: str
     algorithm: Algorithm
+    # of the output: settled finds it on a data set of the calibration, as that of the data in use may depend on them
     shape: tuple[int, ...] | None = None
     chunk: int = 8
 
@@ -215,9 +201,6 @@ Statistic = Linear | Covariance | Fit
 def named(spec: str, shape: tuple[int, ...] | None = None, **parameters: Any) -> Statistic:
     """Make a statistic from its name in ``STATISTICS``, or from the import path of a function.
 
-    Examples
-    --------
-    >>> from leakbound.releases.statistics.statistic import named
     >>> named("quantiles", probabilities=(0.5,)).algorithm
     Quantiles(probabilities=(0.5,))
     """

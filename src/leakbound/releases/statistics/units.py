@@ -15,15 +15,12 @@ Array = np.ndarray
 class Units:
     """The N rows of a table, sorted by their unit.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leakbound.releases.statistics.units import Units
     >>> units = Units.of(np.array([1, 0, 1]))
     >>> units.count.tolist(), units.sums(np.array([[5.0], [7.0], [2.0]])).tolist()
     ([1, 2], [[7.0], [7.0]])
     """
 
+    # the rows of the first unit, then those of the second, and so on; None where each row is a unit of its own
     order: Int[Array, " N"] | None
     count: Int[Array, " n"]
 

@@ -89,21 +89,7 @@ def write(
     align: Literal["left", "center", "right"] = "left",
     **style: Any,
 ) -> Text:
-    """Write one line of plain text.
-
-    Parameters
-    ----------
-    ax : Axes
-    at : (x, y)
-        Start, middle or end of the baseline, in pixels from the lower left corner of the panel.
-    text : str
-        Drawn as it is: no mathematics, no markup.
-    size : float
-        Of the type, in pixels.
-    align : {"left", "center", "right"}
-    **style
-        Further properties of matplotlib's text.
-    """
+    """Write one line of plain text."""
     font = {"family": fonts(), "size": size, "color": INK} | style
     return ax.annotate(
         text,
@@ -144,8 +130,6 @@ def fonts() -> tuple[str, ...]:
 def shorten(name: str, longest: int = LONGEST_NAME) -> str:
     """Cut a name to what fits next to a curve.
 
-    Examples
-    --------
     >>> shorten("an attack with a name that never ends")
     'an attack with a name…'
     """

@@ -33,6 +33,7 @@ class Line:
     point: tuple[float, float] | None = None
     band: tuple[Sequence[float], Sequence[float], Sequence[float]] = ((), (), ())
     dashes: Any = "solid"
+    # at the rates asked for: a realised rate is a little below
     stated: Mapping[float, float] = field(default_factory=dict)
     release: str = ""
     at_most: bool = False
@@ -82,8 +83,6 @@ def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
     They are compared at every corner of both and on a grid from 0 to 1. Each must stay below the other when that is
     moved by the tolerance in both rates (the Lévy distance): a corner that rounding has shifted is no difference.
 
-    Examples
-    --------
     >>> from leakbound.core.tradeoff import Gaussian, Piecewise
     >>> coincide(Gaussian(1.0), Gaussian(1.0 + 1e-12)), coincide(Piecewise([0.1], [0.4]), Piecewise([0.1], [0.41]))
     (True, False)

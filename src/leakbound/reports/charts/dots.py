@@ -55,8 +55,6 @@ def dots(
 ) -> Axes:
     """How often each attack is right, of 100 cases: one row an attack, then the most exposed record.
 
-    Examples
-    --------
     >>> axes = dots([Row("LiRA", 57.9, "57.9", "best")], ax=dots_size(1).axes())
     >>> tuple(map(float, axes.get_xlim()))
     (50.0, 100.0)

@@ -95,8 +95,6 @@ def histogram(
 ) -> Axes:
     """Correct guesses about each record, compared with those of a guess that looks at nothing.
 
-    Examples
-    --------
     >>> axes = histogram([0] * 8 + [50, 40, 30, 20, 10, 5, 4, 3, 2], 15, ax=HISTOGRAM.axes())
     >>> [text.get_text() for text in axes.texts][-4:-2]
     ['exposed beyond chance', '5 of 164 records:']
@@ -185,8 +183,6 @@ def spread(
 
     The vertical axis is logarithmic where a linear one would hide a bar.
 
-    Examples
-    --------
     >>> axes = spread(np.array([0.9, 0.55, 0.55]), 0.55, ax=SPREAD.axes())
     >>> [text.get_text() for text in axes.texts][-2:]
     ['most exposed 90.0', 'median 55.0']

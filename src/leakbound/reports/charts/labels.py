@@ -64,8 +64,6 @@ class Box:
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """Width of a line in a Helvetica-like face, the same on every machine.
 
-    Examples
-    --------
     >>> text_width("guessing", 10.0)
     40.0
     """
@@ -198,8 +196,6 @@ def shared(paths: Sequence[Path], close: float = 3.0, most: float = 0.75) -> lis
     Two curves are close if over the given fraction of the columns that both have they are less than ``close``
     pixels apart.
 
-    Examples
-    --------
     >>> line = np.column_stack([np.arange(9.0), np.arange(9.0)])
     >>> shared([line, line + [0.0, 50.0], line + [0.0, 1.0]])
     [[0, 2], [1]]

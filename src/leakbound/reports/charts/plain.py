@@ -29,17 +29,6 @@ def plain(drawn: Chart, ax: Axes, legend: bool = True) -> Axes:
 
     Colours, fonts and sizes are those of Matplotlib's style in force; attacks differ in their dashes too. Each line has
     its name as its label.
-
-    Parameters
-    ----------
-    drawn : Chart
-    ax : Axes
-    legend : bool
-        Whether a legend is drawn, below the diagonal, where no curve is.
-
-    Returns
-    -------
-    Axes
     """
     ax.set(xscale="log", yscale="log", xlim=(drawn.floor, 1), ylim=(drawn.floor, 1))
     members = drawn.found == "members found"

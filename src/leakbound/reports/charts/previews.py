@@ -15,8 +15,6 @@ from jaxtyping import UInt8
 def png(pixels: UInt8[np.ndarray, "H W ..."]) -> bytes:
     r"""Encode a picture with 8 bits a channel, grey or RGB (PNG, ISO/IEC 15948).
 
-    Examples
-    --------
     >>> png(np.zeros((8, 8), dtype=np.uint8))[:4]
     b'\x89PNG'
     """

@@ -51,24 +51,6 @@ def roc(report: Report, ax: Axes | None = None, release: str | None = None) -> A
 
     Curves begin at ten false alarms or at the strictest threshold, whichever is later. The hatched region is
     what a claimed or certified ceiling forbids.
-
-    Parameters
-    ----------
-    report : Report
-    ax : Axes, optional
-        Without it a new figure of pyplot.
-    release : str, optional
-        The first one if not given; all of a bound.
-
-    Returns
-    -------
-    Axes
-        From the decade below ten false alarms to 100 %, the same for every release of the report.
-
-    Raises
-    ------
-    KeyError
-        If there is no such release.
     """
     return on_axes(chart(report, release), ax)
 

@@ -39,8 +39,6 @@ def slices(
 ) -> Axes:
     """Draw how often an attack is right about each slice, of 100 cases, with intervals.
 
-    Examples
-    --------
     >>> axes = slices([Bar("town = Chur", "120", "57.9", 57.9, 52.0, 63.0, True)], slices_size(1).axes())
     >>> tuple(map(float, axes.get_xlim()))
     (50.0, 100.0)

@@ -33,9 +33,6 @@ _APART, _NARROWEST = 8.0, 125.0  # pixels between two labels, where the strip is
 def strip(signal: Float[Array, " M"], member: Bool[Array, " M"], low: float, high: float) -> str:
     """Ticks above the line where the record was in, below it where it was out.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> strip(np.array([-2.0, 1.5]), np.array([False, True]), -3.0, 3.0).count("<path")
     2
     """

@@ -29,8 +29,6 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
     The element has a view box and no size, its colours are the variables of the page's style with the light
     palette behind them, its text is text in the page's own family, and it names itself to a screen reader.
 
-    Examples
-    --------
     >>> from leakbound.reports.charts.canvas import Size
     >>> axes = Size(40, 30, 0, 0, 0, 0).axes()
     >>> inline(axes.figure, "roc", "A <b> title", "")[:82]

@@ -40,18 +40,6 @@ SIGNS = {"about": "", "at_most": "at most ", "at_least": "at least "}
 def claims_table(documents: Sequence[Mapping[str, Any]], width: int = WIDTH) -> str:
     """Write the claims of experiments as lines of text.
 
-    Parameters
-    ----------
-    documents : sequence of mapping
-    width : int
-        Longest line, in columns.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
     >>> claim = {"says": "Accuracy", "kind": "about", "printed": 1.0, "ours": 1.0, "error": 0.0, "difference": 0.0,
     ...     "verdict": "agrees", "erratum": None, "note": "", "explained_by": "", "tried": []}
     >>> document = {"name": "a/b", "title": "A title", "scale": "full", "run": "1,000 games.", "reason": "",
@@ -99,19 +87,7 @@ def setting_line(document: Mapping[str, Any], setting: Mapping[str, Any]) -> str
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
-    """One page of claims and figures, without network or script.
-
-    Parameters
-    ----------
-    documents : sequence of mapping
-    figures : mapping of str to bytes
-        SVG by the experiment's name.
-
-    Returns
-    -------
-    str
-        HTML; everything is escaped.
-    """
+    """One page of claims and figures, without network or script."""
     parts = [
         {
             "document": document,
@@ -148,8 +124,6 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
 def answer(document: Mapping[str, Any]) -> str:
     """Say in one sentence whether an experiment comes out as its paper prints it.
 
-    Examples
-    --------
     >>> answer({"claims": [{"verdict": "agrees", "explained_by": ""}]})
     'The one claim agrees with what the paper prints.'
     """
@@ -190,8 +164,6 @@ def verdict(claim: Mapping[str, Any]) -> str:
 def compared(row: Mapping[str, Any]) -> str:
     """Write the verdict on a claim or another setting, with the size of a difference.
 
-    Examples
-    --------
     >>> compared({"verdict": "differs", "difference": 0.003})
     'differs, by 0.003'
     >>> compared({"verdict": "cannot tell", "difference": 0.003, "can_agree": False})
@@ -226,8 +198,6 @@ def counted(documents: Sequence[Mapping[str, Any]]) -> str:
 def number(value: float) -> str:
     """Four digits, whole numbers whole.
 
-    Examples
-    --------
     >>> number(376714), number(0.0123), number(7.771)
     ('376,714', '0.0123', '7.771')
     """

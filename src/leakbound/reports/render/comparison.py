@@ -22,8 +22,6 @@ from leakbound.version import __version__
 def text(comparison: Comparison, width: int = WIDTH) -> str:
     """Write the table, and what it says below it, as lines of at most ``width`` columns.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> print(text(ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=2.0))).splitlines()[0])
     attack  quantity                               first     second    difference

@@ -15,6 +15,8 @@ from leakbound.reports.sections.protected.result import protected_result
 from leakbound.reports.sections.protected.table import label_of, total_name
 
 _OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
+# low and high are the ends of the central 95 % interval of the noise; empty where it is not Gaussian. The last is the
+# sampling error if the rows were a simple random sample; empty where it is no function of released numbers.
 _NUMBERS = ("value", "noise_std", "low", "high", "simple_random_sampling_std")
 
 

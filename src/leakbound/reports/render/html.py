@@ -27,8 +27,6 @@ from leakbound.reports.sections.document import Document, Section
 def page(report: Report) -> str:
     """Render a report as a page.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> "at most 73.2 of 100 cases" in page(ls.bound("dp", epsilon=1.0))
     True
@@ -48,8 +46,6 @@ def page(report: Report) -> str:
 def notebook(report: Report) -> str:
     """Render a report as a fragment for a notebook: the numbers, the lede, charts and folded findings.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> notebook(ls.bound("dp", epsilon=1.0)).startswith('<div class="leakbound">')
     True
@@ -70,8 +66,6 @@ def notebook(report: Report) -> str:
 def curve_fragment(curve: Curve) -> str:
     """Render a single curve as a fragment for a notebook.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> curve_fragment(ls.bound("dp", epsilon=1.0).curves[0]).startswith('<div class="leakbound">')
     True

@@ -43,8 +43,6 @@ def table(report: Report, width: int = WIDTH) -> str:
 
     Accuracy is in cases of 100; intervals are in brackets, at the confidence of the report.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> print(table(ls.bound("dp", epsilon=1.0)).splitlines()[0])
     What does (epsilon, delta)-differential privacy allow any attacker?
@@ -90,8 +88,6 @@ def clean(text: str) -> str:
 def flat(sentence: Markup) -> str:
     """Return a sentence without its markup.
 
-    Examples
-    --------
     >>> flat(Markup("<b>at most</b> 10<sup>6</sup>"))
     'at most 1e06'
     """
@@ -106,8 +102,6 @@ def wrapped(text: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
 def shortened(text: str, width: int) -> str:
     """One line of at most ``width`` columns, which ends with dots where it was cut.
 
-    Examples
-    --------
     >>> shortened("Random forest", 10)
     'Random ...'
     """
@@ -120,8 +114,6 @@ def columns(rows: Sequence[Mapping[str, str]], width: int = WIDTH) -> str:
     Where a line would not fit without breaking words, the last columns follow below an empty line, next to the first
     column again.
 
-    Examples
-    --------
     >>> print(columns([{"attack": "lira", "auc": "0.91"}]))
     attack  auc
     lira    0.91

@@ -13,8 +13,6 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def toml(plan: Mapping[str, Any]) -> str:
     """Nested plain values as TOML 1.0; keys without a value are left out.
 
-    Examples
-    --------
     >>> print(toml({"seed": 0, "model": [{"spec": "sklearn.svm:SVC"}]}))
     seed = 0
     <BLANKLINE>

@@ -80,17 +80,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of two reports.
-
-    Parameters
-    ----------
-    first, second : Standing
-    sentence : Markup
-    notes : Markup
-        How it was judged, and what else may differ.
-    is_first_larger : bool or None
-        None where no difference is shown.
-    """
+    """What is said of two reports."""
 
     first: Standing
     second: Standing
@@ -102,8 +92,6 @@ class Verdict:
 def verdict(comparison: Comparison) -> Verdict:
     """Judge two reports by the strongest attack on, or the largest ceiling of, each.
 
-    Examples
-    --------
     >>> import leakbound as ls
     >>> same = ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=1.0))
     >>> verdict(same).sentence.striptags()
@@ -142,8 +130,6 @@ def verdict(comparison: Comparison) -> Verdict:
 def begun(sentence: Words) -> Words:
     """Begin with a capital, unless the first word is the name of a release, which stays as it is.
 
-    Examples
-    --------
     >>> begun("the first report"), begun("forest")
     ('The first report', 'forest')
     """

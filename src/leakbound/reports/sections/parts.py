@@ -42,8 +42,6 @@ class Part:
 def attack_words(name: str) -> str:
     """Write an attack that has no title in words.
 
-    Examples
-    --------
     >>> attack_words("likelihood_ratio"), attack_words("bayes")
     ('likelihood ratio', 'exact Bayes')
     """

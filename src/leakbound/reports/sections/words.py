@@ -29,8 +29,6 @@ _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 def say(pattern: str, **gaps: object) -> Markup:
     """Fill and escape the gaps of a sentence.
 
-    Examples
-    --------
     >>> print(say("<b>{name}</b> leaks.", name="a < b"))
     <b>a &lt; b</b> leaks.
     """
@@ -70,8 +68,6 @@ def capital(text: Words) -> Words:
 def begun(text: Words, name: str) -> Words:
     """Begin a sentence with a capital, unless it begins with this name, which stays as its owner wrote it.
 
-    Examples
-    --------
     >>> begun("no leak of pid", "pid"), begun("pid leaks", "pid")
     ('No leak of pid', 'pid leaks')
     """
@@ -82,8 +78,6 @@ def begun(text: Words, name: str) -> Words:
 def note(text: str, of_names: bool = True) -> str:
     """Write a note as a sentence; one that begins with a column, a model or a file keeps its name as it is.
 
-    Examples
-    --------
     >>> note("the file has 3 rows"), note("pid has another value in each record")
     ('The file has 3 rows.', 'pid has another value in each record.')
     >>> note("noise is added", of_names=False), note("people.csv has 3 rows", of_names=False)
@@ -102,8 +96,6 @@ def sentence(text: str) -> str:
 def cited(source: str) -> str:
     """Keys of the bibliography as a name and a year.
 
-    Examples
-    --------
     >>> cited("yeom2018, Adversary 2")
     'Yeom 2018, Adversary 2'
     """
@@ -113,8 +105,6 @@ def cited(source: str) -> str:
 def lettered(text: str) -> Markup:
     r"""Parameters with Greek letters and powers of ten.
 
-    Examples
-    --------
     >>> lettered("delta = 1e-05 <b>")
     Markup('δ\xa0=\xa010<sup>−5</sup> &lt;b&gt;')
     """

@@ -71,8 +71,6 @@ class Statements:
 def statements(numbers: Numbers) -> Statements:
     """Choose one consistent set of statements.
 
-    Examples
-    --------
     >>> statements(Numbers(0.94, 0.96, 0.5, n_records=178, n_models=16, n_played=16, first_exposed=16)).headline
     'almost_perfect'
     """

@@ -149,8 +149,6 @@ def _cost(row: ReleasedValue, k: int) -> Cells:
 def worth(noise: float, sampling: float, k: int) -> int:
     """Compute the size of a sample without noise that has the error of this one, rounded down.
 
-    Examples
-    --------
     >>> worth(noise=0.56, sampling=0.57, k=500)
     254
     """

@@ -23,16 +23,7 @@ NoiseOrigin = Literal["none", "declared", "scale", "shape"]
 
 @dataclass(frozen=True)
 class Limit:
-    """A row of the certificate on what the promise leaves out.
-
-    Parameters
-    ----------
-    heading : str
-    words : str
-        What is always said.
-    with_ledger, without_ledger : str
-        What is said where the release is in a ledger, and where it is in none.
-    """
+    """A row of the certificate on what the promise leaves out."""
 
     heading: str
     words: str = ""
@@ -507,8 +498,6 @@ def name_of(result: ProtectedResult) -> str:
 def question_of(design: str, statistic: str) -> str:
     """Write the question that a release answers, for a report without a title.
 
-    Examples
-    --------
     >>> question_of("leave-one-out", "mean")
     'Who is left out of the mean?'
     """

@@ -78,9 +78,6 @@ MOST_SCALES = 12  # columns whose centre and spread are shown
 def parameters_note(facts: StatisticParameters | None) -> Markup:
     """Say what a reader must know of a statistic; nothing where the names of its numbers say all.
 
-    Examples
-    --------
-    >>> from leakbound.reports.about import StatisticParameters
     >>> print(parameters_note(StatisticParameters(kind="ratio", denominator="hours")))
     Each ratio is a total divided by the total of hours.
     """
