@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 import typer
@@ -16,6 +20,7 @@ from leakbound.cli import main as cli
 from leakbound.plans import AuditPlan, ClaimPlan, ModelPlan
 
 OF_TORCH = {"Network", "PrivateNetwork"}  # importing their module imports PyTorch
+SECTION = re.compile(r"^[A-Z][A-Za-z ]+\n-{3,}$", re.MULTILINE)  # of numpydoc
 
 
 def test_commented_plan_names_every_word_and_no_other() -> None:
@@ -70,6 +75,48 @@ def test_public_things_have_docstrings(name: str, value: object) -> None:
     if inspect.isfunction(value):
         parameters = [each for each in inspect.signature(value).parameters if each not in ("words", "self")]
         assert not parameters or "Parameters" in text or len(parameters) <= 2, name
+
+
+def with_sections(node: ast.AST, path: str, public: set[str]) -> Iterator[str]:
+    """Yield the names below a node that are not public, and whose docstrings have sections of numpydoc."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from with_sections(child, path, public)
+            continue
+        name = f"{path}.{child.name}"
+        is_method = path in public and not re.match(r"_[^_]", child.name)
+        if is_method or name in public or child.name in OF_TORCH:
+            public = public | {name}
+        elif SECTION.search(ast.get_docstring(child) or ""):
+            yield name
+        yield from with_sections(child, name, public)
+
+
+def test_names_that_are_not_public_have_no_sections() -> None:
+    """One sentence and the formula: what else a reader needs is a comment at the line that it explains."""
+    public = {name for name, _ in public_things()}
+    root = Path(ls.__file__).parent
+    found: list[str] = []
+    for file in sorted(root.rglob("*.py")):
+        module = ".".join(("leakbound", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+        found += with_sections(ast.parse(file.read_text(encoding="utf-8")), module, public)
+    assert found == []
+
+
+def test_sections_of_names_that_are_not_public_are_found() -> None:
+    docstring = '"""Say it.\n\n    Returns\n    -------\n    int\n    """'
+    source = f"""
+class Public:
+    def method(self):
+        {docstring}
+    def _own(self):
+        {docstring}
+def other():
+    {docstring}
+def short():
+    '''Say it: ``a - b``.'''
+"""
+    assert list(with_sections(ast.parse(source), "m", {"m.Public"})) == ["m.Public._own", "m.other"]
 
 
 def test_import_is_light() -> None:
