@@ -196,13 +196,7 @@ class Ledger:
         return digest_of_entry(self.key, place, self.releases[place].release)
 
     def declare(self, queries: Sequence[Query]) -> Ledger:
-        """Add queries, as long as nothing was released.
-
-        Raises
-        ------
-        ValueError
-            After the first release.
-        """
+        """Add queries, as long as nothing was released."""
         if self.releases:
             raise ValueError(
                 f"{len(self.releases)} of {len(self.queries)} queries of {self.path} were released: a query chosen "

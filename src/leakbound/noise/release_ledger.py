@@ -308,22 +308,7 @@ class ReleaseLedger:
         table: Num[Array, "n d"] | RepeatedRows | None = None,
         hashes: UInt8[Array, "n 16"] | None = None,
     ) -> ReleaseLedger:
-        """Add a query before the first output; the file is written before this returns.
-
-        Parameters
-        ----------
-        query : Query
-        date : str
-            When it is declared.
-        table, hashes : arrays, optional
-            As of its release. Kept until the first output, where all declared tables are counted; without it, `append`
-            needs them.
-
-        Raises
-        ------
-        ValueError
-            After the first output, or if the query was declared already: it is released once.
-        """
+        """Add a query before the first output; the file is written before this returns."""
         if self.releases:
             raise ValueError(
                 f"{len(self.releases)} releases of {self.path} came before: a query is declared before the first output"

@@ -27,9 +27,6 @@ def choice(cls: type[T]) -> type[T]:
 
     Fields after ``_: KW_ONLY`` are given by name alone.
 
-    Examples
-    --------
-    >>> from leakbound.plans.choices import choice, choose, flag_of, table_of
     >>> @choice
     ... class Canaries:
     ...     kind: str = "dirac"
@@ -67,13 +64,7 @@ def name_of(kind: type) -> str:
 
 
 def choose(kinds: Sequence[type[T]], value: object, what: str) -> T:
-    """Read a choice: an object as it is, a text ``name,field=value``, or a table with one key, its name.
-
-    Raises
-    ------
-    ValueError
-        In one line: for an unknown name or field, or a value that its field refuses.
-    """
+    """Read a choice: an object as it is, a text ``name,field=value``, or a table with one key, its name."""
     if isinstance(value, tuple(kinds)):
         return value
     by_name = {name_of(kind): kind for kind in kinds}

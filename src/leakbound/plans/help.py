@@ -25,12 +25,8 @@ def listing_options(
 ) -> Callable[[Function], Function]:
     """Add each option of a function to the description of its ``**options``.
 
-    >>> from leakbound.plans import CalibrationPlan
-    >>> from leakbound.protection.api import ArraysOptions
-    >>> def find(**options):
-    ...     "**options"
-    >>> described = listing_options(CalibrationPlan, ArraysOptions)(find).__doc__
-    >>> print(described.partition("``about`` : ")[2].splitlines()[0])
+    >>> from leakbound.protection import declare
+    >>> print(declare.__doc__.partition("``about`` : ")[2].partition("``k``")[0].splitlines()[0])
     {"every", "average"}, default "every"
     """
     entries = [

@@ -57,24 +57,7 @@ def calibrate(prepared: Prepared) -> CalibratedNoise:
 
 
 def declare(prepare: Prepare, request: Request) -> str:
-    """Announce a query in its ledger before the first output, so that it is counted exactly.
-
-    Parameters
-    ----------
-    prepare : callable
-        From the request to its noise.
-    request : Request
-
-    Returns
-    -------
-    str
-        What was done, in a line.
-
-    Raises
-    ------
-    ValueError
-        In one line: after the first output, or if the query was declared already.
-    """
+    """Announce a query in its ledger before the first output, so that it is counted exactly."""
     place = _Place.of(request)
     place.elsewhere.refuse()
     prepared = prepare(request)
