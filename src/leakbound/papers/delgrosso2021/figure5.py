@@ -142,7 +142,7 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def candidates(x: np.ndarray) -> np.ndarray:
-    """Each record with each of the writers.
+    """Each record with each of the writers (delgrosso2021, Definition 3).
 
     Parameters
     ----------

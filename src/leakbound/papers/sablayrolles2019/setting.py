@@ -27,7 +27,7 @@ def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
     scores : Scores
     threshold : float, optional
         From which on a point is called a member; unless given the best one for all points of all targets together
-        (Section 5.2: a single number is hardly overfitted).
+        (sablayrolles2019, Section 5.2: a single number is hardly overfitted).
     """
     return _over_targets(accuracy_by_target(scores, threshold), scores)
 
