@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).resolve().parents[1] / "src" / "leakscope"
+SOURCES = Path(__file__).resolve().parents[1] / "src" / "leakbound"
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 OF_OTHERS = ("cli/", "reports/render/", "reports/charts/")  # the command line itself; variables of CSS, and Chromium
 NAMES_ALONE = ("--fail-above", "--vary", "--trust {}")  # parts of messages, or for the command line alone
@@ -36,7 +36,7 @@ def texts(code: str) -> Iterator[str]:
 
 def without_keyword(text: str) -> list[str]:
     """The flags of a text that name no keyword: it says ``levels (--levels``, or what to write "in Python"."""
-    if "leakscope " in text or "in Python" in text or text in NAMES_ALONE:  # a command line; both; a name
+    if "leakbound " in text or "in Python" in text or text in NAMES_ALONE:  # a command line; both; a name
         return []
     flags = FLAG.findall(text)
     rest = FLAG.sub("", text)

@@ -224,7 +224,7 @@ def _audited(
     # a store elsewhere leaves nothing to be made before the report
     early = nullcontext() if options.get("store") else folder_of_report(out, private=not publish)
     with early:
-        tally = import_module("leakscope.runtime.execution").Tally()
+        tally = import_module("leakbound.runtime.execution").Tally()
         report, table = _report(audit_plan, options, out, show_records and not publish, tally)
     write(report, out, show_records, started, publish, table)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
@@ -232,7 +232,7 @@ def _audited(
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
     _say_what_is_set_aside(report)
-    for line in import_module("leakscope.auditing.gates").times(report, tally.seconds_a_model):
+    for line in import_module("leakbound.auditing.gates").times(report, tally.seconds_a_model):
         say(line)
     _leave(report, audit_plan.fail_above)
 

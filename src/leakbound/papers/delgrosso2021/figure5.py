@@ -159,7 +159,7 @@ def candidates(x: np.ndarray) -> np.ndarray:
 
 
 def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dict[str, np.ndarray]:
-    """How much the network likes each candidate: the four strategies of Section 4.3."""
+    """How much the network likes each candidate: the four strategies (delgrosso2021, equations 36 to 39)."""
     top = log_p.max(axis=1)
     scores = {
         "likelihood": top,

@@ -86,7 +86,7 @@ class Networks:
 
 
 def membership_results(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
-    """Compute what `Networks` holds of one network."""
+    """Compute what `Networks` holds of one network (delgrosso2021, Algorithm 2)."""
     called, loss = log_p.max(axis=1) > np.log(THRESHOLD), squared_loss(log_p)
     return {
         "success": float(called[:n].mean() + 1 - called[n:].mean()) / 2,
