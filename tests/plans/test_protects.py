@@ -107,7 +107,7 @@ def test_what_can_be_asked(words) -> None:
         ({"insecure_seed": -1}, "insecure_seed: Input should be greater than or equal to 0, got -1"),
         (
             {"statistic": "table", "by": "town,sex", "levels": {"town": ["a"]}},
-            "a table is published with the levels that you declare: those of sex are missing, as --levels sex=a,b,c",
+            "a table is published with the levels that you declare: levels of sex are missing, as --levels sex=a,b,c",
         ),
         ({"statistic": "histogram", "by": "age"}, "a histogram is published with the edges that you declare, as --set"),
         (

@@ -422,7 +422,7 @@ class ProtectionPlan(CalibrationPlan):
         missing = [name for name in self.by if self.statistic != "histogram" and name not in self.levels]
         if missing:
             raise ValueError(
-                f"a table is published with the levels that you declare: those of {missing[0]} are missing, "
+                f"a table is published with the levels that you declare: levels of {missing[0]} are missing, "
                 f"{as_levels(missing[0])}"
             )
         if self.statistic == "histogram" and "edges" not in self.set:

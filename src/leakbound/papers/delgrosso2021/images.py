@@ -65,7 +65,7 @@ def attacked(name: str, n: int, n_others: int, number: int, seed: int, loss: str
 
 
 def attacked_as_code(name: str, n: int, n_others: int, number: int, seed: int) -> dict[str, Any]:
-    """Train one network on two thirds of n images, and ask about all n and about test images, as delgrosso2021's code."""
+    """Train one network on two thirds of n images, and ask about all n and test images, as delgrosso2021's code."""
     from leakbound.papers.delgrosso2021 import networks
 
     pixels, label = drawn(name, n, n_others, number, seed)
