@@ -54,7 +54,7 @@ def test_nothing_is_fetched_unless_the_user_asks(monkeypatch):
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     with pytest.raises(
-        ValueError, match=r"MNIST is not there .*, or fetch it: --download \(in Python set LEAKSCOPE_FETCH=1\)"
+        ValueError, match=r"MNIST is not there .*, or fetch it: --download \(in Python set LEAKBOUND_FETCH=1\)"
     ):
         data.images("mnist")
 
