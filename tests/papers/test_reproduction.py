@@ -84,7 +84,7 @@ def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
     monkeypatch.delenv(data.FOLDER, raising=False)
     monkeypatch.delenv(data.FETCH, raising=False)
     assert lacking(PAPERS["azize2024/canaries"]) == (
-        "MNIST is not there (LEAKSCOPE_DATA is not set); set LEAKSCOPE_DATA to a folder with mnist_train60k.npz and "
+        "MNIST is not there (LEAKBOUND_DATA is not set); set LEAKBOUND_DATA to a folder with mnist_train60k.npz and "
         "mnist_t10k.npz, or fetch it: --download (in Python set LEAKBOUND_FETCH=1)"
     )
     monkeypatch.setenv(data.FOLDER, str(tmp_path))
