@@ -65,7 +65,8 @@ PROTECTIONS: list[tuple[str, ...]] = [
     # numbers of the table
     (
         "calibrate --data nan.csv --promise drawn --eta 0.1",
-        "30 of 60 values of a are missing or infinite, the first in record 1: leave these rows out (--drop-missing), ",
+        "30 of 60 values of a are missing or infinite, the first in record 1: leave these rows out (--drop-missing; "
+        "in Python .dropna()), ",
     ),
     ("protect --data inf.csv --promise drawn --eta 0.1", "1 of 60 values of a is missing or infinite, "),
     (

@@ -40,10 +40,10 @@ CASES = [
     Bad(
         "audit --data ragged.csv --label label",
         "ragged.csv: line 3 has 5 fields where the header has 3",
-        "; if another sign separates the columns, name it with --separator",
+        "; if another sign separates the columns, name it as separator (--separator)",
     ),
     Bad("audit --data prose.csv --label label", "prose.csv: column 2 has no name in the header"),
-    Bad("audit --data no_text.csv --label label", "no_text.csv: it is not written in UTF-8: declare the encoding"),
+    Bad("audit --data no_text.csv --label label", "no_text.csv: it is not written in UTF-8: declare it as encoding"),
     Bad("audit --data garbage.csv --label label", "garbage.csv: line 1 holds a zero byte, as no text"),
     Bad("audit --data garbage.npz", "garbage.npz: cannot be read as npz without pickle: it is no .npz file"),
     Bad("audit --data cut.parquet --label label", "cut.parquet: cannot be read as parquet: "),
@@ -78,7 +78,7 @@ CASES = [
         "convert string to float: np.str_('a')",
     ),
     # columns
-    Bad("audit --data fine.csv", "fine.csv: name the label column with --label; columns: a, b, label"),
+    Bad("audit --data fine.csv", "fine.csv: name the label column (label, --label); columns: a, b, label"),
     Bad("audit --data fine.csv --label lable", "fine.csv: no column 'lable' (did you mean 'label'?); ", "a, b, label"),
     Bad(
         "audit --data fine.csv --label label --group aa",

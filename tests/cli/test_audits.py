@@ -25,6 +25,7 @@ from leakbound.auditing import api as audit_api
 from leakbound.cli import audits
 from leakbound.plans import AuditPlan
 from leakbound.reports import Report
+from leakbound.runtime.execution import Tally
 from tests.cli.calling import Left, caller, refused
 from tests.marks import nightly
 from tests.results import of_the_result
@@ -118,7 +119,7 @@ class TestPlans:
         assert (plan.dataset, plan.n_models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
         assert [model.spec for model in plan.model] == ["sklearn.ensemble:RandomForestClassifier"]
         places = {"store": "leakbound-report/store", "n_jobs": None, "tmp": None, "cluster": None, "from_store": ""}
-        assert words == {**places, "command": "leakbound audit"}
+        assert words == {**places, "command": "leakbound audit", "tally": Tally()}
 
     def test_flags_on_top_of_a_file(self, leakbound, asked):
         Path("plan.toml").write_text(
@@ -444,7 +445,7 @@ class TestOtherSources:
             "protect --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
         ]
         for command in commands:
-            assert "name it with --separator" in leakbound(command).err, command
+            assert "name it as separator (--separator)" in leakbound(command).err, command
             left = leakbound(f"{command} {flags}")
             assert left.code == 0, (command, left.err)
 

@@ -52,7 +52,10 @@ def test_tasks_of_an_array_fill_the_store_that_the_audit_reads(leakbound) -> Non
         assert (refused.code == 0) == (there == 8)
         if there < 8:
             assert refused.out == ""
-            assert "make them (leakbound fit), or take those that are finished (--partial)" in refused.err
+            assert (
+                "make them (leakbound fit), or take those that are finished (--partial; in Python from_store="
+                in refused.err
+            )
     assert leakbound(f"{fit} 0..7").out.startswith("0 of 8 chunks made, the others were there\n")
     assert leakbound("audit plan.toml --n-jobs 1 --out alone").code == 0
     assert result("out") == result("alone")

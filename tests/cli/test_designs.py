@@ -63,7 +63,7 @@ class TestChoice:
         assert "Total error of each design at the same accuracy of its own attacker" in left.out
         shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in (*EVERY, "half")]
         assert shown == ["dp", "leave-one-out", "half"]
-        assert "Recommended: --promise anyone." in left.out
+        assert "Recommended: promise = anyone." in left.out
         assert files() == ["data/people.csv"]
 
     def test_a_small_group_is_named_and_changes_no_recommendation(self, leakbound) -> None:
@@ -72,21 +72,21 @@ class TestChoice:
         asked = "--by town --ranges wage=0:80 --fits 40"
         text = " ".join(leakbound(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
         assert "dp: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
-        assert "Recommended: --promise anyone. The ranges of the columns are declared" in text
+        assert "Recommended: promise = anyone. The ranges of the columns are declared" in text
         text = " ".join(leakbound(command("calibrate", asked)).out.split())
-        assert "Recommended: --promise file. The levels of the groups are not declared" in text
+        assert "Recommended: promise = file. The levels of the groups are not declared" in text
 
     def test_ranges_are_not_asked_for_where_they_bound_nothing(self, leakbound) -> None:
         left = leakbound(command("calibrate", "--fits 100 --label wage --ranges hours=0:60", "ols"))
         text = " ".join(left.out.split())
-        assert "Recommended: --promise file. No bound is known here on what one record changes" in text
+        assert "Recommended: promise = file. No bound is known here on what one record changes" in text
         assert "Nothing was declared" not in text
 
     def test_the_range_of_a_quantile_is_no_reason_for_differential_privacy(self, leakbound) -> None:
         left = leakbound(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
         text = " ".join(left.out.split())
         assert (
-            "Recommended: --promise file. Quantiles under differential privacy are refused here: what one record"
+            "Recommended: promise = file. Quantiles under differential privacy are refused here: what one record"
             in text
         )
         assert "Release it with: leakbound protect" in text
@@ -395,8 +395,8 @@ class TestRefusals:
         assert leakbound(command("protect", "--promise file --games 0 --out one")).code == 0
         refused(
             leakbound(command("protect", "--promise file --games 0 --out two", "sum")),
-            "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta "
-            "0.05 leaves room for more\n",
+            "the whole budget was given to the first query: this one is refused; a next time, budget = 0.1 with "
+            "eta = 0.05 leaves room for more\n",
         )
         assert not Path("two").exists()
 

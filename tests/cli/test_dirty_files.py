@@ -242,7 +242,7 @@ def test_differential_privacy_refuses_to_leave_rows_out(leakbound) -> None:
     left = leakbound(f"calibrate --data {file} --eta 0.1 {ranges} --fits 40 --drop-missing")
     said = " ".join(left.out.split())
     assert "dp: under promise anyone drop_missing is refused" in said
-    assert "Recommended: --promise file. Rows with missing values are left out" in said
+    assert "Recommended: promise = file. Rows with missing values are left out" in said
 
 
 def test_a_later_release_without_the_rows_knows_the_same_records_again(leakbound) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Callable
 
@@ -40,6 +41,20 @@ def test_the_verdict_is_the_exit_code(leakbound, tmp_path, limit, code, verdict)
     assert left.code == code
     if code:
         assert f"limit: DecisionTreeClassifier: the policy says {verdict.replace('_', ' ')}" in left.err
+
+
+def test_the_time_of_more_models_is_said_where_some_were_fitted(leakbound, tmp_path):
+    """8 models test no single record: the verdict names how many do. A report has no times, so the terminal has."""
+    (tmp_path / "policy.toml").write_text('limits = ["exposed=0"]', encoding="utf-8")
+    command = f"audit {STUMP} --policy policy.toml"
+    first = leakbound(command)
+    report = (tmp_path / "leakbound-report" / "report.json").read_bytes()
+    (check,) = json.loads(report)["about"]["decisions"][0]["checks"]
+    needed = check["reason"]["values"]["needed"]
+    line = rf"DecisionTreeClassifier: {needed} models: about \d+ s at [\d.]+ s a fit"
+    assert len(re.findall(line, first.err)) == 1
+    again = leakbound(command)  # nothing was fitted
+    assert "a fit" not in again.err
 
 
 def test_a_policy_is_written_to_start_from(leakbound, tmp_path):

@@ -124,8 +124,8 @@ def test_a_second_design(leakbound) -> None:
     refused(
         leakbound("protect --plan plan.toml --n-jobs 1 --out survey"),
         "these data were released under design dp (release 1 of 2027-01-04 of people.csv.ledger), and no joint number "
-        "is promised over two designs: choose promise anyone, or say --another-design to release under design "
-        "leave-one-out all the same, in a ledger of its own",
+        "is promised over two designs: choose promise anyone, or say another_design (--another-design) to release "
+        "under design leave-one-out all the same, in a ledger of its own",
     )
     assert not Path("survey").exists()
     left = leakbound("protect --plan plan.toml --n-jobs 1 --another-design --out survey")
@@ -148,8 +148,8 @@ def test_another_ledger_in_the_folder(leakbound) -> None:
     left = leakbound(f"protect --data first.csv --id person {promise} --out first")
     assert (left.code, "the folder of the ledger has others" in left.err) == (0, False)
     ways = (
-        " of its budget of 0.1 (design leave-one-out): join it by --ledger first.csv.ledger, or, if these are other "
-        "people or its releases are to stay apart, say --allow-known-people, which the certificate names\n"
+        " of its budget of 0.1 (design leave-one-out): join it by ledger (--ledger) first.csv.ledger; if these are "
+        "other people or stay apart, say allow_known_people (--allow-known-people), which the certificate names\n"
     )
     for words, what in (
         ("second.csv --drop person", "records"),

@@ -114,7 +114,9 @@ class TestSaid:
     def test_a_table_that_may_be_read_in_two_ways_is_refused_with_the_flag(self, tmp_path):
         path = tmp_path / "pay.csv"
         path.write_text("pay;name\n1,234;x\n2,345;y\n", encoding="utf-8")
-        with pytest.raises(ValueError, match=r"say which is the decimal sign: --decimal , or --decimal \.$"):
+        with pytest.raises(
+            ValueError, match=r"say which is the decimal sign: decimal \(--decimal , or --decimal \.\)$"
+        ):
             read_table(path, ";")
         assert read_table(path, ";", decimal=",")[0]["pay"].tolist() == [1.234, 2.345]
         assert read_table(path, ";", decimal=".")[0]["pay"].tolist() == [1234.0, 2345.0]
@@ -131,13 +133,17 @@ class TestSaid:
         path = tmp_path / "odd.csv"
         path.write_text(text, encoding="utf-8")
         for label in ("label", None):
-            with pytest.raises(ValueError, match=r"name (it|the sign between the columns) with --separator$"):
+            with pytest.raises(
+                ValueError, match=r"name (it|the sign between the columns) as separator \(--separator\)$"
+            ):
                 load(path, label)
 
     def test_lines_that_the_parser_refuses_ask_for_it_too(self, tmp_path):
         path = tmp_path / "odd.csv"
         path.write_text("a,b:c\n1,2:3\n3,4,5:6\n", encoding="utf-8")
-        with pytest.raises(ValueError, match=r"another sign separates the columns, name it with --separator$"):
+        with pytest.raises(
+            ValueError, match=r"another sign separates the columns, name it as separator \(--separator\)$"
+        ):
             read_table(path)
         assert read_table(path, ":")[0].shape == (2, 2)
 

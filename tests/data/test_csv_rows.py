@@ -35,10 +35,22 @@ from leakbound.data.score_tables import read_scores
         ('a,b\n"say \\"hi\\"",1\n', "line 2 has a quote inside of a field"),
         ('a,b\n1,2\n"x,1\n3,4\n', "the quote that line 3 opens is not closed"),
         ("a,b\n1,\0\n", "line 2 holds a zero byte"),
-        ("sep=;\na;b\n1;2\n", "the header has the name 'sep=;': name the sign between the columns with --separator"),
-        ("a,b;c\n1,2;3\n", "the header has the name 'b;c': name the sign between the columns with --separator"),
-        ('a,b\n"1,234",1\n543,2\n', "column 'a' has 1,234; say which is the decimal sign: --decimal , or --decimal ."),
-        ('a,b\n"12,5",1\n"3,25",2\n', "column 'a' has 12,5; say which is the decimal sign: --decimal , or --decimal ."),
+        (
+            "sep=;\na;b\n1;2\n",
+            "the header has the name 'sep=;': name the sign between the columns as separator (--separator)",
+        ),
+        (
+            "a,b;c\n1,2;3\n",
+            "the header has the name 'b;c': name the sign between the columns as separator (--separator)",
+        ),
+        (
+            'a,b\n"1,234",1\n543,2\n',
+            "column 'a' has 1,234; say which is the decimal sign: decimal (--decimal , or --decimal .)",
+        ),
+        (
+            'a,b\n"12,5",1\n"3,25",2\n',
+            "column 'a' has 12,5; say which is the decimal sign: decimal (--decimal , or --decimal .)",
+        ),
         ("a,b\n1.234.567,1\n3,2\n", "column 'a' has 1.234.567; say which is the decimal sign"),
     ],
 )
@@ -68,7 +80,7 @@ def test_another_separator_needs_the_decimal_sign_of_fractions(tmp_path, content
 def test_one_letter_of_another_encoding(tmp_path):
     path = tmp_path / "towns.csv"
     path.write_bytes("town,n\nGenève,1\n".encode() + "Zürich,2\n".encode("cp1252"))
-    with pytest.raises(ValueError, match="not written in UTF-8: declare the encoding, as --encoding cp1252"):
+    with pytest.raises(ValueError, match=r"not written in UTF-8: declare it as encoding \(--encoding cp1252\)"):
         read_table(path)
     frame, _ = read_table(path, encoding="cp1252")
     assert frame["town"].tolist() == ["GenÃ¨ve", "Zürich"]

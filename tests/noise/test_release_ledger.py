@@ -279,7 +279,8 @@ class TestDeclaration:
         assert 0.05 < together < 0.0751
         eta = math.ceil(together * 1e4) / 1e4
         with refused(
-            f"the declared queries together take {eta:g} of a budget of 0.05: start with --budget {eta:g}, or give "
+            f"the declared queries together take {eta:g} of a budget of 0.05: start with budget = {eta:g}, "
+            "or give "
             "them more noise"
         ):
             ledger.append(release(ledger, "mean", table=tables[0]), tables)
@@ -300,7 +301,7 @@ class TestDeclaration:
             assert joint_advantage(values / noise.scale).advantage / 2 > 0.055
             assert ledger.reserve == 0
         with refused(
-            "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta "
+            "the whole budget was given to the first query: this one is refused; a next time, budget = 0.1 with eta = "
             "0.05 leaves room for more"
         ):
             ledger.append(release(ledger, "more", units, table=values / noise.scale))

@@ -53,7 +53,9 @@ def test_nothing_is_fetched_unless_the_user_asks(monkeypatch):
         raise AssertionError("the network was used")
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-    with pytest.raises(ValueError, match=r"MNIST is not there .*, or give --download to fetch it"):
+    with pytest.raises(
+        ValueError, match=r"MNIST is not there .*, or fetch it: --download \(in Python set LEAKBOUND_FETCH=1\)"
+    ):
         data.images("mnist")
 
 

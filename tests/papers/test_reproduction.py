@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_bytes(found, tmp_path):
 
 
 def test_a_folder_that_exists_is_not_written_over(found, tmp_path):
-    with pytest.raises(ValueError, match=r"exists already; remove it, or give another --out"):
+    with pytest.raises(ValueError, match=r"exists already; remove it, or give another folder \(out, --out\)"):
         found.write(tmp_path)
     with pytest.raises(ValueError, match=r"exists already"):
         ls.reproduce(SMALL, quick=True, out=tmp_path)
@@ -85,7 +85,7 @@ def test_missing_data_say_what_to_do(monkeypatch, tmp_path):
     monkeypatch.delenv(data.FETCH, raising=False)
     assert lacking(PAPERS["azize2024/canaries"]) == (
         "MNIST is not there (LEAKBOUND_DATA is not set); set LEAKBOUND_DATA to a folder with mnist_train60k.npz and "
-        "mnist_t10k.npz, or give --download to fetch it"
+        "mnist_t10k.npz, or fetch it: --download (in Python set LEAKBOUND_FETCH=1)"
     )
     monkeypatch.setenv(data.FOLDER, str(tmp_path))
     with pytest.raises(ValueError, match=rf"PenDigits .* \(no pendigits.npz in LEAKBOUND_DATA={tmp_path}\); set "):

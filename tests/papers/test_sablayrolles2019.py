@@ -78,6 +78,15 @@ def test_cells_hold_all_records():
 
 
 @pytest.mark.slow
+def test_table2_is_quick_in_quick_mode():
+    """A network takes about a thousandth of a second of CPU for each image of each epoch."""
+    quick = table2.QUICK
+    assert quick.attacked * (1 + quick.references) * quick.n * quick.epochs <= 10_000
+    assert quick.attacked >= 2
+    assert quick.n * table2.FPR >= 1
+    assert "n = 100 of 15,000 images" in quick.smaller()
+
+
 def test_figure1_in_quick_mode():
     """MAST separates better; the printed threshold is not the Bayes one, as the erratum says; the corrected one is."""
     found = reproduce("sablayrolles2019/figure1", quick=True, n_jobs=1)

@@ -177,7 +177,7 @@ class TestFiles:
             ),
             (
                 'fail_above = ["tpr@0.05=0.1"]',
-                "--fail-above tpr@0.05=0.1 needs the rate among those of interest: --fpr 0.05",
+                "fail_above (--fail-above) tpr@0.05=0.1 needs the rate among those of interest: fpr (--fpr 0.05)",
             ),
             ('fail_above = ["tpr=0.1"]', "fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
             ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),

@@ -55,7 +55,7 @@ class TestDecimalCommas:
     @pytest.mark.parametrize("rows", [ROWS, WITH_A_POINT])
     def test_nothing_is_found_out_from_the_records(self, tmp_path, rows) -> None:
         path = lines(tmp_path / "a.csv", "id;wage", [*rows])
-        with pytest.raises(ValueError, match="name the sign between the columns with --separator"):
+        with pytest.raises(ValueError, match=r"name the sign between the columns as separator \(--separator\)"):
             exact(path, **SUM)
         # the separator alone: no field is a number but the one with a point
         declared = exact(path, **SUM, separator=";")
@@ -98,7 +98,7 @@ class TestOneByte:
         octets[10] = "9,Genève".encode("cp1252")
         path.write_bytes(b"\n".join(octets))
         with pytest.raises(
-            ValueError, match="row 11 is not written in utf-8: declare the encoding, as --encoding cp1252"
+            ValueError, match=r"row 11 is not written in utf-8: declare it as encoding \(--encoding cp1252\)"
         ):
             exact(path, **COUNTS)
 

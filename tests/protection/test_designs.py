@@ -43,7 +43,7 @@ WORDS: Mapping[str, dict[str, Any]] = {
 }
 every_design = pytest.mark.parametrize("design", WORDS)
 WHOLE = (
-    "the whole budget was given to the first query: this one is refused; a next time, --budget 0.1 with --eta 0.05 "
+    "the whole budget was given to the first query: this one is refused; a next time, budget = 0.1 with eta = 0.05 "
     "leaves room for more"
 )
 
@@ -830,7 +830,7 @@ class TestExactNumbers:
         assert made.noise is None
         # the ledger counts that one of the 0s is told from the 1s for certain: eta = 11/20/2
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == pytest.approx(11 / 20 / 2)
-        with refused(WHOLE.replace("0.1 with --eta 0.05", "0.3 with --eta 0.15")):
+        with refused(WHOLE.replace("0.1 with eta = 0.05", "0.3 with eta = 0.15")):
             release("leave-one-out", ledger, "mean", x=rows, eta=0.2)
         declared = release("leave-one-out", ledger.with_name("b"), statistic, noise_scale=3.0, **words)
         assert declared.noise.scale == 3.0
@@ -972,7 +972,8 @@ class TestDeclaredRanges:
         assert made.value.tolist() == [1, 1]
         note = (
             "2 of 4 records have a value that no level was declared for, and are in no cell (town 2, of these 1 "
-            "missing): declare these levels too, or one that takes all other and missing values (--others town); rows "
+            "missing): declare these levels too, or one that takes all other and missing values (--others town; in "
+            "Python others=['town']); rows "
             "that are left out would change n, which is public"
         )
         assert (made.owner.about.notes, made.certificate.about.notes) == ((note,), ())
@@ -996,7 +997,7 @@ class TestDeclaredRanges:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ({"others": "age"}, "others takes the values of age beside its declared levels, as --levels age=a,b,c"),
+            ({"others": "age"}, "others takes the values of age beside its declared levels: as --levels age=a,b,c"),
             (
                 {"others": "town", "levels": {"town": ["a", "others"]}},
                 "the level others of town is declared already: leave it out, or leave others out",
@@ -1041,7 +1042,7 @@ class TestDeclaredRanges:
         frame = pd.DataFrame({"town": ["a", "b", "b"], "age": [1.0, 2.0, 3.0]})
         words = {"eta": 0.05, "promise": "anyone", **({"ledger": ledger} if call is protect else {})}
         with pytest.raises(
-            ValueError, match=r"levels .* town are missing, as --levels town=a,b,c$|those of town are m"
+            ValueError, match=r"levels .* town are missing, as --levels town=a,b,c \(in Python|those of town are m"
         ):
             call("table", frame, by="town", **words)
         with pytest.raises(ValueError, match=r"(declared|declare).* edges|edges that you declare, as --set edges="):
@@ -1239,7 +1240,7 @@ def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statis
     frame, path = survey()[["pay", "hours"]].assign(age=1.0), tmp_path / "people.csv"
     frame["age"] += np.arange(len(frame))
     frame.astype({"hours": object}).assign(hours=["many" if n == 7 else n for n in range(60)]).to_csv(path, index=False)
-    name = "" if statistic != "ols" else ", or name the response (--label hours)"
+    name = "" if statistic != "ols" else ", or name the response (--label hours; in Python y)"
     line = (
         "not only numbers in hours, as 'many' in record 7 of hours, and no single record may decide which columns are "
         f"used: leave these columns out (--drop hours; in Python .drop(columns=['hours'])){name}, or make "

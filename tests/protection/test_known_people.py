@@ -188,9 +188,15 @@ class TestCopies:
     def test_another_design_of_a_copy(self) -> None:
         release("anyone")
         shutil.copy("people.csv", "copy.csv")
-        with pytest.raises(ValueError, match=r"people\.csv\.ledger too, .* or say --another-design to release"):
+        with pytest.raises(
+            ValueError, match=r"people\.csv\.ledger too, .* or say another_design \(--another-design\) to release"
+        ):
             release("file", "copy.csv")
-        with pytest.raises(ValueError, match="or say --another-design to release under design half"):
+        with pytest.raises(
+            ValueError,
+            match=r"or say another_design \(--another-design\) to release under design "
+            r"half",
+        ):
             release("drawn", "copy.csv", ledger=None)
         made = release("file", "copy.csv", another_design=True)
         assert [other.design for other in made.certificate.about.certificate.others] == ["dp"]
@@ -384,7 +390,11 @@ class TestList:
 
     def test_a_list_that_cannot_be_written_refuses_before_anything_is_counted(self) -> None:
         Path("full").write_text("no folder")
-        with pytest.raises(OSError, match=r"^the list of ledgers full/list cannot be written: .*--known-ledgers none$"):
+        with pytest.raises(
+            OSError,
+            match=r"^the list of ledgers full/list cannot be written: .*known_ledgers \(--known-ledgers FILE\), or "
+            r"say none$",
+        ):
             release("anyone", known_ledgers="full/list")
         assert not Path("people.csv.ledger").exists()
 
@@ -507,7 +517,10 @@ class TestEarlierLedgers:
 
     def test_a_retired_design_is_named_where_its_people_are_known(self, retired) -> None:
         assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
-        ways = "say --another-design to release under design leave-one-out all the same, with no joint number over both"
+        ways = (
+            "say another_design (--another-design) to release under design leave-one-out all the same, with no "
+            "joint number over both"
+        )
         line = (
             "30 of the 30 records are in retired.ledger too, which is of the retired design per-instance "
             f"(releases: 1): design per-instance is retired, and nothing more is released under it; {ways}"
@@ -527,7 +540,7 @@ class TestEarlierLedgers:
             line = (
                 f"these data were released under design per-instance (release 1 of 2026-11-20 of {name}), and no joint "
                 "number is promised over two designs: design per-instance is retired, and nothing more is released "
-                "under it; say --another-design"
+                "under it; say another_design (--another-design)"
             )
             with pytest.raises(ValueError, match=f"^{re.escape(line)}"):
                 self.again("anyone", another_design=False)

@@ -57,7 +57,8 @@ def entry_of(path: Path, design: str, place: int = 0) -> str:
 def refusal(first: str, second: str, where: str = "people.csv.ledger", releases: str = f"release 1 of {DATE}") -> str:
     return (
         f"these data were released under design {first} ({releases} of {where}), and no joint number is promised over "
-        f"two designs: choose promise {PROMISE_OF[first]}, or say --another-design to release under design {second} "
+        f"two designs: choose promise {PROMISE_OF[first]}, or say another_design (--another-design) to release under "
+        f"design {second} "
         "all the same, in a ledger of its own"
     )
 
@@ -190,7 +191,7 @@ class TestOtherCalls:
         declare_file(data=DATA, eta=0.05, **WORDS["leave-one-out"])
         line = (
             "people.csv.ledger was begun for design leave-one-out, under which nothing is released yet: name another "
-            "ledger for design dp, or say --another-design, which begins one beside it"
+            "ledger for design dp, or say another_design (--another-design), which begins one beside it"
         )
         assert_refused(line, lambda: release("dp"))
         assert named(release("dp", another_design=True)) == []

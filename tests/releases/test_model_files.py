@@ -40,7 +40,10 @@ class TestPickles:
     def test_otherwise_no_byte_of_them_is_run(self, tmp_path, suffix):
         path, mark = tmp_path / f"model{suffix}", tmp_path / "mark"
         path.write_bytes(pickle.dumps(Harmful(str(mark))))
-        with pytest.raises(ValueError, match=r"is a pickle, which runs any code .*: say --unpickle-trusted if you "):
+        with pytest.raises(
+            ValueError,
+            match=r"is a pickle, which runs any code .*: say unpickle_trusted \(--unpickle-trusted\) if you ",
+        ):
             read_model(path)
         assert not mark.exists()
 
@@ -122,7 +125,10 @@ def test_types_in_a_file_of_skops(tmp_path, monkeypatch, types, trust, missing):
     if missing:
         with pytest.raises(ValueError) as caught:
             read_here(path, trust)
-        assert str(caught.value) == f"{path} holds types that skops does not know; if you trust them: {missing}"
+        assert (
+            str(caught.value)
+            == f"{path} holds types that skops does not know; if you trust them: trusted_types ({missing})"
+        )
         assert fake.trusted is None
     else:
         assert read_here(path, trust) is MODEL

@@ -319,6 +319,7 @@ def run(
     from_store: Literal["", "all", "finished"] = "",
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
+    tally: Tally | None = None,
 ) -> Report:
     """Carry out an audit plan: what ``leakbound audit`` does.
 
@@ -338,6 +339,8 @@ def run(
     allow_modules : str or sequence of str, optional
         Modules, as ``"lightgbm,my_package"``, which the plan may import and call; by itself it runs classifiers and
         regressors of scikit-learn and no other code.
+    tally : Tally, optional
+        Counts what is done, for the caller: a report holds no times.
 
     Returns
     -------
@@ -350,7 +353,8 @@ def run(
         In one line: for what makes no sense, and for a module that is not allowed.
     """
     with only_from(allow_modules):
-        return _carried_out(plan, Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on), command)
+        execution = Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on, tally or Tally())
+        return _carried_out(plan, execution, command)
 
 
 @known_keywords()
@@ -437,7 +441,9 @@ def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
     """Make the releases of a plan, and read its data."""
     releases = all_planned(plan)
     if not releases:
-        raise ValueError("the plan names no model; give --model module:name, or a [[model]] table with its spec")
+        raise ValueError(
+            "the plan names no model; give it as model (--model module:name), or a [[model]] table with its spec"
+        )
     source = plan.data or plan.dataset or "digits"
     return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
 
@@ -448,7 +454,9 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     refuse_without_groups(loaded.slices)
     if plan.attribute is not None:
         if execution.from_store == "finished":
-            raise ValueError("an audit of finished models alone (--partial) is one of membership, not of an attribute")
+            raise ValueError(
+                "an audit of finished models alone (from_store, --partial) is one of membership, not of an attribute"
+            )
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
     refuse_unknown_attacks(plan.policy, attacks)
@@ -462,7 +470,8 @@ def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPl
     if execution.store is None:
         raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
     # each look counts for itself what comes from the store
-    return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally())))
+    seconds = execution.tally.seconds_a_model  # of all looks
+    return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally(seconds_a_model=seconds))))
 
 
 @known_keywords(_GATES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from leakbound.core.findings import Finding, Term
 from leakbound.core.reasons import words
@@ -89,6 +89,39 @@ def unaccepted_shifts(report: Report) -> dict[str, str]:
         for finding in report.findings
         if finding.quantity == "membership_without_model" and finding.low is not None and finding.low > 0.5
     }
+
+
+def times(report: Report, seconds_a_model: Mapping[str, float]) -> list[str]:
+    """Say how long the models would take that a policy's verdict asks for: to the terminal, for a report has no times.
+
+    Only of releases of which models were made in this run, with what one took.
+    """
+    lines = []
+    for decision in decisions_of(report.about):
+        if decision.release not in seconds_a_model:
+            continue
+        seconds = seconds_a_model[decision.release]
+        a_fit = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
+        reasons = [check.reason.values for check in decision.checks if check.reason is not None]
+        for needed in sorted({int(values["needed"]) for values in reasons if "needed" in values}):
+            time_of_all = _rounded(needed * seconds)
+            lines += [f"{decision.release}: {needed:,} models: about {time_of_all} at {a_fit} s a fit"]
+    return lines
+
+
+def _rounded(seconds: float) -> str:
+    """Write a time with its unit.
+
+    Examples
+    --------
+    >>> _rounded(4.2), _rounded(1520), _rounded(41000)
+    ('5 s', '26 min', '12 h')
+    """
+    if seconds < 100:
+        return f"{math.ceil(seconds)} s"
+    if seconds < 6000:
+        return f"{math.ceil(seconds / 60)} min"
+    return f"{math.ceil(seconds / 3600):,} h"
 
 
 def remarks(report: Report, limits: Sequence[str]) -> list[str]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from leakbound.attacks import Attack
     from leakbound.data import Data
     from leakbound.reports import Report
+    from leakbound.runtime.execution import Tally
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
@@ -223,13 +224,16 @@ def _audited(
     # a store elsewhere leaves nothing to be made before the report
     early = nullcontext() if options.get("store") else folder_of_report(out, private=not publish)
     with early:
-        report, table = _report(audit_plan, options, out, show_records and not publish)
+        tally = import_module("leakbound.runtime.execution").Tally()
+        report, table = _report(audit_plan, options, out, show_records and not publish, tally)
     write(report, out, show_records, started, publish, table)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
     _say_what_is_set_aside(report)
+    for line in import_module("leakbound.auditing.gates").times(report, tally.seconds_a_model):
+        say(line)
     _leave(report, audit_plan.fail_above)
 
 
@@ -245,7 +249,7 @@ def _say_what_is_set_aside(report: Report) -> None:
 
 
 def _report(
-    audit_plan: AuditPlan, options: Mapping[str, Any], out: Path, show_records: bool
+    audit_plan: AuditPlan, options: Mapping[str, Any], out: Path, show_records: bool, tally: Tally
 ) -> tuple[Report, Path | None]:
     """Make the report; of signals in a folder also the table of all records, which is written on the way."""
     n_jobs, table = options.get("n_jobs"), None
@@ -267,6 +271,7 @@ def _report(
             cluster=options.get("cluster"),
             from_store=_from_store(options),
             command=command_line(),
+            tally=tally,
         )
     if not report.about.command:
         report = replace(report, about=report.about.model_copy(update={"command": command_line()}))

@@ -146,7 +146,7 @@ def per_datum(
 def average_datum(n_points: int, n_models: int, *, references: int = 0, seed: int = 0, others: Others = "pool") -> Game:
     """Draw the game about random points: each attacked model has a target of its own, which is in by a fair coin.
 
-    Source: azize2024, algorithm 3; delgrosso2021, definition 4.
+    Source: azize2024, algorithm 3; delgrosso2021, definition 4; izzo2022, Section 3.2.
 
     Parameters
     ----------

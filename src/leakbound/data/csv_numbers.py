@@ -23,7 +23,7 @@ _NUMBERS = {
     decimal: re.compile(rf"\s*[+-]?(\d+|[1-9]\d{{0,2}}({thousands}\d{{3}})+)?({sign}\d*)?([eE][+-]?\d+)?\s*")
     for decimal, sign, thousands in ((".", r"\.", ","), (",", ",", r"\."))
 }
-_ASKED = "say which is the decimal sign: --decimal , or --decimal ."
+_ASKED = "say which is the decimal sign: decimal (--decimal , or --decimal .)"
 _PADDED = re.compile(r"0\d+")
 TextsOf = Callable[[Sequence[int]], pd.DataFrame]  # the texts of the columns at some places
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")

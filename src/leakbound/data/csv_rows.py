@@ -72,7 +72,7 @@ def rows_of(path: Path, declared: str | None, encoding: str) -> Rows:
     codec = "utf-8" if encoding.startswith("utf") else encoding
     first_row = octets[: found.ends[0]].tobytes().decode(codec)
     header = next(csv.reader(io.StringIO(first_row, newline=""), delimiter=separator))
-    asked = "" if declared else "; if another sign separates the columns, name it with --separator"
+    asked = "" if declared else "; if another sign separates the columns, name it as separator (--separator)"
     refuse_header(path, header, declared)
     _refuse_ragged(path, octets, found, n_rows, separator, asked)
     row = np.searchsorted(found.ends, found.padded)
@@ -108,7 +108,8 @@ def _boundaries(path: Path, octets: UInt8[Array, " n"], separator: str) -> _Boun
         if (kinds == _ZERO_BYTE).any():
             line = _line_of_byte(octets, start + int(at[kinds == _ZERO_BYTE][0]))
             raise Refused(
-                f"{path}: line {line} holds a zero byte, as no text but one of UTF-16 does (--encoding utf-16)"
+                f"{path}: line {line} holds a zero byte, as no text but one of UTF-16 does (encoding, --encoding "
+                "utf-16)"
             )
         is_separator, is_end, is_quote = kinds == _SEPARATOR, kinds == _END, kinds == _QUOTE
         if n_quotes % 2 or is_quote.any():
@@ -201,7 +202,7 @@ def refuse_header(path: Path, header: list[str], declared: str | None) -> None:
     unclear = next((name for name in header if set(name) & set(_OTHER_SIGNS)), None)
     if declared is None and unclear is not None:
         raise Refused(
-            f"{path}: the header has the name {unclear!r}: name the sign between the columns with --separator"
+            f"{path}: the header has the name {unclear!r}: name the sign between the columns as separator (--separator)"
         )
     if all(_NUMBER.fullmatch(name) for name in header):
         raise Refused(

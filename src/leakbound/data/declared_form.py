@@ -129,7 +129,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
                 text = line.decode(encoding)
             except UnicodeDecodeError:
                 raise Refused(
-                    f"{path}: row {number:,} is not written in {encoding}: declare the encoding, as --encoding cp1252, "
+                    f"{path}: row {number:,} is not written in {encoding}: declare it as encoding (--encoding cp1252), "
                     "or correct the row"
                 ) from None
             text = text.removesuffix("\n").removesuffix("\r")

@@ -241,7 +241,7 @@ def _table(
     frame, notes = read_table(path, **csv)
     if label is None:
         raise ValueError(
-            f"{path}: name the label column with --label; columns: {some(frame.columns)}{_separated(frame, path)}"
+            f"{path}: name the label column (label, --label); columns: {some(frame.columns)}{_separated(frame, path)}"
         )
     not_features = _distinct([label, group, *drop, id])
     for name in not_features:
@@ -327,7 +327,7 @@ def read_table(
                 frame = _csv(path, notes, separator, decimal, encoding)
             except UnicodeDecodeError:
                 raise Refused(
-                    f"{path}: it is not written in {encoding or 'UTF-8'}: declare the encoding, as --encoding cp1252"
+                    f"{path}: it is not written in {encoding or 'UTF-8'}: declare it as encoding (--encoding cp1252)"
                 ) from None
     else:
         frame = _parquet_table(path, columns)
@@ -545,4 +545,4 @@ def _separated(frame: pd.DataFrame, source: str | Path) -> str:
     """Ask for the separator of a CSV file with a single column, which may be that of all columns."""
     if frame.shape[1] > 1 or Path(source).suffix != ".csv":
         return ""
-    return "; if a sign other than a comma separates columns, name it with --separator"
+    return "; if a sign other than a comma separates columns, name it as separator (--separator)"

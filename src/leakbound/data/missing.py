@@ -67,7 +67,8 @@ def refuse_missing(frame: pd.DataFrame, names: Sequence[str] | None = None) -> N
     others = f" (and of {some(incomplete[1:], _MOST_NAMES)})" if incomplete[1:] else ""
     raise ValueError(
         f"{n_missing:,} of {len(frame):,} values of {first}{others} {'is' if n_missing == 1 else 'are'} missing or "
-        f"infinite, the first in record {int(missing[first].argmax()):,}: leave these rows out (--drop-missing), fill "
+        f"infinite, the first in record {int(missing[first].argmax()):,}: leave these rows out (--drop-missing; in "
+        "Python .dropna()), fill "
         f"them in the file with a number that does not depend on the data, or leave the column out "
         f"({how_to_drop(incomplete, _MOST_NAMES)})"
     )
@@ -79,7 +80,7 @@ def refuse_texts(frame: pd.DataFrame, names: Sequence[str], *, label: str = "") 
         return
     place, value = first_text(frame, names[0])
     text = textwrap.shorten(value, _MOST_LETTERS, placeholder="...")
-    response = f", or name the response (--label {label})" if label else ""
+    response = f", or name the response (--label {label}; in Python y)" if label else ""
     raise ValueError(
         f"not only numbers in {some(names, _MOST_NAMES)}, as {text!r} in record {place} of {names[0]}, and no single "
         f"record may decide which columns are used: {sign_hint(value)}leave these columns out "
@@ -105,14 +106,14 @@ def sign_hint(text: str) -> str:
     """Say which flag reads a text as a number, where a comma may be the reason that it is none.
 
     >>> sign_hint("34,5"), sign_hint("many")
-    ('say --decimal , if the comma is the decimal sign, ', '')
+    ('say decimal (--decimal ,) if the comma is the decimal sign, ', '')
     """
     if _THOUSANDS.fullmatch(text):
-        return "say --decimal . if the comma separates thousands, --decimal , if it is the decimal sign, "
+        return "say decimal: --decimal . if the comma separates thousands, --decimal , if it is the decimal sign, "
     if _DECIMAL_COMMA.fullmatch(text):
-        return "say --decimal , if the comma is the decimal sign, "
+        return "say decimal (--decimal ,) if the comma is the decimal sign, "
     if _DECIMAL_POINT.fullmatch(text):  # read with --decimal , it is a text
-        return "say --decimal . if the point is the decimal sign, "
+        return "say decimal (--decimal .) if the point is the decimal sign, "
     return ""
 
 

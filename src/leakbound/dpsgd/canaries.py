@@ -100,7 +100,7 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     """Make gradients with the clipping norm at one coordinate each, added to the sum as if a record had them.
 
     No record has such a gradient, but the guarantee of DP-SGD holds for any. Canaries of different coordinates do not
-    interfere, so that many fit into one run (Nasr et al. 2023, Section C.2).
+    interfere, so that many fit into one run (Nasr et al. 2023, Section C.2; azize2024, Section 4.4).
 
     >>> from torch import nn
     >>> from leakbound.dpsgd.config import DpSgd

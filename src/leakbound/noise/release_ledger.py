@@ -468,7 +468,7 @@ class ReleaseLedger:
             if told > self.budget * (1 + _ROUNDING):
                 raise ValueError(
                     f"the declared queries together take {_rounded_up(told):g} of a budget of {self.budget:g}: start "
-                    f"with --budget {_rounded_up(told):g}, or give them more noise"
+                    f"with budget = {_rounded_up(told):g}, or give them more noise"
                 )
         counted = zip(queries, tables, strict=True)
         queries = tuple(
@@ -519,7 +519,7 @@ class ReleaseLedger:
             budget = 2 * self.budget if self.budget < 0.25 else self.budget
             raise ValueError(
                 "the whole budget was given to the first query: this one is refused; a next time, "
-                f"--budget {budget:g} with --eta {budget / 2:g} leaves room for more"
+                f"budget = {budget:g} with eta = {budget / 2:g} leaves room for more"
             )
         if factor > _NO_ROOM:
             raise ValueError(f"nothing is left of the budget of {self.budget:g} for queries that were not declared")

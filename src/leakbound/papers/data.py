@@ -77,7 +77,9 @@ def missing(name: str) -> str | None:
     put = f"set {FOLDER} to a folder with {' and '.join(files)}"
     if name not in SETS:
         return f"{title} is not there ({where}); {put}; it has no public home that can be read without unpacking .Z"
-    return None if os.environ.get(FETCH) else f"{title} is not there ({where}); {put}, or give --download to fetch it"
+    if os.environ.get(FETCH):
+        return None
+    return f"{title} is not there ({where}); {put}, or fetch it: --download (in Python set {FETCH}=1)"
 
 
 def _unreadable(files: tuple[str, ...]) -> str | None:

@@ -310,7 +310,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
 def refuse_existing(folder: Path) -> None:
     """Refuse to overwrite a result."""
     if os.path.lexists(folder):
-        raise ValueError(f"{folder} exists already; remove it, or give another --out")
+        raise ValueError(f"{folder} exists already; remove it, or give another folder (out, --out)")
 
 
 def _sources(experiment: Experiment) -> dict[str, str]:

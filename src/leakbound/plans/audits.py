@@ -340,7 +340,9 @@ class AuditPlan(FilePlan):
         for text in self.fail_above:
             rate = Limit.parse(text).fpr
             if rate is not None and rate not in self.fpr:
-                raise ValueError(f"--fail-above {text} needs the rate among those of interest: --fpr {rate:g}")
+                raise ValueError(
+                    f"fail_above (--fail-above) {text} needs the rate among those of interest: fpr (--fpr {rate:g})"
+                )
 
     def _several(self) -> None:
         """Check the fields that are about the models of an audit of membership."""

@@ -58,7 +58,13 @@ Group = Annotated[
     ),
 ]
 COUNTS = ("histogram", "table")
+EDGES = "as --set edges=[0,20,40] (in Python set={'edges': [0, 20, 40]})"  # how the bins of a histogram are declared
 GROUPED = "mean"  # with columns in ``by`` it is one of each group
+
+
+def as_levels(name: str) -> str:
+    """Say how the levels of a column are declared, on the command line and in Python."""
+    return f"as --levels {name}=a,b,c (in Python levels={{{name!r}: ['a', 'b', 'c']}})"
 
 
 def _scales(scales: object) -> object:

@@ -10,7 +10,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakbound.core.checks import one_of
-from leakbound.plans.bounds import GROUPED, Adjacency, Batches, Group, Id, Scales, StatisticPlan, TrainingPlan
+from leakbound.plans.bounds import (
+    EDGES,
+    GROUPED,
+    Adjacency,
+    Batches,
+    Group,
+    Id,
+    Scales,
+    StatisticPlan,
+    TrainingPlan,
+    as_levels,
+)
 from leakbound.plans.limits import Limit
 from leakbound.plans.plan import DependsOn, FilePath, a_fraction, columns
 
@@ -273,9 +284,7 @@ class CalibrationPlan(StatisticPlan):
     def _with_others(self) -> CalibrationPlan:
         for name in self.others:
             if name not in self.levels:
-                raise ValueError(
-                    f"others takes the values of {name} beside its declared levels, as --levels {name}=a,b,c"
-                )
+                raise ValueError(f"others takes the values of {name} beside its declared levels: {as_levels(name)}")
             if "others" in self.levels[name]:
                 raise ValueError(f"the level others of {name} is declared already: leave it out, or leave others out")
         return self
@@ -414,11 +423,11 @@ class ProtectionPlan(CalibrationPlan):
         if missing:
             raise ValueError(
                 f"a table is published with the levels that you declare: levels of {missing[0]} are missing, "
-                f"as --levels {missing[0]}=a,b,c"
+                f"{as_levels(missing[0])}"
             )
         if self.statistic == "histogram" and "edges" not in self.set:
             raise ValueError(
-                "a histogram is published with the edges that you declare, as --set edges=[0,20,40]: "
+                f"a histogram is published with the edges that you declare, {EDGES}: "
                 "bins over the range of the data would tell its ends"
             )
         return self

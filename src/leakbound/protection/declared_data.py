@@ -14,7 +14,7 @@ import numpy as np
 from leakbound.core.checks import one_of
 from leakbound.core.types import Points
 from leakbound.data.declared_content import columns_as_levels, columns_as_numbers, missing_in, text_of
-from leakbound.plans.bounds import GROUPED
+from leakbound.plans.bounds import GROUPED, as_levels
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, middle_and_half
 from leakbound.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -35,7 +35,7 @@ def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
         one_of("column of a table", name, columns_of(points.x))
         if name not in plan.levels:
             raise ValueError(
-                f"differential privacy counts declared levels: those of {name} are missing, as --levels {name}=a,b,c"
+                f"differential privacy counts declared levels: those of {name} are missing, {as_levels(name)}"
             )
     levels = tuple(_levels_of(plan, name) for name in plan.by)
     if plan.statistic == GROUPED:
@@ -113,7 +113,8 @@ def _levels_view(cells: Cells, others: Sequence[str], points: Points) -> tuple[P
     note = (
         f"{n_unknown:,} of {len(points):,} records have a value that no level was declared for, and are in no cell "
         f"({'; '.join(by_column)}): declare these levels too, or one that takes all other and missing values "
-        f"(--others {','.join(unknown)}); rows that are left out would change n, which is public"
+        f"(--others {','.join(unknown)}; in Python others={unknown}); rows that are left out would change n, which "
+        "is public"
     )
     return leveled, [note]
 
@@ -142,9 +143,10 @@ def _ranges_in_order(plan: CalibrationPlan, names: Sequence[str]) -> dict[str, t
     """Return the declared ranges in the order of the columns."""
     used = [name for name in names if name not in plan.by]
     if not plan.ranges:
+        example = f"{used[0] if used else 'wage'}=0:100"
         raise ValueError(
             "differential privacy needs the range of each column that is used, declared and not taken from the file, "
-            f"as --ranges {used[0] if used else 'wage'}=0:100"
+            f"as --ranges {example} (in Python ranges=[{example!r}])"
         )
     for name in plan.declared_ranges:
         one_of("column of ranges", name, used)

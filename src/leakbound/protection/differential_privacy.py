@@ -22,6 +22,7 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.types import NotApplicable
 from leakbound.noise import GaussianNoise, dp_gaussian_scale
 from leakbound.noise.left_out import jackknife_std
+from leakbound.plans.bounds import EDGES
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.declared_data import declared_view
 from leakbound.protection.leave_one_out import counts_records, settled
@@ -166,7 +167,7 @@ def _check_declared(request: Request, statistic: Statistic) -> None:
     """Refuse levels and edges that would come from the file."""
     plan = request.plan
     if plan.statistic == "histogram" and "edges" not in plan.set:
-        raise ValueError("differential privacy counts between declared edges, as --set edges=[0,20,40]")
+        raise ValueError(f"differential privacy counts between declared edges, {EDGES}")
     if plan.statistic == "quantiles":
         raise ValueError(
             "there are no quantiles under promise anyone yet: the noise would be as large as the whole range; take "

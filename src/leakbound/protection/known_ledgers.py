@@ -64,7 +64,7 @@ def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> Non
     except OSError as error:
         raise OSError(
             f"the list of ledgers {file} cannot be written: {_reason(error)}; name another one by "
-            f"--known-ledgers FILE, or say --known-ledgers {NONE}"
+            f"known_ledgers (--known-ledgers FILE), or say {NONE}"
         ) from None
 
 

@@ -135,7 +135,8 @@ def refuse_told_by_noise(rules: Sequence[OfficeRule], asked: Iterable[str]) -> N
             n, k = rule.thresholds["n"], rule.thresholds["k"]
             tells = f"that the {n:g} largest contributions are more than dominance_k = {k:g} of the total of {failing}"
         raise ValueError(
-            f"the printed noise would tell {tells}, which --rules asks to rule out: take promise = anyone, declare a "
+            f"the printed noise would tell {tells}, which rules (--rules) asks to rule out: take promise = anyone, "
+            "declare a "
             f"noise_scale, or leave {' and '.join(RULES_BY_NOISE[rule.rule])} out of the rules"
         )
 

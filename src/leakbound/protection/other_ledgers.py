@@ -33,7 +33,10 @@ _N_DRAWN = 2000  # records that are looked up first in a ledger of another folde
 _KNOWN = 1 / 2  # of the smaller file, from which on two files are of the same people
 _KNOWN_PEOPLE = Term("known_people")
 _RETIRED = "design {other} is retired, and nothing more is released under it"
-_ALL_THE_SAME = "say --another-design to release under design {design} all the same, with no joint number over both"
+_ALL_THE_SAME = (
+    "say another_design (--another-design) to release under design {design} all the same, with no joint "
+    "number over both"
+)
 NamePeople = Callable[[], PeopleNames]
 
 
@@ -276,10 +279,12 @@ def _ways_on(path: Path, other: str, design: str) -> str:
     if other in RETIRED:
         return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(design=design)}"
     if other != design:
-        return f"choose promise {PROMISE_OF[other]} and --ledger {path}, or {_ALL_THE_SAME.format(design=design)}"
+        return (
+            f"choose promise {PROMISE_OF[other]} and ledger (--ledger) {path}, or {_ALL_THE_SAME.format(design=design)}"
+        )
     return (
-        f"join it by --ledger {path}, or, if these are other people or its releases are to stay apart, say "
-        "--allow-known-people, which the certificate names"
+        f"join it by ledger (--ledger) {path}; if these are other people or stay apart, say allow_known_people "
+        "(--allow-known-people), which the certificate names"
     )
 
 
@@ -295,7 +300,7 @@ def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease],
     if not releases:
         return (
             f"{path} was begun for design {other}, under which nothing is released yet: name another ledger for design "
-            f"{design}, or say --another-design, which begins one beside it"
+            f"{design}, or say another_design (--another-design), which begins one beside it"
         )
     dated = [f"release {each.number}{f' of {each.date}' if each.date else ''}" for each in releases[:_MOST_NAMED]]
     more = f" and {len(releases) - _MOST_NAMED} more" if len(releases) > _MOST_NAMED else ""
@@ -305,6 +310,7 @@ def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease],
         way_on = f"choose promise {PROMISE_OF[other]}, or"
     return (
         f"these data were released under design {other} ({', '.join(dated)}{more} of {path}), and no joint number is "
-        f"promised over two designs: {way_on} say --another-design to release under design {design} all the same, "
+        f"promised over two designs: {way_on} say another_design (--another-design) to release under design {design} "
+        "all the same, "
         "in a ledger of its own"
     )

@@ -114,7 +114,8 @@ def read_model(
         return ForeignModel(path, trusted_types)
     if not unpickle_trusted:
         raise ValueError(
-            f"{path} is a pickle, which runs any code that it holds when it is read: say --unpickle-trusted if you "
+            f"{path} is a pickle, which runs any code that it holds when it is read: say unpickle_trusted "
+            "(--unpickle-trusted) if you "
             "trust whoever made it, or save the model with skops or as ONNX"
         )
     return _answering(path, _unpickled(path))
@@ -174,7 +175,8 @@ class OnnxModel:
             n_columns = node.shape[1] if len(node.shape) == 2 else None
             if isinstance(n_columns, int) and values.ndim == 2 and values.shape[1] != n_columns:
                 names = (
-                    f": {some(X.columns)}; leave out (--drop) those that are no features"
+                    f": {some(X.columns)}; leave out those that are no features (--drop; in Python "
+                    ".drop(columns=[...]))"
                     if isinstance(X, pd.DataFrame)
                     else ""
                 )
@@ -202,12 +204,13 @@ def _skops(path: Path, trusted_types: Sequence[str]) -> Any:
     if forbidden:
         raise ValueError(
             f"{path} holds {some(forbidden)}, which can run commands on this machine or read its files: no model "
-            "needs it, and --trust does not allow it. Nothing of the file was run; return it to whoever sent it"
+            "needs it, and trusted_types (--trust) does not allow it. Nothing of the file was run; return it to "
+            "whoever sent it"
         )
     unknown = holds - KNOWN_TYPES - set(trusted_types)
     if unknown:
         flags = " ".join(f"--trust {name}" for name in sorted(unknown))
-        raise ValueError(f"{path} holds types that skops does not know; if you trust them: {flags}")
+        raise ValueError(f"{path} holds types that skops does not know; if you trust them: trusted_types ({flags})")
     return _read(path, lambda: skops.load(path, trusted=sorted(holds)))
 
 

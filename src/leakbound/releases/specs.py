@@ -67,7 +67,7 @@ def only_from(modules: str | Iterable[str] | None = None, typed: Iterable[str] =
     ...     imported("os:getcwd")
     Traceback (most recent call last):
         ...
-    ValueError: os:getcwd: a plan runs no code but scikit-learn's models; if you trust os: --allow-modules os
+    ValueError: os:getcwd: a plan runs no code but ...; if you trust os: allow_modules (--allow-modules os)
     """
     if modules is None and not typed and _LEAVE.get() is not None:  # a caller of ours has said it
         yield
@@ -287,7 +287,10 @@ def _code(value: Any) -> dict[str, str]:
 
 
 def _needs_leave(path: str, module: str) -> str:
-    return f"{path}: a plan runs no code but scikit-learn's models; if you trust {module}: --allow-modules {module}"
+    return (
+        f"{path}: a plan runs no code but scikit-learn's models; if you trust {module}: allow_modules "
+        f"(--allow-modules {module})"
+    )
 
 
 def _is_model(target: Any, home: str) -> bool:

@@ -28,6 +28,7 @@ class Tally:
     workers: set[str] = field(default_factory=set)
     not_stored: dict[str, str] = field(default_factory=dict)
     written: list[float] = field(default_factory=list)
+    seconds_a_model: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

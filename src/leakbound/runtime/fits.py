@@ -197,6 +197,7 @@ def named_rows(what: str, first: int, row_seeds: Int[Array, " m"]) -> str:
 def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[tuple[slice, Mapping[str, Array]]]:
     """Yield the chunks: those in the store first, then the others as the workers finish them."""
     run = _Run.of(job, sets, execution)
+    since, n_made = time.monotonic(), 0
     with progress(f"{job.what}s of {job.release.name}", sets.n_fits) as advance:
         for number, arrays in run.chunks():
             rows = run.rows[number]
@@ -204,8 +205,11 @@ def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[t
             advance(rows.stop - rows.start, stored=is_stored)
             if is_stored:
                 execution.tally.reused += rows.stop - rows.start
+                since = time.monotonic()
             else:
                 execution.tally.computed += rows.stop - rows.start
+                n_made += rows.stop - rows.start
+                execution.tally.seconds_a_model[job.release.name] = (time.monotonic() - since) / n_made
             yield rows, arrays
 
 
@@ -305,7 +309,7 @@ class _Run:
         first = self.rows[missing[0]]
         instead = "make them (leakbound fit)"
         if len(missing) < len(self.rows):
-            instead += ", or take those that are finished (--partial)"
+            instead += ', or take those that are finished (--partial; in Python from_store="finished")'
         failures = self.store.failures()
         failed = [failures[self.keys[number]] for number in missing if self.keys[number] in failures]
         why = (

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from docs.picture import screen
+from sklearn.datasets import load_wine
+from sklearn.tree import DecisionTreeClassifier
 
+import leakbound as ls
 from leakbound.reports.comparison import compare
 from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_protected, samples
@@ -128,6 +131,21 @@ def test_a_comparison_fits_a_phone(chromium, tmp_path, pair):
     seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
     assert [int(client) for _, client, *_ in seen] == list(WIDTHS)
     assert all(int(scroll) <= int(client) and int(scripts) == 1 for scroll, client, scripts, _ in seen)
+
+
+def test_the_table_of_models_fits_between_a_phone_and_a_desk(chromium, tmp_path):
+    """With the worst group and the word of a policy it has nine columns; below 821 pixels it is a list."""
+    x, y = load_wine(return_X_y=True)
+    models = {name: DecisionTreeClassifier(max_depth=3) for name in ("logistic regression", "tree", "min_leaf=" * 4)}
+    report = ls.audit(models, x, y, n_models=8, attacks="loss", policy="research", n_jobs=1)
+    widths = (900, 821, 400)
+    report.to_html(tmp_path / "page.html")
+    assert "Worst group" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    frames = "".join(FRAME.format(width=width) for width in widths)
+    (tmp_path / "probe.html").write_text(PROBE.format(frames=frames), encoding="utf-8")
+    finished = run(chromium, tmp_path, "--window-size=1400,1000", "--dump-dom", f"file://{tmp_path}/probe.html")
+    seen = re.findall(r'<pre class="seen">\[(\d+),(\d+),(\d+),(\d+)\]', finished.stdout)
+    assert [(int(scroll), int(client)) for scroll, client, *_ in seen] == [(width, width) for width in widths]
 
 
 @pytest.mark.parametrize("names", [["paper/figure"], ["paper/figure", "paper/table"]], ids=["one", "several"])

@@ -34,7 +34,7 @@ def test_against_half_of_the_records_the_attacker_wins_at_least(won):
     assert ((each >= share / 100 * 64 + 1).sum()) * 2 < len(each) + 1
 
 
-KNOWN = "The attacker knows the pool of records from which halves are drawn (Jalko 2026, arXiv:2605.25819)."
+KNOWN = "The attacker knows the pool of records from which halves are drawn (Jälkö et al., arXiv:2605.25819)."
 
 
 @pytest.mark.parametrize("report", [made(), without_records(made())])

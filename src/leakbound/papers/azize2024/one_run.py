@@ -42,7 +42,7 @@ def audited(
 def one_run(
     points: ls.Points, release: ls.dpsgd.PrivateNetwork, kind: Kind, n_canaries: int, seed: int
 ) -> dict[str, float]:
-    """Algorithm 5: AUC of each score, lower bounds of epsilon, and the accuracy on the records that are in anyhow.
+    """AUC of each score, bounds of epsilon, and accuracy on records that are in anyhow (azize2024, Algorithm 5).
 
     Whoever audits their own training knows which other records are in a batch: so does the attacker here, for all
     canaries. Algorithm 7 has reference gradients alone; some hundred of them understate the covariance of many

@@ -208,7 +208,7 @@ def played_columns(lab: Lab, sizes: Sizes, world_seed: int, rho: float) -> dict[
 
 
 def column_rounds(n: int, d: int, world_seed: int, rho: float, n_rounds: int, seed: int) -> dict[str, Array]:
-    """Play rounds for the easy target, and compute what is a sum over the columns of the release."""
+    """Play rounds for the easy target, and sum over the columns of the release (azize2024, equations 15 and 76)."""
     world, rng = drawn_world(n, d, world_seed), ls.seeds.stream(seed, "rounds")
     distribution, k = ls.releases.Bernoulli(world.p), round(rho * n)
     deviation = world.targets["easy"] - world.p

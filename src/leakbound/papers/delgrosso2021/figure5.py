@@ -144,14 +144,14 @@ def records() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def candidates(x: np.ndarray) -> np.ndarray:
-    """Each record with each of the writers."""
+    """Each record with each of the writers (delgrosso2021, Definition 3)."""
     tried = np.repeat(x, WRITERS, axis=0)
     tried[:, :WRITERS] = np.tile(np.eye(WRITERS), (len(x), 1))
     return tried
 
 
 def strategies(log_p: np.ndarray, correct: np.ndarray, steep: np.ndarray) -> dict[str, np.ndarray]:
-    """How much the network likes each candidate: the four strategies of Section 4.3."""
+    """How much the network likes each candidate: the four strategies (delgrosso2021, equations 36 to 39)."""
     top = log_p.max(axis=1)
     # Eq. 36, 37, 38 and 39. Where no writer makes the network predict the digit, eq. 37 has no candidate: all are tied.
     scores = {

@@ -38,7 +38,7 @@ LOOKS: dict[str, dict[str, Any]] = {  # the same in both figures
 
 
 def squared_loss(log_p: np.ndarray) -> np.ndarray:
-    """Squared distance of the probabilities from the one-hot label, in [0, 2].
+    """Squared distance of the probabilities from the one-hot label, in [0, 2] (delgrosso2021, Section 4.2).
 
     >>> squared_loss(np.log([[0.5, 0.25, 0.25]])).tolist()
     [0.375]
@@ -84,7 +84,7 @@ class Networks:
 
 
 def membership_results(log_p: np.ndarray, correct: np.ndarray, n: int) -> dict[str, float]:
-    """Compute what `Networks` holds of one network."""
+    """Compute what `Networks` holds of one network (delgrosso2021, Algorithm 2)."""
     called, loss = log_p.max(axis=1) > np.log(THRESHOLD), squared_loss(log_p)
     return {
         "success": float(called[:n].mean() + 1 - called[n:].mean()) / 2,

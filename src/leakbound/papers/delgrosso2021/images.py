@@ -63,7 +63,7 @@ def attacked(name: str, n: int, n_others: int, number: int, seed: int, loss: str
 
 
 def attacked_as_code(name: str, n: int, n_others: int, number: int, seed: int) -> dict[str, Any]:
-    """Train one network on two thirds of n images, and ask it about all n and about test images, as the public code."""
+    """Train one network on two thirds of n images, and ask about all n and test images, as delgrosso2021's code."""
     from leakbound.papers.delgrosso2021 import networks
 
     pixels, label = drawn(name, n, n_others, number, seed)
@@ -120,7 +120,7 @@ def drawn(name: str, n: int, n_others: int, number: int, seed: int) -> tuple[np.
 
 
 def scores_of(signals: ls.Signals) -> dict[str, np.ndarray]:
-    """Compute the scores of the attacks from the log-probabilities of one network, the true label's first."""
+    """Score by the log-probabilities of one network, the true label's first (delgrosso2021, Section 4.2)."""
     scores = {
         "likelihood": ls.attacks.ATTACKS["confidence"](signals).value[0],
         "loss": -squared_loss(signals.targets("log_prob")[0]),

@@ -43,7 +43,7 @@ def expected_gap(gap: float, n_cells: int = 100) -> float:
 
 
 def losses(gap: float, n: int, rng: np.random.Generator) -> dict[bool, np.ndarray]:
-    """|f(x) - y| at n members (True) and n others (False), as the section defines f."""
+    """|f(x) - y| at n members (True) and n others (False), as the section defines f (delgrosso2021, equation 23)."""
     width = WIDTH * gap
     x, label = rng.normal(size=2 * n), rng.uniform(-width / 2, width / 2, 2 * n)
     answer = x + gap + rng.uniform(-width / 2, width / 2, 2 * n)

@@ -84,7 +84,7 @@ def precision(score: np.ndarray, n: int) -> float:
 
 
 def by_training_loss(runs: Sequence[Mapping[str, Any]], n: int) -> Ours:
-    """Compute the precision, at even odds, of calling a member whose loss is at most the mean loss of the members."""
+    """Precision of calling a member whose loss is at most the members' mean (delgrosso2021, Table 1, column [4])."""
     precisions, recalls = [], []
     for run in runs:
         score = np.asarray(run["loss"], dtype=float)

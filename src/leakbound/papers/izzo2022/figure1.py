@@ -57,7 +57,7 @@ def needs_less(frame: pd.DataFrame, sizes: tuple[int, ...]) -> bool:
 
 
 def scales(n: int) -> pd.DataFrame:
-    """Scale of the Laplace noise for each promise and eta."""
+    """Scale of the Laplace noise for each promise and eta (izzo2022, Section 5.1)."""
     pairs, delta = Pairs.of(n), sensitivity(n)
     moment = ls.noise.moment(pairs.standard_deviation, d=1)
     rows = []
@@ -80,7 +80,7 @@ def least(shifts: ls.noise.Shifts, eta: float) -> float:
 
 
 def sensitivity(n: int) -> float:
-    """Delta: from the outlying half to the one that has the record 2^(n-2) in the place of A."""
+    """Delta, from the outlying half to that with the record 2^(n-2) in the place of A (izzo2022, Proposition 9)."""
     return sqrt(comb(n, n // 2)) - 1 / (2 ** (n - 2) + 2 ** (n // 2 - 1) - 1)
 
 

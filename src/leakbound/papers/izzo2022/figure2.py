@@ -152,7 +152,7 @@ def half_of(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def descend(mean: np.ndarray) -> np.ndarray:
-    """Compute the steps of gradient descent on ||A - mean||^2 from A = 0, shape (STEPS + 1, 9)."""
+    """Compute gradient descent on ||A - mean||^2 from A = 0, shape (STEPS + 1, 9) (izzo2022, Section 5.2)."""
     path = [np.zeros_like(mean)]
     for _ in range(STEPS):
         path.append(path[-1] - RATE * 2 * (path[-1] - mean))
@@ -165,7 +165,7 @@ def lengths(A: np.ndarray, outer: np.ndarray, squares: np.ndarray) -> np.ndarray
 
 
 def median_length(outer: np.ndarray, path: np.ndarray) -> float:
-    """Of the gradients of all records at all steps of the raw training."""
+    """Of the gradients of all records at all steps of the raw training (izzo2022, Section 5.2)."""
     squares = (outer**2).sum(axis=1)
     return float(np.median([lengths(A, outer, squares).astype(np.float32) for A in path[:-1]]))
 
@@ -175,7 +175,8 @@ def private_descent(
 ) -> np.ndarray:
     """Compute A by DP-SGD with full batches: replacing a record moves the clipped sum of a step by at most 2 clip.
 
-    The noise is added to the sum, which is then divided by the number of records; or, not divided, to the mean.
+    The noise is added to the sum, which is then divided by the number of records; or, not divided, to the mean
+    (izzo2022, Section 5.2).
     """
     n, squares = len(outer), (outer**2).sum(axis=1)
     multiplier = ls.bounds.analytic_gaussian_scale(ls.bounds.dp_from_mip(eta), DELTA, sensitivity=2 * STEPS**0.5)
@@ -189,7 +190,7 @@ def private_descent(
 
 
 def mip_noises(outer: np.ndarray, rng: np.random.Generator) -> dict[str, list[ls.Noise]]:
-    """Corollary 8: the moments of each entry of A over random halves, and the noise that follows."""
+    """Corollary 8: the moments of each entry of A over random halves, and the noise that follows (izzo2022)."""
     theta = np.array([descend(half_of(len(outer), rng) @ outer / (len(outer) // 2))[-1] for _ in range(N_SPLITS)])
     noises = {}
     for M in MOMENTS:
@@ -215,7 +216,7 @@ def our_noises(outer: np.ndarray, seed: int, n_pairs: int = 100_000) -> dict[str
 def errors(released: np.ndarray) -> np.ndarray:
     """Relative errors of A, and of the covariance of the generator with W as printed and as it should be.
 
-    The square root of A + A^T is that of its part with eigenvalues above 0.
+    The square root of A + A^T is that of its part with eigenvalues above 0 (izzo2022, Section 5.2).
     """
     A = released.reshape(-1, *SIGMA.shape)
     value, vector = np.linalg.eigh((A + A.transpose(0, 2, 1)) / 2)

@@ -55,7 +55,7 @@ def of(lab: Lab, setting: Setting, known: Sequence[Parameter]) -> Setting:
 
 
 def data(seed: int, setting: Setting, number: int) -> Array:
-    """2n clipped records; the same random numbers for each C and epsilon."""
+    """2n clipped records; the same random numbers for each C and epsilon (lowy2024, Section 4)."""
     rng = ls.seeds.stream(seed, "clipped mean", setting.d, setting.n, number)
     records = setting.sigma * rng.normal(size=(2 * setting.n, setting.d))
     records[: setting.n_outliers] *= OUTLIER

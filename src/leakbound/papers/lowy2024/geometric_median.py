@@ -61,7 +61,7 @@ def of(lab: Lab, setting: Setting, known: Sequence[Parameter]) -> Setting:
 
 
 def game(seed: int, setting: Setting, number: int) -> tuple[Array, float]:
-    """Losses of the outputs on the records, and the sensitivity of their mean.
+    """Losses of the outputs on the records, and the sensitivity of their mean (lowy2024, Section 3).
 
     The same random numbers for each sigma and C. In one dimension all outputs may be the same one, which no attack
     learns from and no epsilon(X) belongs to: then they are drawn again.

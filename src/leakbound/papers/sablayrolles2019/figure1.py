@@ -66,7 +66,10 @@ def measure(lab: Lab) -> Outcome:
 
 
 def play(seed: int, first: int, n: int, d: int) -> dict[str, np.ndarray]:
-    """Scores tau - loss of the n records of `BLOCK` games, tau with its constant; memberships; the constants."""
+    """Scores tau - loss of the n records of `BLOCK` games, tau with its constant; memberships; the constants.
+
+    The loss is that of sablayrolles2019, equation 33.
+    """
     columns: dict[str, list[Any]] = {"member": [], "malt": [], "mast": [], "constant": []}
     for game in range(first, first + BLOCK):
         rng = ls.seeds.stream(seed, "sablayrolles2019", "figure1", game)

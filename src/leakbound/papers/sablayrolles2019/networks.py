@@ -10,7 +10,7 @@ WIDTHS = (32, 64, 128)
 
 
 def tanh_cnn(channels: int = 3, side: int = 32, classes: int = 10) -> nn.Module:
-    """Two convolutions and two linear layers with tanh (Section 6.3).
+    """Two convolutions and two linear layers with tanh (sablayrolles2019, Section 6.3).
 
     The pool comes before the tanh: the values are the same, since tanh is monotone, at a quarter of the price.
     """

@@ -20,7 +20,7 @@ def cifar(n: int, rng: np.random.Generator) -> ls.Points:
 
 
 def accuracy(scores: ls.Scores, threshold: float | None = None) -> Ours:
-    """Fraction of correct guesses, averaged over the targets, with its standard error."""
+    """Fraction of correct guesses over the targets, with its standard error (sablayrolles2019, Section 5.2)."""
     return _over_targets(accuracy_by_target(scores, threshold), scores)
 
 

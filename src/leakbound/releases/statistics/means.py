@@ -30,6 +30,8 @@ Array = np.ndarray
 class Knowledge:
     """What an attacker knows of one record: the mean and the covariance of its distribution.
 
+    Source: azize2024, Section 3.
+
     Parameters
     ----------
     mean : array of shape (d,)
@@ -144,6 +146,8 @@ class Normal:
 @dataclass(frozen=True, eq=False)
 class Mean:
     """The mean of the member rows of a table: the others of a target come from the pool.
+
+    Source: azize2024, Section 4.2.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from leakbound.core.types import Points
 from leakbound.data import Data
 from leakbound.data.columns import largest_numbers
 from leakbound.data.missing import refuse_missing, refuse_texts
-from leakbound.plans.bounds import COUNTS, GROUPED, StatisticPlan
+from leakbound.plans.bounds import COUNTS, EDGES, GROUPED, StatisticPlan, as_levels
 from leakbound.plans.statistics import REGRESSIONS, STATISTICS
 from leakbound.releases.statistics.features import Cells, Histogram
 from leakbound.releases.statistics.group_means import GroupMeans
@@ -99,15 +99,14 @@ def check_declared(plan: StatisticPlan) -> None:
     undeclared = [name for name in plan.by if plan.statistic != "histogram" and name not in plan.levels]
     if undeclared:
         raise ValueError(
-            f"the levels of {undeclared[0]} would be others without a record: declare them, as --levels "
-            f"{undeclared[0]}=a,b,c"
+            f"the levels of {undeclared[0]} would be others without a record: declare them, {as_levels(undeclared[0])}"
         )
     if plan.statistic == "histogram" and "edges" not in plan.set:
-        raise ValueError("the bins would be others without a record: declare them, as --set edges=[0,20,40]")
+        raise ValueError(f"the bins would be others without a record: declare them, {EDGES}")
     if plan.statistic == "logistic" and not {"centre", "spread"} <= set(plan.set):
         raise ValueError(
             "the scale of the columns would be another one without a record: declare it, as --set centre=[40,10] --set "
-            "spread=[15,3], or 0 and 1 for columns as they are"
+            "spread=[15,3] (in Python set={'centre': [40, 10], 'spread': [15, 3]}), or 0 and 1 for columns as they are"
         )
 
 

@@ -30,7 +30,7 @@ SUMMARY = (
     "Numbers are cases of 100 in which the attacker is right, when {fraction} of the {units} are members. "
     "They are lower bounds: a better attack may exist. {over}"
 )
-KNOWN_POOL = "The attacker knows the pool of {units} from which halves are drawn (Jalko 2026, arXiv:2605.25819)."
+KNOWN_POOL = "The attacker knows the pool of {units} from which halves are drawn (Jälkö et al., arXiv:2605.25819)."
 DOUBLED = (
     "The halves have a fixed size, so that one {unit} comes in where another goes out: a claim for adding or "
     "removing one {unit} is used twice, and its ceiling has the doubled parameter."

@@ -28,32 +28,33 @@ SOURCES: Mapping[str, str] = {  # of the methods of others
 ESTIMATED = "Estimated from draws of half of the records, and not certified: {names}. All other errors are computed."
 RECOMMENDED: Mapping[str, str] = {
     "counts": (
-        "Recommended: --promise anyone. It is a table of counts, for which differential privacy promises the most. It "
+        "Recommended: promise = anyone. It is a table of counts, for which differential privacy promises the most. It "
         "needs more noise than leaving one record out: at eta = 0.05 about half more at most for three or more levels, "
         "about twice as much for two."
     ),
     "ranges": (
-        "Recommended: --promise anyone. The ranges of the columns are declared, so that differential privacy can be "
+        "Recommended: promise = anyone. The ranges of the columns are declared, so that differential privacy can be "
         "promised, also to people who are not in the file."
     ),
     "no_ranges": (
-        "Recommended: --promise file. Nothing was declared that bounds what one record changes, and leaving one record "
-        "out needs no such bound. If you know ranges from a codebook, declare them (--ranges) and compare again."
+        "Recommended: promise = file. Nothing was declared that bounds what one record changes, and leaving one record "
+        "out needs no such bound. If you know ranges from a codebook, declare them (ranges, --ranges) and compare "
+        "again."
     ),
     "no_levels": (
-        "Recommended: --promise file. The levels of the groups are not declared, and differential privacy must not "
-        "take them from the file. If you know them from a codebook, declare them (--levels) and compare again."
+        "Recommended: promise = file. The levels of the groups are not declared, and differential privacy must not "
+        "take them from the file. If you know them from a codebook, declare them (levels, --levels) and compare again."
     ),
     "drop_missing": (
-        "Recommended: --promise file. Rows with missing values are left out, which differential privacy does not "
+        "Recommended: promise = file. Rows with missing values are left out, which differential privacy does not "
         "allow: n is public there, and would tell whose row is complete."
     ),
     "quantiles": (
-        "Recommended: --promise file. Quantiles under differential privacy are refused here: what one record changes "
+        "Recommended: promise = file. Quantiles under differential privacy are refused here: what one record changes "
         "in a quantile is bounded by nothing but its whole range; other tools have better ones."
     ),
     "no_bound": (
-        "Recommended: --promise file. No bound is known here on what one record changes in this statistic, and leaving "
+        "Recommended: promise = file. No bound is known here on what one record changes in this statistic, and leaving "
         "one record out needs no such bound."
     ),
 }
@@ -86,7 +87,8 @@ def too_many(facts: DesignsCompared) -> Markup:
     if n <= MOST_ROWS:
         return Markup("")
     return say(
-        "The first {most} of {n} numbers are shown; designs.csv in the folder of --out has all.",
+        "The first {most} of {n} numbers are shown; designs.csv in the folder of --out has all, and in Python "
+        "to_json().",
         most=MOST_ROWS,
         n=f"{n:,}",
     )

@@ -39,7 +39,10 @@ PLANNED_NOTE = (
     "The noise of each number that would be published, in its own unit; ± is half of a 95 % interval of the noise. "
     "These are for the owner alone, like the sampling errors beside them."
 )
-PLANNED_MORE = "The first {most} numbers of a statistic are shown; noise.csv in the folder of --out has all."
+PLANNED_MORE = (
+    "The first {most} numbers of a statistic are shown; noise.csv in the folder of --out has all, and in "
+    "Python to_json()."
+)
 TEXT_ORDER = (
     "release", "planned", "published", "other_methods", "certificate", "cost", "designs", "rules", "findings",
     "protected_method",
