@@ -112,8 +112,6 @@ def times(report: Report, seconds_a_model: Mapping[str, float]) -> list[str]:
 def _rounded(seconds: float) -> str:
     """Write a time with its unit.
 
-    Examples
-    --------
     >>> _rounded(4.2), _rounded(1520), _rounded(41000)
     ('5 s', '26 min', '12 h')
     """
