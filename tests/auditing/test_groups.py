@@ -212,6 +212,14 @@ def test_the_headline_names_the_rare_class_and_who_is_exposed() -> None:
     assert "Whether a record of class 1 is in" in report._repr_html_()
 
 
+def test_a_joined_group_of_all_records_is_not_said_to_have_the_exposed_ones() -> None:
+    report = assemble(AuditPlan(), ATTACKS, [observed((30, 30), n_models=16, leak=(8, 8))])
+    facts = report.about.releases[0]
+    assert [group.name for group in facts.groups.groups if group.judged] == ["joined group 1"]
+    assert facts.games.exposed > 1
+    assert "of joined group 1, which has" not in " ".join(report.table(width=1000).split())
+
+
 def test_what_is_published_has_no_counts_of_exposed_records_of_a_group() -> None:
     report = rare()
     free = report.without_records()

@@ -78,8 +78,9 @@ def exposed(result: Result) -> Markup:
     facts = result.facts.groups
     if facts is None:
         return Markup("")
-    groups = [group for group in facts.groups if group.exposed and group.judged]
-    if not groups or len(facts.groups) < 2:
+    judged = [group for group in facts.groups if group.judged]
+    groups = [group for group in judged if group.exposed]
+    if not groups or len(judged) < 2:  # a joined group of all records has all that are exposed
         return Markup("")
     most = max(groups, key=lambda group: (group.exposed or 0, -group.records))
     records = count(most.records)
