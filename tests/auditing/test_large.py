@@ -11,7 +11,6 @@ import pytest
 
 import leakbound as ls
 from leakbound.core import block_signals
-from leakbound.metrics import stored
 from leakbound.reports.report import MOST_RECORDS
 from tests.attacks.test_by_block import written
 from tests.marks import nightly
@@ -25,9 +24,6 @@ def small_pieces(monkeypatch):
 
     monkeypatch.setattr(blocks, "_ENTRIES", 1 << 12)
     monkeypatch.setattr(block_signals, "BLOCK", 1 << 12)
-    monkeypatch.setattr(stored, "RUN", 4096)
-    monkeypatch.setattr(stored, "PIECE", 300)
-    monkeypatch.setattr(stored, "STREAM", 700)
 
 
 @pytest.fixture

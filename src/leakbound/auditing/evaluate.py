@@ -26,9 +26,8 @@ from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.tradeoff import EpsilonDelta
 from leakbound.core.types import Attack, NotApplicable, Scores
-from leakbound.metrics import epsilon, stored
+from leakbound.metrics import epsilon
 from leakbound.metrics.best_guess import advantage_of
-from leakbound.metrics.stored import StoredScores
 from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.reports import Curve, Verdict
 from leakbound.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
@@ -110,7 +109,7 @@ def judge(
 def measure(
     observed: Observed,
     attack: Attack,
-    scores: Scores | StoredScores,
+    scores: Scores,
     fpr: Sequence[float],
     confidence: float,
     prior: float = 0.5,
@@ -126,40 +125,35 @@ def measure(
         except NotApplicable as reason:
             return observed.finding(spec, reason)
 
-    room: Any = metrics if isinstance(scores, Scores) else stored
-    n_targets, n_points = scores.value.shape if isinstance(scores, Scores) else (scores.n_targets, scores.n_records)
-    accuracy = cache(lambda at_prior: room.accuracy(scores, at_prior, confidence))
+    n_targets, n_points = scores.value.shape
+    accuracy = cache(lambda at_prior: metrics.accuracy(scores, at_prior, confidence))
     yield finding("accuracy", "lower", {"prior": prior}, lambda _: accuracy(prior))
     yield finding("advantage", "lower", {}, lambda _: advantage_of(accuracy(0.5)))
-    yield finding("auc", "point", {}, room.auc, confidence)
+    yield finding("auc", "point", {}, metrics.auc, confidence)
     for rate in fpr:
-        yield finding("tpr", "lower", {"fpr": rate}, room.tpr_at_fpr, rate, confidence)
+        yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
     # the rate of these models alone differs from the one above where there are several models and several points
     if n_targets > 1 and n_points > 1:
         for rate in fpr:
             at = {"fpr": rate}
-            yield finding("tpr_these_models", "lower", at, room.tpr_at_fpr, rate, confidence, "these_models")
+            yield finding("tpr_these_models", "lower", at, metrics.tpr_at_fpr, rate, confidence, "these_models")
     for rate in fpr:
-        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, room.ppv, rate, prior, confidence)
+        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, metrics.ppv, rate, prior, confidence)
     for inside in (True, False):
         at = {"inside": float(inside)}
-        yield finding("average_precision", "point", at, room.average_precision, confidence, inside)
+        yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
 
 
-def measured_curve(observed: Observed, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
+def measured_curve(observed: Observed, name: str, scores: Scores, confidence: float) -> Curve:
     """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists."""
-    room: Any = metrics if isinstance(scores, Scores) else stored
-    if isinstance(scores, Scores):
-        n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
-    else:
-        n_nonmember = scores.n_targets * scores.n_records - int(scores.n_members.sum())
-    roc = room.roc(scores)
+    n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
+    roc = metrics.roc(scores)
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
     # from ten false positives on: with fewer the band is too wide to show anything
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
-    _, low, high = room.roc_band(scores, at, confidence)
+    _, low, high = metrics.roc_band(scores, at, confidence)
     has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
     if not has_band.any():
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)

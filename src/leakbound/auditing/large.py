@@ -32,15 +32,16 @@ from leakbound.bounds.generalisation import gap_bound, gap_of_models
 from leakbound.core import temporary
 from leakbound.core.block_signals import BlockSignals
 from leakbound.core.findings import Finding, Scope
+from leakbound.core.on_disk import empty_in
 from leakbound.core.system import OWNER_ALONE, open_new
-from leakbound.core.types import NotApplicable
-from leakbound.metrics import stored
+from leakbound.core.types import NotApplicable, Scores
 from leakbound.metrics.quality import held_out_accuracy, held_out_of_models
-from leakbound.metrics.stored import StoredGames, StoredScores
+from leakbound.metrics.records import RecordGames, games_won, limits_of_games
 from leakbound.reports.report import MOST_RECORDS
 
 Array = np.ndarray
 TABLES = (".parquet", ".csv")
+MOST_MODELS = 1024
 _BYTES_A_SCORE = 50  # in temporary files, measured
 
 
@@ -56,10 +57,10 @@ def judge_blocks(
 ) -> Judgement:
     """Attack signals in files and measure how far the attacks get; as `leakbound.auditing.evaluate.judge`."""
     signals = observed.signals
-    if signals.game.n_targets > stored.MOST_MODELS:
+    if signals.game.n_targets > MOST_MODELS:
         raise ValueError(
-            f"{signals.folder}: at most {stored.MOST_MODELS:,} models are attacked from files, and it has "
-            f"{signals.game.n_targets:,} targets: write it with n_targets={stored.MOST_MODELS}"
+            f"{signals.folder}: at most {MOST_MODELS:,} models are attacked from files, and it has "
+            f"{signals.game.n_targets:,} targets: write it with n_targets={MOST_MODELS}"
         )
     if table is not None:
         table.unlink(missing_ok=True)  # that of an earlier audit, if this one has none
@@ -69,11 +70,11 @@ def judge_blocks(
     findings: list[Finding] = []
     curves = []
     with temporary.folder(tmp) as folder, _full_disk_in_one_line(folder), ExitStack() as of_best:
-        best_scores: StoredScores | None = None
+        best_scores: Scores | None = None
         for attack in attacks:
             with ExitStack() as open_files:
                 try:
-                    scores = open_files.enter_context(_scores(attack, signals, folder, open_files))
+                    scores = _scores(attack, signals, folder, open_files)
                     measured = list(measure(observed, attack, scores, fpr, confidence, prior))
                     findings += measured
                     if any(finding.value is not None for finding in measured):
@@ -111,16 +112,21 @@ def _full_disk_in_one_line(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _scores(attack: Attack, signals: BlockSignals, folder: Path, open_files: ExitStack) -> StoredScores:
+def _scores(attack: Attack, signals: BlockSignals, folder: Path, open_files: ExitStack) -> Scores:
     """Play an attack; its scores are removed with what is open."""
     file = open_files.enter_context(score(attack, signals, folder))
     inflation = (attack.variance_inflation or 1.0) if attack.needs_references and signals.game.leave_one_out else 1.0
-    n_points, n_targets = file.shape
-    return StoredScores(attack.name, file.blocks, n_targets, n_points, folder, attack.source, inflation)
+    value = np.memmap(file.path, file.dtype, "r", shape=file.shape)
+    member = empty_in(folder, file.shape, bool)
+    start = 0
+    for block in signals.target_members():
+        member[start : start + len(block)] = block
+        start += len(block)
+    return Scores(attack.name, value.T, member.T, attack.source, inflation)
 
 
 def _record_risk(
-    observed: ObservedFiles, scores: StoredScores | None, confidence: float, table: Path | None
+    observed: ObservedFiles, scores: Scores | None, confidence: float, table: Path | None
 ) -> tuple[Finding, Any, Mapping[str, Sequence[Any]]]:
     """Count the games that the strongest attack wins against each record; write all of them, and keep the worst."""
     baseline_accuracy = baseline_accuracy_of(observed)
@@ -128,14 +134,14 @@ def _record_risk(
     try:
         if scores is None:
             raise NotApplicable("no_attack")
-        games = stored.games_won(scores, confidence, baseline_accuracy=baseline_accuracy)
+        games = games_won(scores, confidence, baseline_accuracy=baseline_accuracy)
     except NotApplicable as reason:
         return most_exposed_finding(observed, name, reason), None, {}
-    counts = np.zeros(games.games + 1, dtype=np.int64)
+    counts = np.bincount(games.won, minlength=games.games + 1)
+    limits = limits_of_games(games.games, len(games.won), 1 - confidence)
     worst = {name: np.empty(0, dtype) for name, dtype in (("record", np.int64), ("won", np.int64), ("margin", float))}
-    with closing(_Table(observed.name, games, table)) as writer:
+    with closing(_Table(observed.name, games, baseline_accuracy, table)) as writer:
         for record, won, margin in _rows(observed, games):
-            counts += np.bincount(won, minlength=len(counts))
             writer.add(record, won, margin)
             rows = {"record": record, "won": won, "margin": margin}
             worst = {name: np.concatenate([worst[name], rows[name]]) for name in worst}
@@ -144,26 +150,30 @@ def _record_risk(
             worst = {name: values[order] for name, values in worst.items()}
         writer.finish()
     n_won = int(worst["won"][0])
-    low = float(games.limits[n_won])
+    low = float(limits[n_won])
     finding = most_exposed_finding(observed, name, (n_won, games.games, low, confidence))
-    n_exposed = int(counts[games.limits > baseline_accuracy].sum())
+    n_exposed = int(counts[limits > baseline_accuracy].sum())
     facts = games_facts(counts, name, n_exposed, games.smallest_detectable, games.confidence, baseline_accuracy)
     return finding, facts, _table_of(observed, games, worst)
 
 
 def _rows(
-    observed: ObservedFiles, games: StoredGames
+    observed: ObservedFiles, games: RecordGames
 ) -> Iterator[tuple[Int[Array, " B"], Int[Array, " B"], Float[Array, " B"]]]:
     """Yield the indices of the records, the correct guesses and the margins, block by block."""
-    for record, (won, margin) in zip(observed.signals.target_indices(), games.blocks(), strict=True):
-        yield record, won, margin
+    start = 0
+    for record in observed.signals.target_indices():
+        part = slice(start, start + len(record))
+        yield record, games.won[part], games.margin[part]
+        start = part.stop
 
 
-def _table_of(observed: ObservedFiles, games: StoredGames, worst: Mapping[str, Array]) -> dict[str, Sequence[Any]]:
+def _table_of(observed: ObservedFiles, games: RecordGames, worst: Mapping[str, Array]) -> dict[str, Sequence[Any]]:
     """Put the most exposed records in the columns of a report, in the order of their indices."""
     order = np.argsort(worst["record"], kind="stable")
     record, won, margin = (worst[name][order] for name in ("record", "won", "margin"))
-    low = games.limits[won]
+    limits = limits_of_games(games.games, len(games.won), 1 - games.confidence)
+    low = limits[won]
     n = len(record)
     return {
         "release": [observed.name] * n,
@@ -172,7 +182,7 @@ def _table_of(observed: ObservedFiles, games: StoredGames, worst: Mapping[str, A
         "games": [games.games] * n,
         "won": won.tolist(),
         "low": low.tolist(),
-        "exposed": (low > games.baseline_accuracy).tolist(),
+        "exposed": (low > baseline_accuracy_of(observed)).tolist(),
         "margin": short(margin),
         "log_odds": [None] * n,
         "member": [None] * n,
@@ -183,8 +193,10 @@ def _table_of(observed: ObservedFiles, games: StoredGames, worst: Mapping[str, A
 class _Table:
     """Writes the games against all records to a file, readable by its owner alone."""
 
-    def __init__(self, release: str, games: StoredGames, path: Path | None) -> None:
+    def __init__(self, release: str, games: RecordGames, baseline_accuracy: float, path: Path | None) -> None:
         self.release, self.games, self.path = release, games, path
+        self.baseline_accuracy = baseline_accuracy
+        self.limits = limits_of_games(games.games, len(games.won), 1 - games.confidence)
         self.part = None if path is None else temporary.part_of(path)
         self._writer: Any = None
         self._file: Any = None
@@ -196,9 +208,9 @@ class _Table:
         """Write some rows."""
         if self._file is None or self.path is None:
             return
-        low = self.games.limits[won]
+        low = self.limits[won]
         columns = {
-            "record": record, "won": won, "low": low, "exposed": low > self.games.baseline_accuracy, "margin": margin,
+            "record": record, "won": won, "low": low, "exposed": low > self.baseline_accuracy, "margin": margin,
         }  # fmt: skip
         if self.path.suffix == ".csv":
             if self._writer is None:
