@@ -13,14 +13,13 @@ import numpy as np
 from leakbound import metrics
 from leakbound.auditing.claim_tests import ClaimTest, verdict
 from leakbound.auditing.groups import AttackedGroups, Grouped, OnGroups
-from leakbound.auditing.observed import FindingSpec, Observed, ObservedRelease
+from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.policy import Ends, Levels, ends_of, structure_findings
 from leakbound.auditing.quality import quality
-from leakbound.auditing.records import record_risk
+from leakbound.auditing.records import RecordTable, record_risk
 from leakbound.auditing.slices import by_slice
 from leakbound.bounds import BOUNDS
 from leakbound.bounds.generalisation import gap_bound
-from leakbound.core.block_signals import BlockGame
 from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
@@ -45,7 +44,7 @@ class Judgement:
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
-    records: Mapping[str, Sequence[Any]]
+    records: RecordTable
     facts: ReleaseFacts
     ends: Sequence[Ends] = ()
     groups: AttackedGroups | None = None
@@ -100,14 +99,14 @@ def judge(
     findings += grouped.findings(observed, on_groups, confidence)
     exposed = None  # unless single records could be tested
     if exposure.games is not None and exposure.games.first_exposed is not None:
-        exposed = np.array(exposure.records["exposed"], dtype=bool)
+        exposed = exposure.exposed
     facts = facts_of(observed, best, exposure.games, sliced.facts, grouped.facts(exposed, len(on_groups)))
     of_groups = None if group_levels is None else AttackedGroups(grouped, on_groups, group_levels)
     return Judgement(findings, curves, exposure.records, facts, ends, of_groups)
 
 
 def measure(
-    observed: Observed,
+    observed: ObservedRelease,
     attack: Attack,
     scores: Scores,
     fpr: Sequence[float],
@@ -144,7 +143,7 @@ def measure(
         yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
 
 
-def measured_curve(observed: Observed, name: str, scores: Scores, confidence: float) -> Curve:
+def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confidence: float) -> Curve:
     """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists."""
     n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
     roc = metrics.roc(scores)
@@ -192,7 +191,7 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     return observed.finding(spec, number)
 
 
-def finding_without_model(observed: Observed) -> list[Finding]:
+def finding_without_model(observed: ObservedRelease) -> list[Finding]:
     """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
@@ -200,7 +199,7 @@ def finding_without_model(observed: Observed) -> list[Finding]:
     return [observed.finding(spec, observed.sources.number)]
 
 
-def baseline_finding(observed: Observed, prior: float) -> Finding:
+def baseline_finding(observed: ObservedRelease, prior: float) -> Finding:
     """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
@@ -240,9 +239,9 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
-def _n_units(observed: Observed) -> int | None:
+def _n_units(observed: ObservedRelease) -> int | None:
     """Count the units of all records, where some of them have several."""
-    points = observed.signals.points if isinstance(observed, ObservedRelease) else None
+    points = observed.signals.points
     if points is None or points.group is None:
         return None
     n_units = len(np.unique(points.group))
@@ -250,18 +249,14 @@ def _n_units(observed: Observed) -> int | None:
 
 
 def facts_of(
-    observed: Observed,
+    observed: ObservedRelease,
     best: str,
     games: GamesFacts | None,
     slices: SliceFacts | None = None,
     groups: GroupsFacts | None = None,
 ) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
-    game, data = observed.game, observed.data
-    if isinstance(game, BlockGame):
-        n_points, n_population, sampled_from = game.n_points, game.n_population, None
-    else:
-        n_points, n_population, sampled_from = game.member.shape[1], len(game.population), game.sampled_from
+    game, data = observed.signals.game, observed.data
     facts = {
         "name": observed.name,
         "title": observed.name,
@@ -269,7 +264,7 @@ def facts_of(
         "data": DataFacts(
             name="" if data is None else data.name,
             digest="" if data is None else data.points.digest[:16],
-            records=n_points,
+            records=game.member.shape[1],
         ),
         "game": game.kind,
         "sampling": game.sampling,
@@ -277,7 +272,7 @@ def facts_of(
         "targets": game.n_targets,
         "references": game.n_references,
         "target_points": observed.n_units,
-        "population": n_population,
+        "population": len(game.population),
         "prior": float(game.prior),
         "best": best,
         "games": games,
@@ -285,8 +280,8 @@ def facts_of(
         "files": {},
         "slices": slices,
         "groups": groups,
-        "sampled_from": sampled_from,
-        "shared": observed.n_shared if isinstance(observed, ObservedRelease) else 0,
+        "sampled_from": game.sampled_from,
+        "shared": observed.n_shared,
         "units": _n_units(observed),
     }
     return ReleaseFacts(**{**facts, **observed.facts})

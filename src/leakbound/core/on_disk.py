@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,34 +17,39 @@ BLOCK = 1 << 20  # numbers that are copied or compared at once
 
 def is_on_disk(array: Array) -> bool:
     """Whether an array is a memmap, or a view of one."""
-    return isinstance(array, np.memmap) and array.filename is not None
+    return getattr(array, "_mmap", None) is not None
 
 
 def empty_beside(like: Array, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-    """Make an array in memory; where ``like`` is a memmap, in a file without a name in the same folder.
+    """Make an array in memory; where ``like`` is a memmap, in a temporary file.
 
-    The file is gone as soon as nothing uses the array.
+    The file has no name, and is gone as soon as nothing uses the array.
 
     Examples
     --------
     >>> type(empty_beside(np.zeros(2), (3,), float)).__name__
     'ndarray'
     """
-    if not is_on_disk(like):
-        return np.empty(shape, dtype)
-    folder = Path(os.fspath(like.filename)).parent  # pyright: ignore[reportAttributeAccessIssue] -- a memmap has it
-    return empty_in(folder, shape, dtype)
+    return empty_on_disk(shape, dtype) if is_on_disk(like) else np.empty(shape, dtype)
 
 
-def empty_in(folder: Path, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
-    """Make an array in a file without a name in a folder."""
-    n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    with tempfile.TemporaryFile(dir=folder) as file:
-        if hasattr(os, "posix_fallocate") and n_bytes:
-            os.posix_fallocate(file.fileno(), 0, n_bytes)  # a disk that is full is told now, not when a page is written
-        array = np.memmap(file, dtype, "w+", shape=shape)
-    array.filename = str(folder / "scores")  # for `empty_beside`: the file has no name of its own
-    return array
+def empty_on_disk(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """Make an array in a temporary file."""
+    dtype = np.dtype(dtype)
+    with tempfile.TemporaryFile() as file:
+        place = f"the folder for temporary files, {tempfile.gettempdir()} (name another one as TMPDIR)"
+        reserve(file, math.prod(shape) * dtype.itemsize, place)
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+def reserve(file: IO[bytes], n_bytes: int, place: str) -> None:
+    """Take room for a file: a full disk is then an error, and does not end the process when a page is written."""
+    if not hasattr(os, "posix_fallocate") or not n_bytes:
+        return
+    try:
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+    except OSError as error:
+        raise OSError(f"{n_bytes / 1e9:.3g} GB do not fit into {place}: {error.strerror}") from error
 
 
 def blocks_of(n_rows: int, row_length: int) -> Iterator[slice]:
@@ -62,9 +67,9 @@ def taken(array: Array, columns: Any) -> Array:
     >>> taken(np.arange(6).reshape(2, 3), np.array([0, 2])).tolist()
     [[0, 2], [3, 5]]
     """
-    if not is_on_disk(array) or isinstance(columns, slice):
+    if not is_on_disk(array) or isinstance(columns, slice) or len(array) * len(columns) <= BLOCK:
         return array[:, columns]
-    part = empty_beside(array, (len(array), len(columns)), array.dtype)
+    part = empty_on_disk((len(array), len(columns), *array.shape[2:]), array.dtype)
     for block in blocks_of(len(columns), len(array)):
         part[:, block] = array[:, columns[block]]
     return part
