@@ -178,8 +178,9 @@ def _same_or_opposite(member: Bool[Array, "K J"]) -> Bool[Array, "K K"]:
     relative_to_first = np.packbits(member, axis=1)
     # opposite rows become equal
     relative_to_first[member[:, 0]] ^= np.packbits(np.ones(member.shape[1], dtype=bool))
-    _, pattern = np.unique(relative_to_first, axis=0, return_inverse=True)
-    same = pattern.ravel()[:, None] == pattern.ravel()[None, :]
+    numbers: dict[bytes, int] = {}
+    pattern = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in relative_to_first])
+    same = pattern[:, None] == pattern[None, :]
     np.fill_diagonal(same, False)
     return same
 

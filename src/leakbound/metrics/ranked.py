@@ -12,9 +12,10 @@ ranks of a piece.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +25,10 @@ from scipy.special import ndtri
 from leakbound.core.on_disk import empty_beside
 
 Array = np.ndarray
-PIECE = 1 << 20  # ranks that are looked at at once
+PIECE = 1 << 16  # ranks that are looked at at once, which stay in the cache,
+PIECE_OF_MODEL = 1 << 11  # and so many for each model at least
 ROUNDING = 1e-12  # of a sum of weights, relative to that of their absolute values
+FEW_TIED = 8  # scores that are equal by chance: the end of their tie is near
 _NO_SCORE = np.iinfo(np.int64).min // 2
 
 
@@ -48,7 +51,7 @@ class RankedScores:
     (1, 0)
     """
 
-    def __init__(self, value: Float[Array, "R J"], member: Bool[Array, "R J"], piece: int = PIECE) -> None:
+    def __init__(self, value: Float[Array, "R J"], member: Bool[Array, "R J"], piece: int = 0) -> None:
         self.n_models, self.n_records = value.shape
         self.n = value.size
         n_members = np.count_nonzero(member, axis=1)
@@ -57,18 +60,31 @@ class RankedScores:
         self.ascending: Float[Array, " n"] = empty_beside(value, (self.n,), dtype)
         self.ascending.reshape(value.shape)[:] = value
         self.ascending.sort()
-        self._is_first: Bool[Array, " n"] = empty_beside(value, (self.n,), bool)
-        self._is_first[:1] = True
-        np.not_equal(self.ascending[1:], self.ascending[:-1], out=self._is_first[1:])
+        # whether a score differs from the one before it: only then a score has this rank
+        self._is_first: Bool[Array, " m"] = empty_beside(value, (self.n + 1,), bool)
+        self._is_first[[0, -1]] = True
+        np.not_equal(self.ascending[1:], self.ascending[:-1], out=self._is_first[1:-1])
+        piece = piece or max(PIECE, PIECE_OF_MODEL * self.n_models)
+        self.edges = [*range(0, self.n, piece), self.n]
+        self.columns = self._ranks(value, member)
+
+    def _ranks(self, value: Float[Array, "R J"], member: Bool[Array, "R J"]) -> list[UInt[Array, " k"]]:
+        """Rank the scores of each model and class, which are searched piece by piece."""
         rank = empty_beside(value, value.shape, np.uint32 if self.n < 2**32 else np.uint64)
-        self.columns: list[UInt[Array, " k"]] = []
+        columns: list[UInt[Array, " k"]] = []
+        pieces = [self.ascending[first:last] for first, last in pairwise(self.edges)]
+        bounds = np.array([piece[0] for piece in pieces[1:]], dtype=self.ascending.dtype)
         for model in range(self.n_models):
             score, is_member = np.asarray(value[model]), np.asarray(member[model])
-            places = np.split(rank[model], [self.n_records - n_members[model]])
+            places = np.split(rank[model], [np.count_nonzero(~is_member)])
             for place, chosen in zip(places, (~is_member, is_member), strict=True):
-                place[:] = np.searchsorted(self.ascending, np.sort(score[chosen]))
-                self.columns.append(place)
-        self.edges = [*range(0, self.n, piece), self.n]
+                ascending = np.sort(score[chosen])
+                # what is tied with the first score of a piece is searched in the piece before, where the tie may begin
+                splits = [0, *np.searchsorted(ascending, bounds, "right").tolist(), len(ascending)]
+                for first, piece, (start, stop) in zip(self.edges, pieces, pairwise(splits), strict=False):
+                    place[start:stop] = np.searchsorted(piece, ascending[start:stop]) + first
+                columns.append(place)
+        return columns
 
     @cached_property
     def others(self) -> Ranked:
@@ -203,9 +219,12 @@ class RankedScores:
         """Return the normal quantiles of the mid-ranks of all scores together."""
         first = rank.astype(np.int64)
         end = first + 1
-        is_tied = ~self._is_first[end % self.n]  # after the last one comes the first, which is not tied
-        end[is_tied] = np.searchsorted(self.ascending, self.ascending[first[is_tied]], "right")
-        return ndtri((first + end) / 2 / self.n)
+        tied = np.flatnonzero(~self._is_first[end])
+        for _ in range(FEW_TIED):
+            end[tied] += 1
+            tied = tied[~self._is_first[end[tied]]]
+        end[tied] = np.searchsorted(self.ascending, self.ascending[first[tied]], "right")
+        return ndtri((first + end) / (2 * self.n))
 
     def largest_gain_if_shifted(self, offset: Float[Array, " R"], weight: Float[Array, "R 2"]) -> float:
         """Return the largest sum of weights that a threshold calls if the normal scores of each model were shifted."""
@@ -223,20 +242,20 @@ class RankedScores:
     def _shifted_pieces(self, offset: Float[Array, " C"]) -> Iterator[list[Float[Array, " k"]]]:
         """Yield the shifted normal scores of all columns, range by range from the highest down."""
 
-        def shifted(column: int, part: slice) -> Float[Array, " k"]:
+        def shifted(column: int, part: slice | Int[Array, " k"]) -> Float[Array, " k"]:
             return self.normal_scores(self.columns[column][part]) + offset[column]
 
         columns = range(len(self.columns))
         piece = self.edges[1]
-        if self.n <= piece:
-            yield [shifted(column, slice(None)) for column in columns]
-            return
         # a piece of the sampled scores stands for about as many scores as a piece of ranks has
         step = max(1, piece // (4 * len(columns)))
         sample = np.sort(np.concatenate([shifted(column, slice(None, None, step)) for column in columns]))
         edges = np.unique(sample[:: max(1, piece // step)])[1:]
-        splits = [np.searchsorted(shifted(column, slice(None)), edges).tolist() for column in columns]
-        splits = [[0, *places, len(self.columns[column])] for column, places in enumerate(splits)]
+        splits = []
+        for column in columns:
+            n = len(self.columns[column])
+            inner = _first_at_least(edges, n, lambda place, column=column: shifted(column, place))
+            splits.append([0, *inner.tolist(), n])
         for place in reversed(range(len(edges) + 1)):
             parts = [shifted(column, slice(*splits[column][place : place + 2])) for column in columns]
             if any(map(len, parts)):
@@ -256,6 +275,20 @@ class RankedScores:
             n_tied = np.searchsorted(others, members, "right") - below
             auc[model] = (2 * below.sum() + n_tied.sum()) / (2 * len(members) * len(others))
         return _Areas(auc, precision)
+
+
+def _first_at_least(
+    edges: Float[Array, " K"], n: int, value_at: Callable[[Int[Array, " K"]], Float[Array, " K"]]
+) -> Int[Array, " K"]:
+    """Find the first of n ascending values that is at least each edge, by bisection."""
+    low, high = np.zeros(len(edges), dtype=np.int64), np.full(len(edges), n)
+    while (low < high).any():
+        middle = (low + high) // 2
+        is_below = value_at(np.minimum(middle, n - 1)) < edges
+        is_open = low < high
+        low = np.where(is_open & is_below, middle + 1, low)
+        high = np.where(is_open & ~is_below, middle, high)
+    return low
 
 
 def _at_least(ascending: UInt[Array, " k"]) -> Int[Array, " k"]:
