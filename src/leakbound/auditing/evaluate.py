@@ -72,19 +72,24 @@ def judge(
     if levels is not None and any(limit.quantity in OF_GROUPS for limit in limits):
         group_levels = grouped.levels(levels.release, levels.refusal)
     on_groups: list[OnGroups] = []
-    for attack in attacks:
+
+    def play(attack: Attack) -> None:
+        """Measure one attack, whose scores are gone before the next one is played."""
         try:
             scores = observed.by_unit(attack(observed.signals))
         except NotApplicable as reason:
             findings.append(observed.finding(FindingSpec("accuracy", "lower", attack.name, attack.source), reason))
-            continue
+            return
         measured = list(measure(observed, attack, scores, fpr, confidence, prior))
-        findings += measured
+        findings.extend(measured)
         if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
         on_groups.append(grouped.attacked(attack.name, attack.source, scores, at_once, group_levels))
         if levels is not None:
             ends.append(ends_of(attack.name, scores, limits, levels))
+
+    for attack in attacks:
+        play(attack)
     best = strongest(findings)
     best_attack = next((attack for attack in attacks if attack.name == best), None)
     exposure = record_risk(observed, best_attack, confidence)

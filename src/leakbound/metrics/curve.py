@@ -18,7 +18,7 @@ from leakbound.core.intervals import (
 )
 from leakbound.core.tradeoff import Piecewise
 from leakbound.core.types import Scores
-from leakbound.metrics.ranked import RankedScores
+from leakbound.metrics.ranked import RankedScores, rank_of
 from leakbound.metrics.rows import rows
 
 Array = np.ndarray
@@ -163,6 +163,6 @@ def _thinned(ranked: RankedScores) -> Float[Array, " c"]:
     for step in log_missed:
         # the laxest threshold that misses so many members, or the strictest one of all
         missed = members.highest(members.n + 1 - min(math.ceil(step), members.n))
-        rank = ranked.rank_above(missed)
+        rank = rank_of(ranked.ascending, missed, "right")
         thresholds.append(top if rank == ranked.n else float(ranked.ascending[rank]))
     return np.unique(thresholds)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt
@@ -89,26 +89,18 @@ class RankedScores:
     @cached_property
     def others(self) -> Ranked:
         """The scores of non-members."""
-        return Ranked(self, self._sorted_class(0))
+        return Ranked(self.ascending, self._sorted_class(0))
 
     @cached_property
     def members(self) -> Ranked:
         """The scores of members."""
-        return Ranked(self, self._sorted_class(1))
+        return Ranked(self.ascending, self._sorted_class(1))
 
     def _sorted_class(self, side: int) -> UInt[Array, " k"]:
         rank = empty_beside(self.ascending, (int(self.n_of_class[:, side].sum()),), self.columns[0].dtype)
         np.concatenate(self.columns[side::2], out=rank)
         rank.sort()
         return rank
-
-    def rank_of(self, threshold: float) -> int:
-        """Count the scores below a score."""
-        return int(np.searchsorted(self.ascending, self.ascending.dtype.type(threshold), "left"))
-
-    def rank_above(self, threshold: float) -> int:
-        """Count the scores that do not exceed a score."""
-        return int(np.searchsorted(self.ascending, self.ascending.dtype.type(threshold), "right"))
 
     def called(self, rank: Int[Array, " K"]) -> Int[Array, "K R 2"]:
         """Count the scores of each model and class from a rank on."""
@@ -119,7 +111,7 @@ class RankedScores:
     def called_at(self, thresholds: Float[Array, " R"]) -> Int[Array, "R 2"]:
         """Count the scores of each model and class that are at least the threshold of the model."""
         distinct, which = np.unique(thresholds, return_inverse=True)
-        rank = np.array([self.rank_of(threshold) for threshold in distinct.tolist()])
+        rank = np.array([rank_of(self.ascending, threshold) for threshold in distinct.tolist()])
         return self.called(rank)[which.ravel(), np.arange(self.n_models)]
 
     def distinct(self, most: int) -> Float[Array, " s"] | None:
@@ -277,6 +269,11 @@ class RankedScores:
         return _Areas(auc, precision)
 
 
+def rank_of(ascending: Float[Array, " n"], score: float, side: Literal["left", "right"] = "left") -> int:
+    """Count the scores below a score; with "right", those that do not exceed it."""
+    return int(np.searchsorted(ascending, ascending.dtype.type(score), side))
+
+
 def _first_at_least(
     edges: Float[Array, " K"], n: int, value_at: Callable[[Int[Array, " K"]], Float[Array, " K"]]
 ) -> Int[Array, " K"]:
@@ -307,7 +304,7 @@ def _average_precision(n_true: Int[Array, " p"], n_false: Int[Array, " p"]) -> f
 class Ranked:
     """The scores of members, or of non-members, of all models together."""
 
-    scores: RankedScores
+    ascending: Float[Array, " n"]  # the scores of both classes
     rank: UInt[Array, " k"]  # ascending
 
     @property
@@ -317,15 +314,15 @@ class Ranked:
 
     def highest(self, k: int) -> float:
         """Return the k-th highest score, k from 1 to n."""
-        return float(self.scores.ascending[self.rank[-k]])
+        return float(self.ascending[self.rank[-k]])
 
     def at_least(self, threshold: float) -> int:
         """Scores at or above a score."""
-        return self._from(self.scores.rank_of(threshold))
+        return self._from(rank_of(self.ascending, threshold))
 
     def above(self, threshold: float) -> int:
         """Scores above a score."""
-        return self._from(self.scores.rank_above(threshold))
+        return self._from(rank_of(self.ascending, threshold, "right"))
 
     def tied(self, score: float) -> int:
         """Scores that are equal to this one."""
@@ -336,6 +333,6 @@ class Ranked:
         return self.n - np.searchsorted(self.rank, self.rank[self.n - k], "left")
 
     def _from(self, rank: int) -> int:
-        if rank >= self.scores.n:
+        if rank >= len(self.ascending):
             return 0
         return self.n - int(np.searchsorted(self.rank, self.rank.dtype.type(rank)))

@@ -106,10 +106,12 @@ def games_won(
     games, n_records = scores.value.shape
     if games < 2:
         raise NotApplicable("one_trained_model")
-    ordered = ranked(scores)
-    threshold = earlier_thresholds(ordered) if independent else ordered.held_out_thresholds()
+    if independent:
+        threshold = earlier_thresholds(scores.value, scores.member)
+    else:
+        threshold = ranked(scores).held_out_thresholds()
     limits = limits_of_games(games, n_records, alpha, independent)
-    won, margin = _won_and_margin(scores.value, scores.member, threshold, float(ordered.ascending[-1]))
+    won, margin = _won_and_margin(scores.value, scores.member, threshold, float(scores.value.max()))
     return RecordGames(
         won=won,
         games=games,

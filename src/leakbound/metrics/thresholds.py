@@ -123,7 +123,7 @@ def accuracy_at(scores: Scores, threshold: Float[Array, "..."] | float, prior: f
     return prior * tpr + (1 - prior) * (1 - fpr)
 
 
-def earlier_thresholds(scores: RankedScores) -> Float[Array, " T"]:
+def earlier_thresholds(value: Float[Array, "T J"], member: Bool[Array, "T J"]) -> Float[Array, " T"]:
     """For each model the threshold that is best on models before it, learned anew after 1, 2, 4, 8, ... of them.
 
     A model's game is then played with a threshold that was fixed before it, so that the games against one
@@ -133,13 +133,15 @@ def earlier_thresholds(scores: RankedScores) -> Float[Array, " T"]:
     --------
     >>> import numpy as np
     >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
-    >>> earlier_thresholds(RankedScores(value, member)).tolist()
+    >>> earlier_thresholds(value, member).tolist()
     [inf, 2.0]
     """
-    threshold, n_earlier = np.full(scores.n_models, np.inf), 1
-    sign = np.tile([-1.0, 1.0], (scores.n_models, 1))
-    while n_earlier < scores.n_models:
-        is_earlier = np.arange(scores.n_models)[:, None] < n_earlier
+    threshold, n_earlier = np.full(len(value), np.inf), 1
+    n_learning = 1 << max((len(value) - 1).bit_length() - 1, 0)  # the largest of 1, 2, 4, ... below the models
+    scores = RankedScores(value[:n_learning], member[:n_learning])
+    sign = np.tile([-1.0, 1.0], (n_learning, 1))
+    while n_earlier < len(value):
+        is_earlier = np.arange(n_learning)[:, None] < n_earlier
         threshold[n_earlier:] = scores.best_threshold(np.where(is_earlier, sign, 0.0))
         n_earlier *= 2
     return threshold
