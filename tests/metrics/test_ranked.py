@@ -1,11 +1,16 @@
+import gc
 import itertools
+import weakref
 
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from leakbound.core.on_disk import empty_in, is_on_disk
+from leakbound import metrics
+from leakbound.core.on_disk import empty_on_disk, is_on_disk
+from leakbound.core.types import Scores
 from leakbound.metrics.ranked import RankedScores
+from leakbound.metrics.rows import rows
 
 
 def drawn(n_models=5, n_records=23, decimals=9, dtype=float, seed=0):
@@ -66,13 +71,27 @@ def test_areas_are_those_of_scikit_learn(decimals):
         assert areas.precision[0, model] == pytest.approx(average_precision_score(~truth, -score))
 
 
-def test_what_is_sorted_lies_where_the_scores_lie(tmp_path):
+def test_what_is_sorted_lies_where_the_scores_lie():
     value, member = drawn(dtype=np.float32)
-    stored = empty_in(tmp_path, value.shape, np.float32)
+    stored = empty_on_disk(value.shape, np.float32)
     stored[:] = value
     in_memory, on_disk = RankedScores(value, member), RankedScores(stored, member)
     assert is_on_disk(on_disk.ascending)
     assert is_on_disk(on_disk.members.rank)
     assert not is_on_disk(in_memory.ascending)
     assert on_disk.held_out_thresholds().tolist() == in_memory.held_out_thresholds().tolist()
-    assert list(tmp_path.iterdir()) == []  # files without a name
+
+
+def test_what_is_sorted_is_gone_with_the_scores():
+    """Without a reference to itself, for nobody waits for the garbage collector with arrays as large as the scores."""
+    scores = Scores("any", *drawn())
+    metrics.tpr_at_fpr(scores, 0.1)
+    metrics.tpr_at_fpr(scores, 0.1, target="these_models")
+    metrics.accuracy(scores)
+    gone = weakref.ref(rows(scores).ranked)
+    gc.disable()
+    try:
+        del scores
+        assert gone() is None
+    finally:
+        gc.enable()

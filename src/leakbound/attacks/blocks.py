@@ -80,7 +80,11 @@ def empty_scores(game: Game, signal: Array, dtype: DTypeLike) -> Float[Array, "T
 
 
 def score_points(
-    game: Game, signal: Array, score: Callable[[Block], Float[Array, "B T"]], n_rows: int, dtype: DTypeLike = None
+    game: Game,
+    signal: Array,
+    score: Callable[[Block], Float[Array, "B T"]],
+    n_rows: int,
+    dtype: DTypeLike | None = None,
 ) -> Float[Array, "T J"]:
     """Score the target points block by block; in the dtype of the signal unless given."""
     scores = empty_scores(game, signal, signal.dtype if dtype is None else dtype)

@@ -183,8 +183,11 @@ def _references(signals: Signals, variance: str) -> tuple[_References, _Referenc
             own_squares *= own
             pooled_squares[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ own_squares
     pooled = np.maximum(pooled_squares / np.maximum(pooled_n, 1), _LEAST).astype(dtype)
-    outside, inside = (_References(bool(side), *moments[side], pooled[side][None], weight) for side in (0, 1))
-    return outside, inside
+    sides = []
+    for side in (0, 1):
+        n, mean, squares = moments[side]
+        sides.append(_References(bool(side), n, mean, squares, pooled[side][None], weight))
+    return sides[0], sides[1]
 
 
 def _moments(block: Block, signals: Signals) -> Float[Array, "2 3 B"]:

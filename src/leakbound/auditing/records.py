@@ -19,8 +19,13 @@ from leakbound.metrics.records import RecordGames, games_won, models_needed
 from leakbound.reports.about import GamesFacts
 
 Array = np.ndarray
-RecordTable = Callable[..., Mapping[str, Sequence[Any]]]  # of all records, or of the most exposed ones alone
+RecordTable = Callable[[int | None], Mapping[str, Sequence[Any]]]  # of so many, the most exposed, or of all records
 SHOWN = 10  # records with a strip and a preview
+
+
+def no_records(most: int | None = None) -> Mapping[str, Sequence[Any]]:
+    """Make the table of an audit that judges no single records."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class RecordRisk:
 
     finding: Finding
     games: GamesFacts | None = None
-    records: RecordTable = dict
+    records: RecordTable = no_records
     exposed: Bool[Array, " J"] | None = None
 
 

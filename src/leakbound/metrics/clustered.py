@@ -110,7 +110,7 @@ class RecordClusters(ClusteredClass):
     member: Bool[Array, "R J"]
 
     @cached_property
-    def sizes(self) -> Int[Array, " J"]:
+    def sizes(self) -> Int[Array, " J"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
         """Scores of each record."""
         n_members = np.count_nonzero(self.member, axis=0)
         return n_members if self.side else len(self.member) - n_members
@@ -121,6 +121,8 @@ class RecordClusters(ClusteredClass):
         The i-th highest score of a record adds ``i^2 - (i - 1)^2 = 2 i - 1`` to a_c^2 at all thresholds that call it.
         """
         scores = self.scores
+        if len(k) == 1:
+            return self._sums_of_one(scores.highest(int(k[0])) if k[0] else np.inf)
         distinct, which = np.unique(k, return_inverse=True)
         thresholds = [scores.highest(n_called) if n_called else np.inf for n_called in distinct[::-1].tolist()]
         ascending = np.array(thresholds, dtype=self.ranked.ascending.dtype)
@@ -139,6 +141,16 @@ class RecordClusters(ClusteredClass):
         # a score that the j lowest thresholds call is called by the first of them, and so on
         squares, products = (np.cumsum(sums[:0:-1]) for sums in (squares, products))
         return squares[which], products[which]
+
+    def _sums_of_one(self, threshold: float) -> tuple[Float[Array, " 1"], Float[Array, " 1"]]:
+        """Sum over the records a_c^2, and a_c n_c, at a single threshold: a_c itself is counted."""
+        squares = products = 0.0
+        for block in blocks_of(self.value.shape[1], len(self.value)):
+            of_class = self.member[:, block] if self.side else ~self.member[:, block]
+            called = np.count_nonzero((self.value[:, block] >= threshold) & of_class, axis=0)
+            squares += float(called @ called)
+            products += float(called @ self.sizes[block])
+        return np.array([squares]), np.array([products])
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,7 +254,7 @@ class Observation:
     attacks : sequence of Attack
         Those that were run.
     records : callable
-        Returns the table of all records, a row each; a report has the most exposed 1,000 of them.
+        Returns a table of the most exposed records, so many as it is given, or of all: None. A report has 1,000.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class Observation:
 
     signals: Signals
     attacks: Sequence[Attack]
-    records: Callable[[], Table] = dict
+    records: Callable[[int | None], Table]
 
 
 RECORD_DETAILS = ("log_odds", "member", "preview")  # of the most exposed records, a column each
@@ -440,7 +440,7 @@ class Report:
         >>> frame.columns.tolist()
         ['release', 'record', 'label', 'games', 'won', 'low', 'exposed', 'margin']
         """
-        tables = [observation.records() for observation in self.observations.values()]
+        tables = [observation.records(None) for observation in self.observations.values()]
         known = [table for table in tables if table]
         table = joined_tables(known) if known else dict(self.record_table)
         frame = import_module("pandas").DataFrame(table)
