@@ -88,7 +88,7 @@ CALLS = {
         api.audit_signals,
         AuditPlan,
         OF_FILES | OF_FITS | {"model", "fail_above"},
-        {"name", "n_jobs", "tmp", "all_records"},  # the last two of a folder of signals
+        {"name", "n_jobs"},
     ),
     "audit_scores": Call(
         api.audit_scores,

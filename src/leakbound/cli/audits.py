@@ -37,7 +37,6 @@ from leakbound.cli.output import (
     folder_of_report,
     refuse_file,
     say,
-    table_name,
     width,
     write,
 )
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from leakbound.attacks import Attack
     from leakbound.data import Data
     from leakbound.reports import Report
-    from leakbound.runtime.execution import Tally
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
@@ -224,9 +222,8 @@ def _audited(
     # a store elsewhere leaves nothing to be made before the report
     early = nullcontext() if options.get("store") else folder_of_report(out, private=not publish)
     with early:
-        tally = import_module("leakbound.runtime.execution").Tally()
-        report, table = _report(audit_plan, options, out, show_records and not publish, tally)
-    write(report, out, show_records, started, publish, table)
+        report = _report(audit_plan, options, out)
+    write(report, out, show_records, started, publish)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
@@ -248,20 +245,16 @@ def _say_what_is_set_aside(report: Report) -> None:
             return
 
 
-def _report(
-    audit_plan: AuditPlan, options: Mapping[str, Any], out: Path, show_records: bool, tally: Tally
-) -> tuple[Report, Path | None]:
-    """Make the report; of signals in a folder also the table of all records, which is written on the way."""
-    n_jobs, table = options.get("n_jobs"), None
+def _report(audit_plan: AuditPlan, options: Mapping[str, Any], out: Path) -> Report:
+    """Make the report."""
+    n_jobs = options.get("n_jobs")
     store = options.get("store") or str(out / "store")
     if {"predict", "weights", "model_file"} & options.keys():
         report = _audit_trained(audit_plan, options, store)
     elif {"scores", "probabilities"} & options.keys():
         report = _audit_table(audit_plan, options)
     elif "signals" in options:
-        is_folder = Path(options["signals"]).is_dir()
-        table = out / table_name() if is_folder and show_records else None
-        report = _audit_signals(audit_plan, options, table)
+        report = _audit_signals(audit_plan, options)
     else:
         report = import_module("leakbound.auditing.api").run(
             audit_plan,
@@ -275,7 +268,7 @@ def _report(
         )
     if not report.about.command:
         report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
-    return report, table
+    return report
 
 
 def init(
@@ -384,23 +377,10 @@ def _audit_table(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
     return auditing.audit_scores(value, member, id=names, name=name, n_jobs=n_jobs, **words)
 
 
-def _audit_signals(plan: AuditPlan, options: Mapping[str, Any], table: Path | None) -> Report:
-    """Audit a file of signals in memory, or a folder of signals some points at a time."""
+def _audit_signals(plan: AuditPlan, options: Mapping[str, Any]) -> Report:
+    """Audit a file of signals in memory, or a folder of signals as memmaps."""
     auditing, observing = import_module("leakbound.auditing.api"), import_module("leakbound.runtime.observe")
     words, n_jobs = _fields_without_training(plan), options.get("n_jobs")
-    if Path(options["signals"]).is_dir():
-        if "data" in options:
-            raise ValueError("--data is for signals in one file: of a folder of signals the records are not read")
-        if "sampling" in options:
-            raise ValueError(
-                "--sampling is for signals in one file: it is of epsilon and claims, which are not tested on a folder"
-            )
-        words = {
-            name: value for name, value in words.items() if name not in ("claim", "policy", "slice", "id") or value
-        }
-        return auditing.audit_signals(
-            options["signals"], n_jobs=n_jobs, tmp=options.get("tmp"), all_records=table, **words
-        )
     # only what was asked for: the file may say it too
     sampling = plan.sampling if "sampling" in plan.model_fields_set else None
     signals = observing.read_signals(options["signals"], sampling)

@@ -103,7 +103,6 @@ def write(
     records: bool,
     started: float,
     publish: bool = False,
-    table: Path | None = None,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
@@ -137,8 +136,7 @@ def write(
         if records and not publish:
             _write_table(report, new / table_name())
         for name in TABLE_NAMES:
-            if out / name != table:
-                (out / name).unlink(missing_ok=True)
+            (out / name).unlink(missing_ok=True)  # that of an earlier audit
         # a file behind a link may be on another disk: it is written first, since that can fail
         for file in sorted(new.iterdir(), key=lambda file: not (out / file.name).is_symlink()):
             if (out / file.name).is_symlink():
@@ -161,8 +159,6 @@ def table_name() -> str:
 def _write_table(report: Report, path: Path) -> None:
     """Write all records of an audit in memory, where the report has the most exposed ones alone."""
     n_shown = len(report.record_table.get("record", ()))
-    if not any(observation.records for observation in report.observations.values()):
-        return
     frame = report.records()
     if len(frame) <= n_shown:
         return
