@@ -67,7 +67,6 @@ HIDDEN_ROWS = {
     "an array": X,
     "shuffled rows": SHUFFLED,
     "other order of columns": SHUFFLED[:, [2, 0, 1]],
-    "some columns": SHUFFLED[:, [2, 0]],
     "some rows": SHUFFLED[:7],
     "a single row": X[3],
     "beside noise": np.vstack([RANDOM.normal(size=(40, 3)), SHUFFLED[:80]]),
@@ -106,6 +105,8 @@ def test_rows_are_found_wherever_they_are(name):
         (";".join(CASES.astype(str)), "names", ""),
         (CASES.astype("<i8").tobytes(), "names", ""),
         (RANDOM.permutation(X[:, 2]), "values", "cost"),
+        (SHUFFLED[:, [2, 0]], "values", "cost"),  # rows of some of the columns
+        (np.column_stack([SHUFFLED, RANDOM.random(N)]), "values", "cost"),  # rows beside another column
         (X[:, 2].tobytes(), "column", "cost"),
         (X.ravel(), "values", "cost"),
         (PATIENTS["ward"].tolist(), "column", "ward"),
