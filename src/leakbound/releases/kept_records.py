@@ -399,7 +399,7 @@ def _table(x: Any, members: Points, *, named: bool) -> Callable[[int], _Table]:
         for of_row in (columns, columns[: len(features)], numbers, [*numbers, *columns[len(features) :]]):
             if len(of_row) > 1:
                 by_width.setdefault(len(of_row), []).append(_chances(of_row, n))
-        rows = {width: pd.concat(chances).groupby(level=0).max() for width, chances in by_width.items()}
+        rows: dict[int, Any] = {width: pd.concat(chances).groupby(level=0).max() for width, chances in by_width.items()}
         names = [_Column("", *_vector(_long_enough(values), size), is_name=True) for values in ids]
         return _Table([*columns, *names], n, rows)
 
