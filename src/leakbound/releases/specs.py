@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -222,23 +222,6 @@ def described_inside(release: Any) -> Mapping[str, Any]:
         raise NoCanonicalForm(getattr(release, "not_stored", "") or "it has no description")
     code = digest_of_classes([type(release)])
     return {"release": description, **({} if code is None else {"code": code})}
-
-
-def description_or_none(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return a description, or None if something in it has no canonical form."""
-    try:
-        return make()
-    except NoCanonicalForm:
-        return None
-
-
-def reason(make: Callable[[], Mapping[str, Any]]) -> str:
-    """Say why there is no description; empty if there is one."""
-    try:
-        make()
-    except NoCanonicalForm as error:
-        return str(error)
-    return ""
 
 
 def versions(packages: set[str]) -> dict[str, str]:
