@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, UInt64
+from jaxtyping import Float, UInt64
 from scipy import sparse
 
 from leakbound.core.checks import one_line
@@ -116,12 +116,9 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
                 compared.add(key)
             found = _of_texts(place.where, content, texts) or _found(place.where, content, tables)
             if found is not None:
-                held[place.where] = min(held.get(place.where, found), found, key=_badness)
+                both = (held.get(place.where, found), found)
+                held[place.where] = min(both, key=lambda one: WORST_FIRST.index(one.kind))
     return Kept(tuple(held.values()), tuple(extra), tuple(unexplained), complete)
-
-
-def _badness(held: Held) -> int:
-    return WORST_FIRST.index(held.kind)
 
 
 # What is in the model.
@@ -362,17 +359,14 @@ class _Column:
         n = self.count(different)
         is_rare = (n > 0) & (n <= RARE)
         if self.kind == "number":
-            is_rare &= ~_looks_like_position(different, len(self.values))
+            looks_like_position = (different == np.floor(different)) & (different >= 0)
+            is_rare &= ~(looks_like_position & (different <= 10 * len(self.values)))
             # the values of a column of such numbers, neither more nor fewer of them
             unique, _ = self.unique
             is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
             if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
                 return len(different)
         return int(is_rare.sum())
-
-
-def _looks_like_position(values: Float[Array, " m"], n: int) -> Bool[Array, " m"]:
-    return (values == np.floor(values)) & (values >= 0) & (values <= 10 * n)
 
 
 @dataclass(frozen=True)

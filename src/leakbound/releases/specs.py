@@ -127,7 +127,8 @@ def own(path: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise ValueError(f"{path}: {TORCH if error.name == 'torch' else _not_found(error)}") from None
+        why = TORCH if error.name == "torch" else f"cannot be imported: {first_line(error)}"
+        raise ValueError(f"{path}: {why}") from None
     except Exception as error:  # the module is the user's: it may raise anything
         raise ValueError(f"{path}: cannot be imported: {first_line(error)}") from None
 
@@ -294,10 +295,6 @@ def _home(target: Any, module: str) -> str:
         return str(getattr(target, "__module__", None) or module)
     home = type(target).__module__
     return module if home == "builtins" else home  # a number or a string belongs to the module that names it
-
-
-def _not_found(error: ModuleNotFoundError) -> str:
-    return f"cannot be imported: {first_line(error)}"
 
 
 def _version(name: str) -> str:
