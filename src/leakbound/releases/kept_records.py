@@ -42,8 +42,7 @@ from leakbound.data.records import Texts, as_given
 from leakbound.releases.specs import is_network
 
 Array = np.ndarray
-Kind = Literal["number", "text"]
-Vector = tuple[Kind, Float[Array, " _"]]  # texts by their hashes, which a float holds exactly; missing ones are NaN
+Columns = Sequence[tuple[int, Float[Array, " m"]]]  # each with the bytes of its numbers
 
 RARE = 2  # members with the same value, up to which it is nearly a name
 FEWEST = 10  # such values in one place
@@ -109,8 +108,8 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
             if place.size > SMALL or place.size == len(members) > 1:
                 unexplained.append(place.where)
         for content in place.contents:
-            key = (content.dtype.str, content.shape, content.tobytes()) if isinstance(content, np.ndarray) else None
-            if key is not None and content.dtype != object:
+            if isinstance(content, np.ndarray) and content.size <= SMALL:
+                key = (content.dtype.str, *content.shape, *map(repr, content.flat))
                 if key in compared:
                     continue
                 compared.add(key)
@@ -333,11 +332,11 @@ def _names_in(cls: type) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of the members."""
+    """One column of the members, as `_vector` reads it."""
 
     name: str
-    kind: Kind
     values: Float[Array, " n"]
+    is_text: bool
     is_name: bool = False
 
     @functools.cached_property
@@ -357,15 +356,13 @@ class _Column:
         """Count the different values that one or two members have, and that are no counts or positions."""
         different = np.unique(values[~np.isnan(values)])
         n = self.count(different)
-        is_rare = (n > 0) & (n <= RARE)
-        if self.kind == "number":
-            looks_like_position = (different == np.floor(different)) & (different >= 0)
-            is_rare &= ~(looks_like_position & (different <= 10 * len(self.values)))
-            # the values of a column of such numbers, neither more nor fewer of them
-            unique, _ = self.unique
-            is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
-            if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
-                return len(different)
+        looks_like_position = (different == np.floor(different)) & (different >= 0)
+        is_rare = (n > 0) & (n <= RARE) & ~(looks_like_position & (different <= 10 * len(self.values)))
+        # the values of a column of such numbers, neither more nor fewer of them
+        unique, _ = self.unique
+        is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
+        if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
+            return len(different)
         return int(is_rare.sum())
 
 
@@ -388,7 +385,7 @@ def _table(x: Any, members: Points, *, named: bool) -> Callable[[int], _Table]:
     @functools.cache
     def at_size(size: int) -> _Table:
         columns = [_Column(name, *_vector(values, size)) for name, values in [*features, *labels]]
-        numbers = [column for column in columns[: len(features)] if column.kind == "number"]
+        numbers = [column for column in columns[: len(features)] if not column.is_text]
         by_width: dict[int, list[pd.Series]] = {}
         for of_row in (columns, columns[: len(features)], numbers, [*numbers, *columns[len(features) :]]):
             if len(of_row) > 1:
@@ -420,7 +417,7 @@ def _keys(columns: Sequence[Float[Array, " m"]]) -> UInt64[Array, " m"]:
 def _long_enough(names: Any) -> Any:
     """Leave out names that are texts of a few characters, which occur for many reasons."""
     array = np.asarray(names)
-    if array.dtype.kind not in "OUS" or _vector(array, 8)[0] == "number":
+    if array.dtype.kind not in "OUS" or not _vector(array, 8)[1]:
         return array
     return _object_array([name if len(str(name)) >= SHORTEST_NAME else None for name in array])
 
@@ -466,19 +463,17 @@ def _of_texts(where: str, content: Any, texts: frozenset[str]) -> Held | None:
 def _found(where: str, content: Any, tables: Sequence[Callable[[int], _Table]]) -> Held | None:
     """Compare the content of one place with the members."""
     columns = _columns_of(content)
-    if not columns:
-        return None
-    ways = [columns, _across(columns)]
-    for find in (_rows, _column_in_order, _rare):
-        for table in tables:
-            for way in ways if find is not _rare else [columns]:
-                found = find(where, way, table) if way else None
-                if found is not None:
-                    return found
-    return None
+    across = _across(columns)
+    for find, way in ((_rows, columns), (_rows, across), (_column_in_order, columns), (_column_in_order, across)):
+        for table in tables if way else ():
+            found = find(where, way, table)
+            if found is not None:
+                return found
+    rare = [_rare(where, columns, table) for table in tables if columns]
+    return next((found for found in rare if found is not None), None)
 
 
-def _columns_of(content: Any) -> list[tuple[int, Vector]]:
+def _columns_of(content: Any) -> list[tuple[int, Float[Array, " m"]]]:
     """Read content as columns, each with the bytes of its numbers: an array of one axis is one column."""
     if sparse.issparse(content):
         content = content.toarray() if content.shape[0] * content.shape[1] <= MOST_ENTRIES else content.data
@@ -490,80 +485,69 @@ def _columns_of(content: Any) -> list[tuple[int, Vector]]:
         table = content.reshape(len(content), -1) if content.ndim > 1 else content.reshape(-1, 1)
         arrays = list(table.T)
     sizes = [array.dtype.itemsize if array.dtype.kind == "f" else 8 for array in arrays]
-    return [(size, _vector(array, size)) for size, array in zip(sizes, arrays, strict=True)]
+    return [(size, _vector(array, size)[0]) for size, array in zip(sizes, arrays, strict=True)]
 
 
-def _across(columns: Sequence[tuple[int, Vector]]) -> list[tuple[int, Vector]]:
-    """Read the rows of a table of one kind as columns; none if they are many."""
-    size, (kind, values) = min(columns, key=lambda column: column[0])
-    if len(values) > MOST_COLUMNS or any(other != kind for _, (other, _) in columns):
+def _across(columns: Sequence[tuple[int, Float[Array, " m"]]]) -> list[tuple[int, Float[Array, " c"]]]:
+    """Read the rows of a table as columns; none if they are many."""
+    if not columns or len(columns[0][1]) > MOST_COLUMNS:
         return []
-    table = np.column_stack([values for _, (_, values) in columns])
-    return [(size, (kind, row)) for row in table]
+    size = min(size for size, _ in columns)
+    return [(size, row) for row in np.column_stack([values for _, values in columns])]
 
 
-def _rows(where: str, columns: Sequence[tuple[int, Vector]], table: Callable[[int], _Table]) -> Held | None:
+def _rows(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
     """Find rows of members, in any order of rows and columns."""
     rows = table(min(size for size, _ in columns)).rows.get(len(columns))
     if rows is None:
         return None
-    chance = rows.reindex(_keys([values for _, (_, values) in columns]))
+    chance = rows.reindex(_keys([values for _, values in columns]))
     n_found = int(chance.notna().sum())
     by_chance = len(chance) * float(chance.mean())  # rows that are found although they are no copies
     largest = LARGEST_CHANCE if n_found < FEWEST else 10 * LARGEST_CHANCE
     return Held("rows", where, n_found) if by_chance <= largest * n_found else None
 
 
-def _column_in_order(where: str, columns: Sequence[tuple[int, Vector]], table: Callable[[int], _Table]) -> Held | None:
+def _column_in_order(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
     """Find a value for each member, in the order of the members."""
-    for size, (kind, values) in columns:
+    for size, values in columns:
         members = table(size)
         if len(values) != members.n:
             continue
         for column in sorted(members.columns, key=lambda column: not column.is_name):
-            if column.kind != kind or not np.array_equal(column.values, values, equal_nan=True):
+            if not np.array_equal(column.values, values, equal_nan=True):
                 continue
             _, counts = column.unique
-            is_counting = kind == "number" and len(counts) == members.n and bool((np.diff(values) == 1).all())
+            is_counting = len(counts) == members.n and bool((np.diff(values) == 1).all())
             if len(counts) > 1 and counts.sum() - counts.max() >= min(FEWEST, members.n // 2) and not is_counting:
                 return Held("names" if column.is_name else "column", where, members.n, column.name)
     return None
 
 
-def _rare(where: str, columns: Sequence[tuple[int, Vector]], table: Callable[[int], _Table]) -> Held | None:
+def _rare(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
     """Find values that one or two members have, and names of records."""
-    best: Held | None = None
-    for kind in ("number", "text"):
-        parts = [(size, values) for size, (of_kind, values) in columns if of_kind == kind]
-        if not parts:
-            continue
-        members = table(min(size for size, _ in parts))
-        fewest = max(min(FEWEST, members.n // 2), 2)
-        values = np.unique(np.concatenate([values for _, values in parts]))
-        if len(values) < (1 if kind == "text" else fewest):
-            continue
-        for column in members.columns:
-            if column.kind != kind:
-                continue
-            n = column.rare_in(values)
-            is_name = column.is_name and kind == "text"
-            if n >= (1 if is_name else fewest) and (best is None or column.is_name or n > best.n):
-                best = Held("names" if column.is_name else "values", where, n, column.name)
-                if column.is_name:
-                    return best
-    return best
+    members = table(min(size for size, _ in columns))
+    values = np.unique(np.concatenate([values for _, values in columns]))
+    fewest = max(min(FEWEST, members.n // 2), 2)
+    found = []
+    for column in members.columns:
+        enough = 1 if column.is_name and column.is_text else fewest
+        n = column.rare_in(values) if len(values) >= enough else 0
+        if n >= enough:
+            found.append(Held("names" if column.is_name else "values", where, n, column.name))
+    return max(found, key=lambda held: (held.kind == "names", held.n), default=None)
 
 
-def _vector(values: Any, size: int) -> Vector:
-    """Read values as numbers if nearly all of them are, else as texts."""
+def _vector(values: Any, size: int) -> tuple[Float[Array, " m"], bool]:
+    """Read values as numbers if nearly all of them are, else texts as numbers that stand for them; missing is NaN."""
     array = np.asarray(values).ravel()
     if array.dtype.kind in "biu":
-        return "number", array.astype(np.float64)
+        return array.astype(np.float64), False
     if array.dtype.kind == "f":
-        return "number", _rounded(array.astype(np.float64), size)
+        return _rounded(array.astype(np.float64), size), False
     if array.dtype.kind in "Mm":
         numbers = array.astype("datetime64[ns]" if array.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
-        return "number", np.where(np.isnat(array), np.nan, numbers.astype(np.float64))
+        return np.where(np.isnat(array), np.nan, numbers.astype(np.float64)), False
     texts = _object_array([value if _is_scalar(value) else None for value in array.astype(object)])
     is_date = np.array([isinstance(value, pd.Timestamp | np.datetime64) for value in texts], dtype=bool)
     if is_date.any():
@@ -572,12 +556,10 @@ def _vector(values: Any, size: int) -> Vector:
     numbers = np.asarray(pd.to_numeric(pd.Series(texts), errors="coerce"), dtype=np.float64)
     n_numbers = int(np.isfinite(numbers).sum())
     if n_numbers and n_numbers >= 0.9 * (len(texts) - is_missing.sum()):
-        return "number", _rounded(numbers, size)
-    words = np.array(
-        ["" if missing else _word(value) for value, missing in zip(texts, is_missing, strict=True)], object
-    )
+        return _rounded(numbers, size), False
+    words = _object_array([_word(value) for value in np.where(is_missing, "", texts)])
     hashes = (pd.util.hash_array(words) >> np.uint64(12)).astype(np.float64)  # pyright: ignore[reportAttributeAccessIssue]
-    return "text", np.where(is_missing, np.nan, hashes)
+    return np.where(is_missing, np.nan, hashes), True  # a float holds 52 bits exactly
 
 
 def _word(value: Any) -> str:
