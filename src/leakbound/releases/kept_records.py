@@ -156,7 +156,7 @@ def _places(model: Any) -> Iterator[_Place]:
 
 def _attributes(part: Any) -> dict[str, Any]:
     """List what an estimator, a network or another object holds by its name."""
-    if not hasattr(part, "__dict__") or isinstance(part, types.FunctionType):
+    if getattr(part, "__dict__", None) is None or isinstance(part, types.FunctionType):
         return {"": part}
     attributes = dict(vars(part))
     if is_network(part):
