@@ -193,7 +193,7 @@ REASONS: Mapping[str, str] = {
     "holds_column": "a value for each training record, in their order, is in {where}: {column}",
     "holds_records": "the fitted model holds training records",
     "unexplained_attributes": "{name} has no attributes such as these, and somebody must say what they are: {names}",
-    "not_all_read": "the file holds too many objects to search all of them",
+    "not_all_read": "a part of the model cannot be pickled, and was not searched",
     "no_records_found": "by its class, and by a search",
     "no_records_in_extra": "by its class, and by a search, also of attributes that its class does not have: {names}",
     "no_leaves": "the model has no leaves",
