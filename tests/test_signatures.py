@@ -295,7 +295,7 @@ COMMANDS = {
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
     **{
         f"bound {name}": Command(
-            callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name])
+            callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name] | {"full"})
         )
         for name, plan in BOUND_PLANS.items()
     },

@@ -31,7 +31,7 @@ TABLE_NAMES = ("report-records.parquet", "report-records.csv")  # of the games a
 _FILES = ("report.json", "report.html", "run.json")
 TOGETHER = "leakbound"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
-    "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
+    "--json": 0, "--full": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
     "--allow-modules": 1, "--out": 1, "--store": 1, "--n-jobs": 1, "--ledger": 1,
     "--insecure-seed": 1, "--signals": 1, "--tmp": 1, "--cluster": 1,
 }  # fmt: skip
@@ -166,14 +166,14 @@ def _write_table(report: Report, path: Path) -> None:
     import_module("leakbound.reports").write(path, content, private=True)
 
 
-def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] = ()) -> None:
-    """Print the report on standard output, and where it was written.
+def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] = (), full: bool = False) -> None:
+    """Print the report on standard output, and where it was written; ``full`` is all that the page of a bound says.
 
     The reader of standard output may close it early (``| head -1``), and it may be full or closed: an error there is
     reported, and changes neither what was written nor the exit code, unless nothing else was to be written.
     """
     try:
-        sys.stdout.write(report.to_json() if as_json else report.table(width()) + "\n")
+        sys.stdout.write(report.to_json() if as_json else _printable(report.table(width(), full)) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         to_nowhere(sys.stdout)
@@ -185,6 +185,17 @@ def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] 
     if out is not None:
         written = [str(out / name) for name in ("report.json", "report.html", *others)]
         say(f"wrote {', '.join(written[:-1])} and {written[-1]}")
+
+
+def _printable(text: str) -> str:
+    """Write signs that the encoding of standard output lacks in plain letters, or as question marks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        letters = import_module("leakbound.reports.render.text").FALLBACK
+        return text.translate(letters).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def to_nowhere(stream: IO[str]) -> None:

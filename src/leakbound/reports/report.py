@@ -448,19 +448,21 @@ class Report:
         """Return the findings as a frame, a row a finding."""
         return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
 
-    def table(self, width: int = 100) -> str:
+    def table(self, width: int = 100, full: bool = False) -> str:
         """Return what was found as text.
 
         Parameters
         ----------
         width : int
             Longest line, in columns; at least 40.
+        full : bool
+            Whether the text of a bound is all that its page says.
 
         Returns
         -------
         str
         """
-        return self._as("table", width=width)
+        return self._as("table", width=width, full=full)
 
     def plot(
         self,
