@@ -291,7 +291,7 @@ COMMANDS = {
         own=frozenset(AUDIT_OWN | {"set_", "train", "layers", "dpsgd", "context"}),  # of the --model before
     ),
     "calibrate": Command(callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | {"context"})),
-    "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"as_json"})),
+    "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"full", "as_json"})),
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
     **{
         f"bound {name}": Command(

@@ -38,7 +38,7 @@ def test_options_are_the_fields_of_the_plan(leakbound, name: str, monkeypatch) -
     options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
     fields = {f"--{field.replace('_', '-')}" for field in BOUND_PLANS[name].model_fields}
     assert fields <= options
-    assert options - fields <= {"--out", "--records", "--publish", "--json", "--help"}
+    assert options - fields <= {"--out", "--records", "--publish", "--full", "--json", "--help"}
 
 
 def test_numbers_are_printed_and_nothing_is_written(leakbound) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from leakbound.bounds import BOUNDS, Bound
-from leakbound.cli.options import HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
+from leakbound.cli.options import FULL, HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
 from leakbound.cli.output import OUT, command_line, emit, refuse_file, write
 from leakbound.plans.bounds import BOUND_PLANS
 from leakbound.plans.plan import PagePlan
@@ -20,7 +20,7 @@ OF_THE_RUN = (
     option("out", Path | None, f"Folder of report.json and report.html. [{OUT}, of data]"),
     RECORDS,
     PUBLISH,
-    option("full", bool, "Print all that the page says, not the answer alone.", False),
+    FULL,
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 

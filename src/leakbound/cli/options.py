@@ -217,6 +217,7 @@ RECORDS = option(  # its keyword is no word of a plan: "records" is a field of D
     True,
     "--records/--no-records",
 )
+FULL = option("full", bool, "Print all that the page says, not the answer alone.", False)
 PUBLISH = option(
     "publish",
     bool,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from leakbound.cli.options import ALLOW, HELP, command, grouped, leave_of, option, options_of, words_of
+from leakbound.cli.options import ALLOW, FULL, HELP, command, grouped, leave_of, option, options_of, words_of
 from leakbound.cli.output import OUT, command_line, emit, refuse_file, say, write
 from leakbound.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLISHED, ReleaseFiles
 from leakbound.core import temporary
@@ -273,10 +273,10 @@ def _within_modules(run: Callable[..., None]) -> Callable[..., None]:
     return within
 
 
-def _multiplier(as_json: bool, **flags: Any) -> None:
+def _multiplier(full: bool, as_json: bool, **flags: Any) -> None:
     """Find the least noise for DP-SGD, and what it keeps by the accountant."""
     plan = read(MultiplierPlan, words_of(MultiplierPlan, flags), "calibrate dpsgd")
-    emit(import_module("leakbound.protection").multiplier_report(plan, command_line()), None, as_json)
+    emit(import_module("leakbound.protection").multiplier_report(plan, command_line()), None, as_json, full=full)
 
 
 def _words(
@@ -343,13 +343,13 @@ app.callback(
 )
 OF_MULTIPLIER = {
     "Training": ("sample_rate", "steps", "epochs", "batch_size", "records", "batches"),
-    "Output": ("as_json",),
+    "Output": ("full", "as_json"),
 }
 app.command("dpsgd", epilog="Example: leakbound calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1")(
     command(
         "The least noise multiplier of DP-SGD for an advantage, for (fpr, fnr), or for (epsilon, delta).",
         _multiplier,
-        grouped([*options_of(MultiplierPlan), AS_JSON], OF_MULTIPLIER, "Target"),
+        grouped([*options_of(MultiplierPlan), FULL, AS_JSON], OF_MULTIPLIER, "Target"),
         name="dpsgd",
     )
 )

@@ -453,7 +453,7 @@ def _short(result: BoundResult) -> FindingTable:
             left_out = FOLLOWS if has_accuracy else ()
             chosen = [finding for finding in part.findings if finding.quantity not in left_out]
             title = "" if part.of_all else part.title
-            rows = [_with_interval(finding_row(part, finding)) for finding in chosen[:MOST_SHORT]]
+            rows = [_short_row(part, finding) for finding in chosen[:MOST_SHORT]]
         else:
             new = [finding for finding in part.findings if finding not in result.peers]
             first = [finding for finding in new if finding.quantity == "accuracy"] or part.findings[:1]
@@ -463,11 +463,17 @@ def _short(result: BoundResult) -> FindingTable:
 
 def _with_whom(result: BoundResult, part: Part, finding: Finding) -> FindingRow:
     """Write a finding with whom it is about."""
-    return replace(_with_interval(finding_row(part, finding)), quantity=_quantity(result, finding))
+    return replace(_short_row(part, finding), quantity=_quantity(result, finding))
 
 
-def _with_interval(row: FindingRow) -> FindingRow:
-    """Write the interval next to the value, if there is one: a terminal has no column for it."""
-    if isinstance(row.interval, Sentence):  # which says why there is none
+def _short_row(part: Part, finding: Finding) -> FindingRow:
+    """Write a finding for a terminal, which has no columns for its side and its interval: both are at the value."""
+    row = finding_row(part, finding)
+    if finding.value is None:
         return row
-    return replace(row, value=Sentence("value.with_interval", {"value": row.value, "interval": row.interval}))
+    value = Sentence(f"value.{finding.bound_type}", {"value": row.value})
+    if row.value == Sentence("value.at_least", {"value": shown(finding).value}):  # it has its sign already
+        value = row.value
+    if not isinstance(row.interval, Sentence):  # which says why there is none
+        value = Sentence("value.with_interval", {"value": value, "interval": row.interval})
+    return replace(row, value=value)
