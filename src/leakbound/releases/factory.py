@@ -17,7 +17,7 @@ from leakbound.releases.estimator import Estimator, from_spec, with_parameters
 from leakbound.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakbound.releases.networks.recipe import Collate, Recipe
 from leakbound.releases.pretrained_model import FittedEstimator, PretrainedModel
-from leakbound.releases.specs import TORCH, first_line, imported, is_network
+from leakbound.releases.specs import TORCH, first_line, imported, is_network, keywords_of
 from leakbound.releases.structure import Structure
 from leakbound.releases.training_function import TrainingFunction, trains
 
@@ -280,9 +280,8 @@ def _makes_network(spec: str, target: Any, settings: Mapping[str, Any]) -> bool:
 def _call(spec: str, function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
     """Call a function with those settings that it takes; the others are parameters of the estimator that it makes."""
     try:
-        parameters = inspect.signature(function).parameters
-        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-        return function(**{name: value for name, value in settings.items() if takes_all or name in parameters})
+        known = keywords_of(function)
+        return function(**{name: value for name, value in settings.items() if known is None or name in known})
     except Exception as error:  # the function is the user's: it may raise anything
         no_torch = isinstance(error, ModuleNotFoundError) and error.name == "torch"
         raise ValueError(f"{spec}: {TORCH if no_torch else first_line(error)}") from None

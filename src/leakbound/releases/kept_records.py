@@ -197,6 +197,8 @@ class _Reached(pickle.Pickler):
         """Note an object that the pickler has come to; None if it shall go on inside of it."""
         if obj is None or isinstance(obj, WITHOUT_RECORDS) or type(obj).__name__ in SKIPPED:
             return "without records"
+        if isinstance(obj, types.FunctionType) and _is_found_by_name(obj):
+            return "a name"
         if isinstance(obj, str | bytes | bytearray):
             self._note_text(obj)
             return "text"
@@ -222,10 +224,10 @@ class _Reached(pickle.Pickler):
             inside = [_captured(obj), obj.__defaults__, obj.__kwdefaults__, obj.__dict__, obj.__code__.co_consts]
             return list, (inside,)
         try:
-            obj.__reduce_ex__(4)
+            reduced = obj.__reduce_ex__(4)
         except Exception:  # a lock, a file, or whatever refuses to be pickled
-            return list, (list(getattr(obj, "__dict__", {}).values()),)
-        return NotImplemented
+            reduced = list, (list(getattr(obj, "__dict__", {}).values()),)
+        return (str, (reduced,)) if isinstance(reduced, str) else reduced  # a text is a name, and holds nothing else
 
     def _sequence(self, obj: Any) -> str | None:
         """Note values that are listed as one array, and rows of values as one table."""
@@ -283,6 +285,11 @@ def _is_table(rows: Sequence[Any]) -> bool:
         else:
             return False
     return len(widths) == 1 and min(widths) > 0
+
+
+def _is_found_by_name(function: types.FunctionType) -> bool:
+    """Tell whether a pickle has nothing of a function but its name."""
+    return getattr(sys.modules.get(function.__module__), function.__qualname__, None) is function
 
 
 def _captured(function: types.FunctionType) -> list[Any]:

@@ -40,6 +40,17 @@ def from_words(kind: type[T], words: Mapping[str, Any], what: str) -> T:
     return kind(**words)
 
 
+def keywords_of(function: Any) -> list[str] | None:
+    """List the keywords that a function or class takes; None if it takes any, or does not say which."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a function that is written in C
+        return None
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+
+
 TRUSTED = ("sklearn", "leakbound")  # whose classifiers and regressors a plan may name by itself
 _IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
 

@@ -25,6 +25,7 @@ from leakbound.releases.specs import (
     canonical,
     first_line,
     is_network,
+    keywords_of,
     versions,
 )
 from leakbound.releases.structure import Structure, structure_of
@@ -144,15 +145,9 @@ class TrainingFunction(KnownByRecipe):
 
 def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
     """Refuse a parameter that a training function does not take: what it fits is made inside of it."""
-    try:
-        signature = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # of a function that is written in C
-        return
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()):
-        return
-    keywords = [name for name, parameter in signature.items() if parameter.kind is not parameter.VAR_POSITIONAL]
+    keywords = keywords_of(function)
     for name in parameters:
-        if name not in keywords:
+        if keywords is not None and name not in keywords:
             own = _name_of(function)
             raise ValueError(
                 f"{own} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is made inside "

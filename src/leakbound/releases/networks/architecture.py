@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from leakbound.releases.networks.heads import column_of_class
 from leakbound.releases.networks.interface import reading_of
 from leakbound.releases.networks.recipe import Recipe
 from leakbound.releases.networks.tensors import Inputs
-from leakbound.releases.specs import first_line
+from leakbound.releases.specs import first_line, keywords_of
 
 Array = np.ndarray
 Kind = Literal["stack", "vmap", "one"]
@@ -130,15 +129,9 @@ def _digest(module: nn.Module) -> str:
 
 
 def _refuse_unknown(make: Callable[..., Any], parameters: Mapping[str, Any], name: str) -> None:
-    try:
-        signature = inspect.signature(make)
-    except (TypeError, ValueError):
-        return  # without a signature, the call itself refuses what is unknown
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
-        return
-    known: Sequence[str] = list(signature.parameters)
+    known = keywords_of(make)  # where it is None, the call itself refuses what is unknown
     for parameter in parameters:
-        if parameter not in known:
+        if known is not None and parameter not in known:
             listed = f"known: {', '.join(known)}" if known else "it takes none"
             raise ValueError(f"{name}: unknown parameter {parameter!r}{nearest(parameter, known)}; {listed}")
 
