@@ -155,7 +155,7 @@ def test_a_million_points_take_little_memory_and_small_files(tmp_path):
     from benchmarks.large_signals import in_own_process
 
     row = in_own_process(tmp_path, 1_000_000, 16)
-    assert row["peak_bytes"] < 1e9
+    assert row["peak_bytes"] < 0.6e9
     assert max(row["json_bytes"], row["page_bytes"]) < 5e6
 
 
@@ -163,10 +163,11 @@ def test_a_million_points_take_little_memory_and_small_files(tmp_path):
 def test_small_audits_are_measured_by_the_benchmark(tmp_path):
     from benchmarks.large_signals import measured
 
-    row = measured(tmp_path, 3000, 16)
-    assert row["points"] == 3000
-    assert 0 < row["peak_bytes"] < 2e9
-    assert json.loads(json.dumps(row)) == row
+    for in_memory in (False, True):
+        row = measured(tmp_path, 3000, 16, in_memory=in_memory)
+        assert row["points"] == 3000
+        assert 0 < row["peak_bytes"] < 2e9
+        assert json.loads(json.dumps(row)) == row
     assert not list(tmp_path.iterdir())
 
 

@@ -27,21 +27,21 @@ def _subject(leak: float, n_models: int = 32, margins: bool = False) -> Observed
 
 def test_records_are_shown_from_the_most_exposed_on() -> None:
     exposure = record_risk(_subject(3.0), LIRA, 0.95)
-    shown = [place for place, strip in enumerate(exposure.records["log_odds"]) if strip is not None]
-    won = np.asarray(exposure.records["won"])
+    shown = [place for place, strip in enumerate(exposure.records(None)["log_odds"]) if strip is not None]
+    won = np.asarray(exposure.records(None)["won"])
     assert len(shown) == SHOWN
     assert won[shown].min() >= np.delete(won, shown).max()
-    assert len(exposure.records["log_odds"][shown[0]]) == len(exposure.records["member"][shown[0]]) == 32
-    assert exposure.records["preview"][shown[0]]["fields"].keys() == {"x0", "x1", "x2"}
+    assert len(exposure.records(None)["log_odds"][shown[0]]) == len(exposure.records(None)["member"][shown[0]]) == 32
+    assert exposure.records(None)["preview"][shown[0]]["fields"].keys() == {"x0", "x1", "x2"}
 
 
 def test_the_histogram_counts_every_record_and_marks_the_exposed_ones() -> None:
     exposure = record_risk(_subject(3.0), LIRA, 0.95)
-    won, first = np.asarray(exposure.records["won"]), exposure.games.first_exposed
+    won, first = np.asarray(exposure.records(None)["won"]), exposure.games.first_exposed
     assert sum(exposure.games.won) == 200
-    assert exposure.games.exposed == (won >= first).sum() == sum(exposure.records["exposed"])
+    assert exposure.games.exposed == (won >= first).sum() == sum(exposure.records(None)["exposed"])
     assert exposure.finding.detail == {"won": won.max(), "games": 32}
-    assert exposure.finding.low == max(exposure.records["low"])  # the limit grows with the games won
+    assert exposure.finding.low == max(exposure.records(None)["low"])  # the limit grows with the games won
 
 
 def test_few_models_single_out_nobody() -> None:
@@ -53,7 +53,7 @@ def test_few_models_single_out_nobody() -> None:
 
 def test_margins_are_not_shown_as_probabilities() -> None:
     exposure = record_risk(_subject(3.0, margins=True), LIRA, 0.95)
-    assert set(exposure.records["log_odds"]) == {None}
+    assert set(exposure.records(None)["log_odds"]) == {None}
 
 
 def test_one_target_has_no_record_games() -> None:
@@ -62,7 +62,7 @@ def test_one_target_has_no_record_games() -> None:
     exposure = record_risk(ObservedRelease("model", Signals(game, None, {"loss": loss})), find(["loss"])[0], 0.95)
     assert exposure.finding.value is None
     assert "at least 2 target models" in words(exposure.finding.reason)
-    assert exposure.records == {}
+    assert exposure.records(None) == {}
 
 
 def test_no_attack_and_no_fixed_record() -> None:

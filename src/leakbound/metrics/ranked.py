@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt
+from jaxtyping import Bool, Float, Int, Integer, UInt
 from scipy.special import ndtri
 
 from leakbound.core.on_disk import empty_beside
@@ -100,7 +100,7 @@ class RankedScores:
         rank.sort()
         return rank
 
-    def called(self, rank: Int[Array, " K"]) -> Int[Array, "K R 2"]:
+    def called(self, rank: Integer[Array, " K"]) -> Int[Array, "K R 2"]:
         """Count the scores of each model and class from a rank on."""
         sought = rank.astype(self.columns[0].dtype)  # of one type, so that no column is copied
         called = [len(column) - np.searchsorted(column, sought) for column in self.columns]
