@@ -80,9 +80,7 @@ def measured(place: Path, n_points: int, n_models: int) -> dict[str, float]:
         make(folder / "signals", n_points, n_models)
         with watched_memory() as peak:
             started, cpu = time.perf_counter(), time.process_time()
-            report = ls.audit_signals(
-                folder / "signals", attacks=ATTACKS, tmp=folder / "tmp", all_records=folder / "records.parquet"
-            )
+            report = ls.audit_signals(folder / "signals", attacks=ATTACKS, all_records=folder / "records.parquet")
             seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
             n_json, n_page = len(report.to_json().encode()), len(report.to_html().encode())
         n_table = (folder / "records.parquet").stat().st_size

@@ -97,7 +97,7 @@ def test_findings_are_those_in_memory(
     folder = tmp_path / "signals"
     written(signals, folder, given_targets=True)
     expected = ls.audit_signals(signals, fpr=(0.1, 0.01), prior=0.3)
-    found = ls.audit_signals(folder, fpr=(0.1, 0.01), prior=0.3, tmp=tmp_path / "tmp")
+    found = ls.audit_signals(folder, fpr=(0.1, 0.01), prior=0.3)
     assert_same_reports(found, expected)
     assert not (tmp_path / "tmp").exists()
     if expected.record_table:
@@ -164,10 +164,10 @@ def test_ties_on_the_page_are_those_of_all_records():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"claim": "eta=0.1"}, "claim is for signals in memory"),
+        ({"claims": "eta=0.1"}, "claims is for signals in memory"),
         ({"policy": "research"}, "policy is for signals in memory"),
-        ({"slice": {"a": np.zeros(300)}}, "slice is for signals in memory"),
-        ({"id": np.arange(300)}, "id is for signals in memory"),
+        ({"slices": {"a": np.zeros(300)}}, "slices is for signals in memory"),
+        ({"ids": np.arange(300)}, "ids is for signals in memory"),
         ({"attacks": ["quantile"]}, "'quantile' cannot run: quantile learns from all points at once"),
         ({"attacks": ["gap"]}, "'gap' cannot run: needs the signal correct"),
         ({"attacks": [lambda signals: 0]}, "needs a name"),
@@ -194,7 +194,7 @@ def test_wrong_values_leave_nothing_behind(tmp_path):
     with ls.write_blocks(tmp_path / "signals", n_models=4) as write:
         write(member, {"loss": np.where(member, -1.0, 1.0)})
     with pytest.raises(ValueError, match="signal 'loss' is -log p"):
-        ls.audit_signals(tmp_path / "signals", tmp=tmp_path / "tmp", all_records=tmp_path / "out" / "records.csv")
+        ls.audit_signals(tmp_path / "signals", all_records=tmp_path / "out" / "records.csv")
     assert sorted(os.listdir(tmp_path)) == ["signals"]
 
 

@@ -94,7 +94,7 @@ def test_findings_about_one_record_give_their_reason(audit):
 
 def test_numbers_of_targets_are_left_out():
     report = ls.audit(
-        DecisionTreeClassifier(), ROWS, np.arange(N) % 2, n_models=8, n_jobs=1, game="canaries", target=(17, 23, 42)
+        DecisionTreeClassifier(), ROWS, np.arange(N) % 2, n_models=8, n_jobs=1, game=ls.Canaries(targets=(17, 23, 42))
     )
     assert report.about.plan["target"] == [17, 23, 42]
     assert report.without_records().about.plan["target"] == []

@@ -315,17 +315,17 @@ class TestByHand:
     def test_what_a_program_reads_is_named(self, user, tmp_path):
         user.begin(KINDS["a program"])
         store = tmp_path / "store"
-        first = user.audit(store, depends_on=["program"])
-        assert reused(user.audit(store, depends_on=["program"])) == (4, 0)
+        first = user.audit(store, store=ls.Store(None, depends_on=["program"]))
+        assert reused(user.audit(store, store=ls.Store(None, depends_on=["program"]))) == (4, 0)
         user.write(5)
-        changed = user.audit(store, depends_on=["program"])
+        changed = user.audit(store, store=ls.Store(None, depends_on=["program"]))
         assert reused(changed) == (0, 4)
         assert findings(changed) == findings(user.audit(None)) != findings(first)
 
     def test_a_file_that_is_not_there_is_refused(self, user, tmp_path):
         user.begin("return 1")
         with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
-            user.audit(tmp_path / "store", depends_on=["no.txt"])
+            user.audit(tmp_path / "store", store=ls.Store(None, depends_on=["no.txt"]))
 
     def test_references_of_a_trained_model(self, user, tmp_path):
         user.begin(KINDS["a program"])
@@ -336,7 +336,12 @@ class TestByHand:
             model = fit(X[::2], Y[::2], 0)
             sides = [(X[start::2], Y[start::2]) for start in (0, 1)]
             ls.audit_model(
-                model, *sides, references=fit, n_models=4, attacks=["rmia"], n_jobs=1, store=store, depends_on="program"
+                model,
+                *sides,
+                references=ls.Fitted(fit, n=4),
+                attacks=["rmia"],
+                n_jobs=1,
+                store=ls.Store(store, depends_on="program"),
             )
             return len(list(store.rglob("*.npz")))
 
@@ -349,7 +354,7 @@ class TestByHand:
         user.begin("return 1")
         model = importlib.import_module("training").fit(X, Y, 0)
         with pytest.raises(ValueError, match=r"^depends_on is of reference models that are stored, and there are none"):
-            ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), depends_on="conf.json")
+            ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), store=ls.Store(None, depends_on="conf.json"))
 
     @pytest.mark.parametrize("promise", ["drawn", "file"])
     def test_a_statistic_that_starts_a_program(self, user, tmp_path, promise):

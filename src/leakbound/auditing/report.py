@@ -12,7 +12,7 @@ from leakbound.auditing.large import judge_blocks
 from leakbound.auditing.observed import ObservedFiles, ObservedRelease
 from leakbound.auditing.policy import Levels, decision, left_out_of_default, with_claims
 from leakbound.core.types import Attack
-from leakbound.plans.audits import AuditPlan, refuse_unknown
+from leakbound.plans.audits import AuditPlan, GivenPlan, refuse_unknown
 from leakbound.reports import Observation, Report
 from leakbound.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
 from leakbound.reports.below_chance import below_chance
@@ -23,7 +23,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a repo
 
 
 def assemble(
-    plan: AuditPlan,
+    plan: AuditPlan | GivenPlan,
     attacks: Sequence[Attack],
     releases: Sequence[ObservedRelease],
     notes: Sequence[str] = (),
@@ -61,7 +61,7 @@ def assemble(
 
 
 def assemble_blocks(
-    plan: AuditPlan,
+    plan: AuditPlan | GivenPlan,
     attacks: Sequence[TableAttack],
     observed: ObservedFiles,
     *,
@@ -81,7 +81,7 @@ def assemble_blocks(
 
 
 def _about(
-    plan: AuditPlan,
+    plan: AuditPlan | GivenPlan,
     attacks: Sequence[Attack],
     judgements: Sequence[Judgement],
     decisions: Sequence[DecisionFacts],
