@@ -97,5 +97,5 @@ def test_types_that_were_trusted_are_in_the_report(leakbound, tmp_path, tmp_path
 def test_data_beside_a_model_file_are_told_their_flags(leakbound):
     refused(
         leakbound("audit model tree.joblib --data in.csv --label ill --unpickle-trusted"),
-        "an audit of a model file takes no --data: give its training data by --members, and other data by --others",
+        "--data has the records of --probabilities; a trained model takes its training data by --members, and other ",
     )

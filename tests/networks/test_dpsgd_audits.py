@@ -567,5 +567,5 @@ class TestPage:
         assert plan
         (tmp_path / "dpsgd.toml").write_text(plan[1], encoding="utf-8")
         read = from_toml(tmp_path / "dpsgd.toml")
-        assert (read.game, read.canaries, read.n_canaries, read.n_models) == ("canaries", "dirac", 1000, 1)
+        assert (read.game, read.planted, read.models) == (ls.Canaries(n=1000), "dirac", 1)
         assert DpSgd.of(read.model[0].dpsgd or {}) == DpSgd()

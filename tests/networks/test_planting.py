@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from torch import nn
 
+import leakbound as ls
 from leakbound.attacks import ATTACKS
 from leakbound.auditing.canaries import attacks_on, is_private, planned, plant, private_network
 from leakbound.data import Data, from_arrays

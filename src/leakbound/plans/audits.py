@@ -57,7 +57,7 @@ class ModelPlan(Plan):
     def layers(self) -> tuple[str, ...]:
         """Of a network: those whose gradients are seen, as all, last or names; all unless given."""
         given = self.train.get("layers", ())
-        return (given,) if isinstance(given, str) else tuple(given)
+        return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)  # a layer may be called 3
 
     @property
     def recipe(self) -> dict[str, Any]:
