@@ -88,7 +88,7 @@ class Folder:
     def value(self, path: str) -> Any:
         return eval(path, {"settings": sys.modules["settings"], "training": sys.modules["training"]})
 
-    def audit(self, store: Path | None, n_jobs: int = 1, **given: Any) -> ls.Report:
+    def audit(self, store: Path | ls.Store | None, n_jobs: int = 1, **given: Any) -> ls.Report:
         fit = importlib.import_module("training").fit
         return ls.audit(fit, X, Y, n_models=4, attacks=["loss"], n_jobs=n_jobs, store=store, **given)
 
@@ -315,17 +315,17 @@ class TestByHand:
     def test_what_a_program_reads_is_named(self, user, tmp_path):
         user.begin(KINDS["a program"])
         store = tmp_path / "store"
-        first = user.audit(store, store=ls.Store(None, depends_on=["program"]))
-        assert reused(user.audit(store, store=ls.Store(None, depends_on=["program"]))) == (4, 0)
+        first = user.audit(ls.Store(store, depends_on=["program"]))
+        assert reused(user.audit(ls.Store(store, depends_on=["program"]))) == (4, 0)
         user.write(5)
-        changed = user.audit(store, store=ls.Store(None, depends_on=["program"]))
+        changed = user.audit(ls.Store(store, depends_on=["program"]))
         assert reused(changed) == (0, 4)
         assert findings(changed) == findings(user.audit(None)) != findings(first)
 
     def test_a_file_that_is_not_there_is_refused(self, user, tmp_path):
         user.begin("return 1")
         with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
-            user.audit(tmp_path / "store", store=ls.Store(None, depends_on=["no.txt"]))
+            user.audit(ls.Store(tmp_path / "store", depends_on=["no.txt"]))
 
     def test_references_of_a_trained_model(self, user, tmp_path):
         user.begin(KINDS["a program"])
