@@ -28,7 +28,7 @@ from pathlib import Path
 
 N_TREES, N_REFERENCES = 100, 100
 COMMAND = (
-    "leakbound audit model.skops --members train.csv --others test.csv --label label --policy research --pdf "
+    "leakbound audit model model.skops --members train.csv --others test.csv --label label --policy research --pdf "
     f"--model sklearn.ensemble:RandomForestClassifier --set n_estimators={N_TREES} --n-models {N_REFERENCES}"
 )
 SCRIPT = f"""\

@@ -84,9 +84,16 @@ def audit(start: str, epsilon: float, n_models: int, seed: int = 0) -> ls.Report
     }  # fmt: skip
     network = {"random": random_start, "crafted": crafted_start}[start]
     return ls.audit(
-        network, x, y, dpsgd=training, game="canaries", target=(len(x) - 1,), n_models=n_models, attacks=["loss"],
-        seed=seed, n_jobs=1,
-    )  # fmt: skip
+        network,
+        x,
+        y,
+        train={"dpsgd": training},
+        game=ls.Canaries(targets=(len(x) - 1,)),
+        n_models=n_models,
+        attacks=["loss"],
+        seed=seed,
+        n_jobs=1,
+    )
 
 
 def bounds(report: ls.Report) -> dict[str, float]:

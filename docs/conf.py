@@ -100,7 +100,8 @@ class CommandHelp(SphinxDirective):
         """The help as it is printed on a terminal of 84 columns, which fit beside the menus."""
         said = io.StringIO()
         plain = {"COLUMNS": "84", "TERM": "dumb", "NO_COLOR": "1"}
-        typed = ["leakbound", *self.arguments[0].split(), "--help"]
+        flag = "--help-all" if self.arguments[0].startswith("audit") else "--help"
+        typed = ["leakbound", *self.arguments[0].split(), flag]
         terminal, line = patch.dict(os.environ, plain), patch.object(sys, "argv", typed)
         with terminal, line, redirect_stdout(said), suppress(SystemExit):
             leakbound()

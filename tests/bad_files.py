@@ -151,8 +151,8 @@ FILES: dict[str, Callable[[Path], Any]] = {
         "[[claim]]\neta = 0.1\nmodel = 'forest'\n"
     ),
     "no_target.toml": text("game = 'per_datum'\n"),
-    "far_target.toml": text("dataset = 'wine'\ngame = 'per_datum'\ntarget = [999]\n"),
-    "twice.toml": text("dataset = 'wine'\ngame = 'canaries'\ntarget = [1, 1]\n"),
+    "far_target.toml": text("dataset = 'wine'\n[game.per_datum]\ntarget = 999\n"),
+    "twice.toml": text("dataset = 'wine'\n[game.canaries]\ntargets = [1, 1]\n"),
     "taken": text("kept"),
     "empty.json": text("{}"),
     "cut.json": text("{"),

@@ -64,7 +64,7 @@ def audit() -> Parts:
         y[:200],
         n_models=16,
         attacks=("confidence", "entropy", "mast", "lira", "rmia"),
-        claim=("epsilon=0.5,adjacency=replace_one", "eta=0.4"),
+        claims=("epsilon=0.5,adjacency=replace_one", "eta=0.4"),
         seed=1,
         n_jobs=1,
         fpr=(0.1,),
@@ -82,8 +82,7 @@ def audit_model() -> Parts:
         tree.predict_proba,
         members=(x[::2], y[::2]),
         others=(x[1::2], y[1::2]),
-        references=DecisionTreeClassifier(max_depth=6),
-        n_models=8,
+        references=ls.Fitted(DecisionTreeClassifier(max_depth=6), n=8),
         attacks=("gap", "loss", "lira", "rmia"),
         seed=2,
         n_jobs=1,
@@ -98,7 +97,7 @@ def audit_signals() -> Parts:
     loss = np.random.default_rng(3).exponential(np.where(game.member, 0.1, 1.0))
     signals = ls.Signals(game, None, {"loss": loss})
     claim = "mu=0.3,adjacency=add_remove"
-    report = ls.audit_signals(signals, attacks=("loss", "lira"), claim=claim, fpr=(0.1,), n_jobs=1)
+    report = ls.audit_signals(signals, attacks=("loss", "lira"), claims=claim, fpr=(0.1,), n_jobs=1)
     return {"report": report}
 
 
@@ -116,7 +115,7 @@ def audit_attribute() -> Parts:
     """The attacks guess a column of the members' records, from each of two releases."""
     x, y = load_wine(return_X_y=True)
     releases = {"tree": DecisionTreeClassifier(max_depth=8), "forest": RandomForestClassifier(3)}
-    report = ls.audit(releases, x, y, n_models=8, seed=5, n_jobs=1, attribute="x0", bins=4)
+    report = ls.audit(releases, x, y, n_models=8, seed=5, n_jobs=1, game=ls.Attribute("x0", bins=4))
     return {"report": report}
 
 

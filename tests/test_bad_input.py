@@ -120,8 +120,8 @@ CASES = [
     Bad("audit --data deep_y.npz", "label must have shape (10,), one value a point; got (10, 3, 2)"),
     # numbers
     Bad(f"{WINE} --n-models 1", "audit: n_models must be >= 2, got 1; one is enough for the game canaries alone"),
-    Bad(f"{WINE} --n-models 0", "audit: n_models: Input should be greater than or equal to 1, got 0"),
-    Bad(f"{WINE} --n-models -3", "audit: n_models: Input should be greater than or equal to 1, got -3"),
+    Bad(f"{WINE} --n-models 0", "audit: n_models must be >= 1, got 0"),
+    Bad(f"{WINE} --n-models -3", "audit: n_models must be >= 1, got -3"),
     Bad(f"{WINE} --n-models abc", "Invalid value for '--n-models': Input should be a valid integer"),
     Bad(
         f"{WINE} --fail-above accuracy=60",
@@ -153,10 +153,10 @@ CASES = [
     Bad(
         "audit deep_key.toml", "deep_key.toml: unknown key 'model.0.sett' (did you mean 'set'?); known: spec, name, set"
     ),
-    Bad("audit type.toml", "type.toml: n_models: Input should be a valid integer", "got 'many'"),
+    Bad("audit type.toml", "type.toml: n_models must be a number, got", "got 'many'"),
     Bad(
         "audit game.toml",
-        "game.toml: game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got",
+        "game.toml: game must be one of half_split, per_datum, average_datum, canaries, attribute",
     ),
     Bad("audit no_spec.toml", "no_spec.toml: the key 'model.0.spec' is missing"),
     Bad("audit names.toml", "names.toml: two models have the same name; names: m, m"),
@@ -175,9 +175,9 @@ CASES = [
         "delta.toml: claim.0: delta is a fraction: 2 is out of range; did you mean 0.02? It must be >= 0 and < 1",
     ),
     Bad("audit who.toml", "a claim is about 'forest', which is no model here: tree"),
-    Bad("audit no_target.toml", "no_target.toml: the game per_datum needs target = [record number]; got []"),
+    Bad("audit no_target.toml", "no_target.toml: game: per_datum: the key 'target' is missing"),
     Bad("audit far_target.toml", "target must be from 0 to 177, got 999"),
-    Bad("audit twice.toml", "twice.toml: target names a record twice: [1, 1]"),
+    Bad("audit twice.toml", "twice.toml: game: canaries: targets names a record twice: [1, 1]"),
     # options
     Bad(f"{WINE} --modles 8", "No such option: --modles (Possible options: --allow-modules, --model, --n-models"),
     Bad("adit", "No such command 'adit'. Did you mean 'audit'?"),
@@ -241,76 +241,87 @@ CASES = [
         f"{WINE} {TREE} {TREE}", "two models have the same name; names: DecisionTreeClassifier, DecisionTreeClassifier"
     ),
     # one trained model
-    Bad("audit --predict mine:flat", "--predict needs --members FILE and --others FILE"),
-    Bad(f"{WINE} --members fine.csv", "an audit without a trained model takes no --members"),
-    Bad(f"{WINE} --predict mine:flat {SIDES}", "an audit with --predict takes no --dataset"),
-    Bad("audit fine.csv", "fine.csv is neither a plan (.toml) nor a trained model "),
-    Bad(f"audit gone.skops {SIDES}", "gone.skops: no such file"),
-    Bad("audit gone.skops", "gone.skops needs --members FILE and --others FILE"),
-    Bad(f"audit gone.onnx {SIDES} --layers last --model mine:net", "an audit of a model file takes no --layers"),
-    Bad("audit --scores fine.csv", "fine.csv: no column 'member'; columns: "),
-    Bad("audit --scores fine.csv --seed 3", "an audit with --scores takes no --seed"),
-    Bad("audit --scores fine.csv --attack lira", "an audit with --scores takes no --attacks"),
-    Bad("audit --probabilities fine.csv", "fine.csv: no column 'member'; columns: "),
-    Bad("audit --probabilities fine.csv --n-models 4", "an audit with --probabilities takes no --n-models"),
-    Bad("audit --trust mine.Model", "an audit without a trained model takes no --trust"),
+    Bad("audit model --predict mine:flat", "--predict needs --members FILE and --others FILE"),
+    Bad(f"{WINE} --members fine.csv", "audit has no --members; use leakbound audit model --members FILE --others FILE"),
+    Bad(f"audit model --dataset wine --predict mine:flat {SIDES}", "audit model has no --dataset; use --members FILE"),
     Bad(
-        f"audit --predict mine:number {SIDES}",
+        "audit fine.csv",
+        "fine.csv is no plan (.toml); data are given by --data, a trained model to leakbound audit model",
+    ),
+    Bad(f"audit model gone.skops {SIDES}", "gone.skops: no such file"),
+    Bad("audit model gone.skops", "gone.skops needs --members FILE and --others FILE"),
+    Bad(f"audit model fine.csv {SIDES}", "fine.csv is no trained model (.skops, .onnx, "),
+    Bad(f"audit model gone.skops --predict mine:flat {SIDES}", "give ONE trained model: a file"),
+    Bad(f"audit model --predict mine:flat {SIDES} --data fine.csv", "--data has the records of --probabilities; "),
+    Bad("audit scores fine.csv", "fine.csv: no column 'member'; columns: "),
+    Bad("audit scores fine.csv --seed 3", "No such option: --seed"),
+    Bad("audit scores fine.csv --attack lira", "No such option: --attack"),
+    Bad("audit model --probabilities fine.csv", "fine.csv: no column 'member'; columns: "),
+    Bad(
+        "audit model --probabilities fine.csv --n-models 4",
+        "--probabilities are a model's answers: they take no --n-models",
+    ),
+    Bad("audit --trust mine.Model", "No such option: --trust"),
+    Bad(
+        f"audit model --predict mine:number {SIDES}",
         "expected a fitted model or a function from features to probabilities, got a int",
     ),
     Bad(
-        f"audit --predict mine:logits {SIDES}",
+        f"audit model --predict mine:logits {SIDES}",
         "rows must be probabilities: ",
         "divide rounded ones by the sum of their row",
     ),
-    Bad(f"audit --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
-    Bad(f"audit --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
+    Bad(f"audit model --predict mine:short {SIDES}", "mine:short gave 3 answers for 120 points"),
+    Bad(f"audit model --predict mine:nans {SIDES}", "probabilities have NaN or infinite values"),
     Bad(
-        f"audit --predict mine:text {SIDES}",
+        f"audit model --predict mine:text {SIDES}",
         "mine:text answers 'no' where the labels are as '0'; it must answer with the labels of the data",
     ),
-    Bad(f"audit --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
-    Bad(f"audit --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),
+    Bad(f"audit model --predict mine:nothing {SIDES}", "mine:nothing gave 1 answers for 120 points"),
+    Bad(f"audit model --predict mine:raises {SIDES}", "mine:raises gives no numbers for 120 points: 'age'"),
     Bad(
-        "audit --predict mine:flat --members fine.csv --others narrow.csv --label label",
+        "audit model --predict mine:flat --members fine.csv --others narrow.csv --label label",
         "members and others have different columns",
     ),
     Bad(
-        "audit --predict mine:flat --members fine.csv --others words.csv --label label",
+        "audit model --predict mine:flat --members fine.csv --others words.csv --label label",
         "mine:flat gives 2 probabilities a point, and the labels cannot be matched",
     ),
     # signals from elsewhere
-    Bad("audit --signals missing.npz", "missing.npz: no such file"),
+    Bad("audit signals missing.npz", "missing.npz: no such file"),
     Bad(
-        "audit --signals unknown.npz",
+        "audit signals unknown.npz",
         "unknown.npz: unknown array 'los' (did you mean 'loss'?); known: member, is_target",
     ),
-    Bad("audit --signals shape.npz", "signal 'loss' has shape (8, 5); its axes are (M, N) with (M, N) = (8, 20)"),
-    Bad("audit --signals nans.npz", "signal 'loss' has NaN or infinite values"),
-    Bad("audit --signals large.npz", "signal 'loss' has NaN or infinite values"),
-    Bad("audit --signals logits.npz", "signal 'logits' is not taken", "apply log_softmax to raw logits"),
+    Bad("audit signals shape.npz", "signal 'loss' has shape (8, 5); its axes are (M, N) with (M, N) = (8, 20)"),
+    Bad("audit signals nans.npz", "signal 'loss' has NaN or infinite values"),
+    Bad("audit signals large.npz", "signal 'loss' has NaN or infinite values"),
+    Bad("audit signals logits.npz", "signal 'logits' is not taken", "apply log_softmax to raw logits"),
     Bad(
-        "audit --signals raw.npz",
+        "audit signals raw.npz",
         "signal 'log_prob' is not normalised",
         "apply log_softmax over the classes to raw logits",
     ),
-    Bad("audit --signals unlabelled.npz", "signal 'log_prob' needs labels (N,): the class index of each point"),
-    Bad("audit --signals mislabelled.npz", "labels must be class indices from 0 to 1, ", "got 2 to 2"),
-    Bad("audit --signals other_loss.npz", "signal 'loss' disagrees with log_prob and labels"),
-    Bad("audit --signals complex.npz", "complex.npz: loss must hold numbers, got complex128"),
-    Bad("audit --signals twos.npz", "twos.npz: member must hold truth values, or 0 and 1"),
+    Bad("audit signals unlabelled.npz", "signal 'log_prob' needs labels (N,): the class index of each point"),
+    Bad("audit signals mislabelled.npz", "labels must be class indices from 0 to 1, ", "got 2 to 2"),
+    Bad("audit signals other_loss.npz", "signal 'loss' disagrees with log_prob and labels"),
+    Bad("audit signals complex.npz", "complex.npz: loss must hold numbers, got complex128"),
+    Bad("audit signals twos.npz", "twos.npz: member must hold truth values, or 0 and 1"),
     Bad(
-        "audit --signals alone.npz",
+        "audit signals alone.npz",
         "alone.npz: no signals in addition to member; known: loss, log_odds, correct, log_prob",
     ),
-    Bad("audit --signals no_member.npz", "no_member.npz: no array 'member' (M, N); arrays: loss"),
-    Bad("audit --signals deep.npz", "deep.npz: member must have shape (M, N), got (2, 3, 4)"),
-    Bad("audit --signals all_in.npz", "all_in.npz: there is no target point, or each one is in all models or in none"),
-    Bad("audit --signals is_target_point.npz", "is_target_point has shape (3,); allowed: (20,) or (8, 20)"),
-    Bad("audit --signals targets.npz", "n_targets must be from 1 to the 8 models, got 99"),
-    Bad("audit --signals half_targets.npz", "half_targets.npz: n_targets must be a whole number, got 2.5"),
-    Bad("audit --signals nans.npz --predict mine:flat", "an audit with --signals takes no --predict"),
-    Bad("audit --signals nans.npz --n-models 8", "an audit with --signals takes no --n-models"),
+    Bad("audit signals no_member.npz", "no_member.npz: no array 'member' (M, N); arrays: loss"),
+    Bad("audit signals deep.npz", "deep.npz: member must have shape (M, N), got (2, 3, 4)"),
+    Bad("audit signals all_in.npz", "all_in.npz: there is no target point, or each one is in all models or in none"),
+    Bad("audit signals is_target_point.npz", "is_target_point has shape (3,); allowed: (20,) or (8, 20)"),
+    Bad("audit signals targets.npz", "n_targets must be from 1 to the 8 models, got 99"),
+    Bad("audit signals half_targets.npz", "half_targets.npz: n_targets must be a whole number, got 2.5"),
+    Bad(
+        "audit signals nans.npz --predict mine:flat",
+        "audit signals has no --predict; use leakbound audit model --predict module:function",
+    ),
+    Bad("audit signals nans.npz --n-models 8", "No such option: --n-models"),
     # places
     Bad(f"{WINE} --store taken", "the store taken is a file; give a folder"),
     Bad(f"{WINE} --out taken", "--out taken: taken is a file; give a folder"),
@@ -353,9 +364,8 @@ def called(command: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         defaults = {"--n-jobs": "1", "--games": "0", "--fits": "200", "--store": str(out.parent / "store")}
         words += [word for flag, value in defaults.items() if flag not in words for word in (flag, value)]
     if words[0] == "audit":
-        trained = {"--signals", "--predict", "--scores", "--probabilities", "--n-models"} & set(words)
         of_a_file = len(words) > 1 and not words[1].startswith("-")
-        words += [] if trained or of_a_file else ["--n-models", "2"]
+        words += [] if "--n-models" in words or of_a_file else ["--n-models", "2"]
         words += [] if "--n-jobs" in words else ["--n-jobs", "1"]
         words += [] if "--out" in words else ["--out", str(out)]
     monkeypatch.setattr(sys, "argv", ["leakbound", *words])

@@ -52,8 +52,8 @@ FENCE = re.compile(r"^```(python|toml|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```
 EXIT = re.compile(r"# exit code (\d)$")
 BY_DAY = {  # the lines that take seconds each, cheaper; what they print is compared every night
     "n_models=32,": "n_models=4,",
-    "--attribute region --model sklearn.tree:DecisionTreeClassifier --n-models 16 --seed 1": (
-        "--attribute region --model sklearn.tree:DecisionTreeClassifier --n-models 16 --seed 1 --dry-run"
+    "--game attribute,column=region --model sklearn.tree:DecisionTreeClassifier --n-models 16 --seed 1": (
+        "--game attribute,column=region --model sklearn.tree:DecisionTreeClassifier --n-models 16 --seed 1 --dry-run"
     ),
     "--out claimed   # exit code 2": "--out claimed --dry-run",
     "--attack lira --out quick": "--attack lira --out quick --dry-run",

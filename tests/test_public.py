@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import typer
 import leakbound as ls
 from leakbound.cli import main as cli
 from leakbound.plans import AuditPlan, ClaimPlan, ModelPlan
+from leakbound.plans.games import GAMES
 
 OF_TORCH = {"Network", "PrivateNetwork"}  # importing their module imports PyTorch
 FURTHER = {  # which users call by their module: they may have sections, too
@@ -41,7 +43,8 @@ def test_commented_plan_names_every_word_and_no_other() -> None:
         else line
         for line in text.splitlines()
     )
-    known = {*AuditPlan.model_fields, *ModelPlan.model_fields, *ClaimPlan.model_fields}
+    of_games = {field.name for game in GAMES for field in fields(game)}
+    known = {*AuditPlan.model_fields, *ModelPlan.model_fields, *ClaimPlan.model_fields, *of_games}
     keys = {line.split("=")[0].strip() for line in uncommented.splitlines() if "=" in line and not line.startswith("#")}
     assert keys <= known
     assert set(tomllib.loads(text)) == {"dataset", "model"}

@@ -6,6 +6,7 @@ What differs is declared, with the reason.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import inspect
 import os
@@ -33,9 +34,11 @@ from leakbound.auditing import api
 from leakbound.bounding import api as bounding_api
 from leakbound.bounding.api import bound
 from leakbound.bounds import BOUNDS
-from leakbound.cli import audits, bounds, protects
+from leakbound.cli import audits, bounds, given, protects
 from leakbound.cli import main as cli
 from leakbound.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
+from leakbound.plans.audits import GivenPlan, TrainedPlan
+from leakbound.plans.moved import OF_AUDITS
 from leakbound.plans.plan import Plan
 from leakbound.protection.api import ArraysOptions, CalibrationOptions, ProtectionOptions
 
@@ -50,11 +53,9 @@ OF_FILES = {
     "decimal",
     "encoding",
 }  # a call takes arrays
-OF_A_MODEL = {"train", "layers", "dpsgd"}  # fields of ModelPlan that are keywords of `audit`, for all its models
-OF_FITS = {  # what an audit without fits has not
-    "game", "sampling", "sample", "vary", "target", "canaries", "n_canaries", "knowledge", "group", "attribute", "bins",
-    "n_models", "references", "seed", "until", "depends_on", "n_queries", "versions",
-}  # fmt: skip
+PAGE = {"title", "unit", "date", "author"}  # fields of one object
+NAMES = MappingProxyType({"claim": "claims", "group": "groups", "id": "ids"})  # one column of a file, arrays of a call
+MOST_KEYWORDS = 20
 
 
 class Call(NamedTuple):
@@ -71,30 +72,31 @@ CALLS = {
     "audit": Call(
         api.audit,
         AuditPlan,
-        # models are objects; limits are for the exit code of the command; nothing shifts between random halves
-        OF_FILES | {"model", "fail_above", "accept_shift"},
-        OF_A_MODEL | EXECUTION | {"cluster"},
+        # models are objects; limits are for the exit code of the command; what a store depends on is its field
+        OF_FILES | PAGE | {"model", "fail_above", "depends_on"},
+        {"train", "page", "store", "n_jobs"},
+        NAMES,
     ),
     "audit_model": Call(
         api.audit_model,
-        AuditPlan,
-        OF_FILES | OF_FITS | {"model", "fail_above"},
-        # `references` is the recipe here, and `n_models` and `seed` are those of the references
-        {"references", "n_models", "n_queries", "versions", "seed", "train", "layers", "classes", "depends_on"}
-        | {"name", "weights", "sources"}
-        | EXECUTION,
+        TrainedPlan,
+        OF_FILES | PAGE | {"fail_above", "depends_on", "n_models"},  # the number of references is a field of `Fitted`
+        {"references", "train", "classes", "name", "weights", "page", "store", "n_jobs"},
+        NAMES,
     ),
     "audit_signals": Call(
         api.audit_signals,
-        AuditPlan,
-        OF_FILES | OF_FITS | {"model", "fail_above"},
-        {"name", "n_jobs"},
+        GivenPlan,
+        OF_FILES | PAGE | {"fail_above", "seed"},
+        {"name", "n_jobs", "page"},
+        NAMES,
     ),
     "audit_scores": Call(
         api.audit_scores,
-        AuditPlan,
-        OF_FILES | OF_FITS | {"model", "fail_above", "attacks"},
-        {"name", "points", "n_jobs", "references_are"},
+        GivenPlan,
+        OF_FILES | PAGE | {"fail_above", "attacks", "seed"},
+        {"name", "points", "n_jobs", "page", "references_are"},
+        NAMES,
     ),
     "calibrate": Call(
         protection.calibrate, CalibrationPlan, OF_FILES - {"dataset"} | {"statistic"}, EXECUTION
@@ -121,6 +123,28 @@ def test_keywords_are_the_fields_of_the_plan(name: str) -> None:
     assert set(keywords_of(call.function)) == fields | call.own
 
 
+@pytest.mark.parametrize("name", [name for name in CALLS if name.startswith("audit")])
+def test_a_call_has_few_keywords_and_a_short_help(name: str) -> None:
+    assert len(keywords_of(CALLS[name].function)) <= MOST_KEYWORDS
+    assert len(pydoc.plain(pydoc.render_doc(CALLS[name].function)).splitlines()) <= 100
+
+
+def test_an_object_on_the_page_and_a_store_have_the_fields_of_the_plan() -> None:
+    assert {field.name for field in dataclasses.fields(ls.Page)} == PAGE <= set(AuditPlan.model_fields)
+    assert {field.name for field in dataclasses.fields(ls.Store)} == {"path", "depends_on"}
+    for field in dataclasses.fields(ls.Page):
+        assert AuditPlan.model_fields[field.name].default == field.default
+
+
+@pytest.mark.parametrize("word", [word for word, now in OF_AUDITS.items() if now.keyword])
+def test_an_old_word_says_what_to_write(word: str) -> None:
+    moved = OF_AUDITS[word]
+    for call in (ls.audit, ls.audit_model, ls.audit_signals, ls.audit_scores):
+        if word not in keywords_of(call):
+            with pytest.raises(TypeError, match=f"takes no {word}; use {re.escape(moved.keyword)}"):
+                call(**{word: 1})
+
+
 @pytest.mark.parametrize("name", list(CALLS))
 def test_defaults_are_those_of_the_plan(name: str) -> None:
     call = CALLS[name]
@@ -129,8 +153,6 @@ def test_defaults_are_those_of_the_plan(name: str) -> None:
         if keyword is None or field in call.own or info.is_required():
             continue
         default = None if info.default == {} else info.default
-        if field == "n_models":
-            default = None  # 64, and 1 where canaries are planted
         if field == "attacks":
             default = "default"
         assert keyword.default == default, field
@@ -262,14 +284,14 @@ class Command(NamedTuple):
 
 
 ON_A_PAGE = {"out", "as_json"}
+EVERY_AUDIT = {"context", "help_all", "show_records", "publish", "pdf", "n_jobs"} | ON_A_PAGE
 AUDIT_OWN = {
-    "plan", "predict", "weights", "classes", "unpickle_trusted", "trust", "scores",
-    "references_are", "probabilities",
-    "members", "others", "signals", "show_records", "publish", "allow_modules",
-    "pdf",
-    "dry_run",
-    "cluster", "from_store", "partial",
-} | ON_A_PAGE | EXECUTION  # fmt: skip
+    "plan", "set_", "train", "dpsgd", "slices", "until", "store", "allow_modules", "dry_run", "from_store", "partial",
+} | EVERY_AUDIT  # fmt: skip
+MODEL_OWN = {
+    "file", "predict", "weights", "probabilities", "members", "others", "classes", "unpickle_trusted", "trust", "model",
+    "set_", "train", "store", "allow_modules",
+} | EVERY_AUDIT  # fmt: skip
 FITTED = {"plan", "signals", "allow_modules"} | EXECUTION | ON_A_PAGE
 
 
@@ -285,11 +307,8 @@ HIDING = {
 }
 PUBLISHING = {name: {"publish"} if BOUNDS[name].publishable else set() for name in BOUND_PLANS}
 COMMANDS = {
-    "audit": Command(
-        audits.audit,
-        AuditPlan,
-        own=frozenset(AUDIT_OWN | {"set_", "train", "layers", "dpsgd", "context"}),  # of the --model before
-    ),
+    "audit": Command(audits.audit, AuditPlan, own=frozenset(AUDIT_OWN)),
+    "audit model": Command(given.model, TrainedPlan, own=frozenset(MODEL_OWN)),
     "calibrate": Command(callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | {"context"})),
     "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"full", "as_json"})),
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
@@ -308,6 +327,25 @@ def test_flags_are_the_fields_of_the_plan(name: str) -> None:
     assert set(inspect.signature(command.function).parameters) == (set(command.plan.model_fields) | command.own)
 
 
+def test_flags_of_scores_and_signals_are_the_fields_of_the_plan() -> None:
+    fields = set(GivenPlan.model_fields) - {"seed"}
+    of_scores, of_signals = (set(inspect.signature(each).parameters) for each in (given.scores, given.signals))
+    assert of_scores == (fields - {"attacks"}) | EVERY_AUDIT | {"file", "references_are"}
+    assert of_signals == fields | EVERY_AUDIT | {"file", "sampling"}
+
+
+@pytest.mark.parametrize("name", ["audit", "audit model", "audit scores", "audit signals"])
+def test_the_help_is_short_and_all_of_it_is_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = (CliRunner().invoke(cli.app, [*name.split(), flag]).output for flag in ("--help", "--help-all"))
+    assert len(short.splitlines()) <= 40
+    flags = {flag for _, command in all_commands() if command.name == name for each in command.params
+             for flag in each.opts if flag.startswith("--")}  # fmt: skip
+    assert len(flags) > 25
+    assert all(re.search(rf"{flag}\b", whole) for flag in flags)
+    assert len(re.findall(r"^│ +(--[a-z-]+)", short, re.MULTILINE)) <= 16
+
+
 def all_commands() -> list[tuple[str, Any]]:
     """Every command by what is typed, those below others too."""
 
@@ -324,7 +362,7 @@ def test_help_of_every_command(name: str, command: Any) -> None:
     short, long = (CliRunner().invoke(cli.app, [*name.split()[1:], flag]) for flag in ("-h", "--help"))
     assert (short.exit_code, short.output) == (0, long.output)
     if len(command.params) > 12:
-        panels = {each.rich_help_panel for each in command.params if each.name != "plan"}
+        panels = {each.rich_help_panel for each in command.params if each.name not in ("plan", "file", "help_all")}
         assert None not in panels
         assert len(panels) >= 3
     if name == "leakbound":
@@ -338,7 +376,8 @@ def test_help_of_every_command(name: str, command: Any) -> None:
 @pytest.mark.parametrize(("name", "command"), all_commands(), ids=[name for name, _ in all_commands()])
 def test_help_fits_80_columns_and_nothing_is_cut(name: str, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = CliRunner().invoke(cli.app, [*name.split()[1:], "--help"]).output
+    is_brief = any(each.name == "help_all" for each in command.params)
+    text = CliRunner().invoke(cli.app, [*name.split()[1:], "--help-all" if is_brief else "--help"]).output
     assert max(map(len, text.splitlines())) <= 80
     assert "\u2026" not in text
     shown = " ".join(re.sub(r"[\u2500-\u257f]", " ", text).split())
@@ -377,7 +416,7 @@ def test_shells_complete_commands_and_flags() -> None:
 
 
 def test_flags_of_a_model_are_fields_of_its_table() -> None:
-    assert {"set", "train", "layers", "dpsgd"} <= set(ModelPlan.model_fields)
+    assert {"set", "train", "dpsgd"} <= set(ModelPlan.model_fields)
 
 
 class TestPaths:

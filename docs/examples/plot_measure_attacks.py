@@ -13,5 +13,5 @@ import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
 forest = RandomForestClassifier(n_estimators=10)
-report = ls.audit(forest, X[:600], y[:600], n_models=32, claim="epsilon=1,adjacency=replace_one")
+report = ls.audit(forest, X[:600], y[:600], n_models=32, claims="epsilon=1,adjacency=replace_one")
 report.plot()

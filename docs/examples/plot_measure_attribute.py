@@ -15,5 +15,5 @@ import leakbound as ls
 rng = np.random.default_rng(0)
 people = pd.DataFrame({"age": rng.integers(18, 90, 300), "region": rng.choice(["north", "south", "east", "west"], 300)})
 has_repaid = rng.random(300) < np.where(people.age > 40, 0.8, 0.4)
-report = ls.audit(DecisionTreeClassifier(), people, has_repaid, attribute="region", n_models=8)
+report = ls.audit(DecisionTreeClassifier(), people, has_repaid, game=ls.Attribute("region"), n_models=8)
 report.plot()

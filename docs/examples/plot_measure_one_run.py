@@ -13,10 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 import leakbound as ls
 
 X, y = load_digits(return_X_y=True)
-numbers, game = (25, 50, 100, 200, 400), {"game": "canaries", "canaries": "mislabelled", "n_models": 1}
+numbers = (25, 50, 100, 200, 400)
 for n_neighbors, style in ((3, "o-"), (9, "s--")):
     model = KNeighborsClassifier(n_neighbors)
-    reports = [ls.audit(model, X, y, attacks=["loss"], n_canaries=number, **game) for number in numbers]
+    games = [ls.Canaries("mislabelled", n=number) for number in numbers]
+    reports = [ls.audit(model, X, y, attacks=["loss"], game=game) for game in games]
     epsilons = [ls.metrics.epsilon_lower(report.scores("loss"), method="coins").value for report in reports]
     plt.plot(numbers, epsilons, style, label=f"{n_neighbors} nearest neighbours")
 plt.xlabel("canaries in the model")

@@ -16,7 +16,9 @@ from leakbound.reports.charts.slices import Bar, slices
 rng = np.random.default_rng(0)
 people = pd.DataFrame({"age": rng.integers(18, 80, 400), "town": rng.choice(["Bern", "Chur", "Zug"], 400)})
 is_high = np.where(rng.random(400) < np.where(people.town == "Zug", 0.5, 0.95), people.age > 40, people.age <= 40)
-report = ls.audit(DecisionTreeClassifier(), people[["age"]], is_high, slice={"town": people.town}, n_models=32)
+report = ls.audit(
+    DecisionTreeClassifier(), people[["age"]], is_high, game=ls.HalfSplit(slices={"town": people.town}), n_models=32
+)
 found = [f for f in report.findings if f.scope.kind == "slice" and f.quantity == "accuracy"]
 ends = (100 * np.array([(f.value, f.low, f.high) for f in found])).tolist()
 rows = [(f.scope.name, str(f.detail["records"]), f"{accuracy[0]:.0f}") for f, accuracy in zip(found, ends, strict=True)]

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from leakbound.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakbound.dpsgd.planted import canaries
     from leakbound.papers import reproduce
+    from leakbound.plans.fitted import Fitted
+    from leakbound.plans.games import Attribute, AverageDatum, Canaries, HalfSplit, PerDatum, Queries
+    from leakbound.plans.page import Page, Store
+    from leakbound.plans.until import Until
     from leakbound.protection import calibrate, protect
     from leakbound.reports import Report
     from leakbound.reports.comparison import compare
@@ -68,6 +72,16 @@ _HOME = {  # the module that holds each name
     "reproduce": "papers",
     "write_blocks": "core.signal_files",
     "open_signals": "core.signal_files",
+    "Attribute": "plans.games",
+    "AverageDatum": "plans.games",
+    "Canaries": "plans.games",
+    "Fitted": "plans.fitted",
+    "HalfSplit": "plans.games",
+    "Page": "plans.page",
+    "PerDatum": "plans.games",
+    "Queries": "plans.games",
+    "Store": "plans.page",
+    "Until": "plans.until",
     "Report": "reports",
     "Finding": "core.findings",
     "Game": "core.types",
@@ -97,14 +111,24 @@ _MODULES = {  # modules that are public as a whole, under their own name
 }
 
 __all__ = [
+    "Attribute",
+    "AverageDatum",
+    "Canaries",
     "Finding",
+    "Fitted",
     "Game",
+    "HalfSplit",
     "Noise",
     "NotApplicable",
+    "Page",
+    "PerDatum",
     "Points",
+    "Queries",
     "Report",
     "Scores",
     "Signals",
+    "Store",
+    "Until",
     "__version__",
     "attacks",
     "audit",

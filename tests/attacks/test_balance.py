@@ -244,12 +244,12 @@ class TestReports:
         for draw in (exactly(8, 4, 600), complements(8, 600)):
             signals = shown(game_of(draw), 0.0)
             claim, attacks = "epsilon=0.1,adjacency=replace_one", ["rmia", "lira", "loss"]
-            report = ls.audit_signals(signals, claim=claim, attacks=attacks)
+            report = ls.audit_signals(signals, claims=claim, attacks=attacks)
             (verdict,) = [curve.verdict for curve in report.curves if curve.verdict is not None]
             assert verdict.word == "not_refuted"
         known = np.where(signals.game.member, 3.0, -3.0)
         sure = Signals(signals.game, None, {"log_odds": known, "loss": np.logaddexp(0, -known)})
-        report = ls.audit_signals(sure, claim="epsilon=0.1,adjacency=replace_one", attacks=["loss"])
+        report = ls.audit_signals(sure, claims="epsilon=0.1,adjacency=replace_one", attacks=["loss"])
         assert [curve.verdict.word for curve in report.curves if curve.verdict is not None] == ["refuted"]
 
 

@@ -97,7 +97,7 @@ def test_a_function_that_compares_targets_gets_wide_intervals_in_every_game():
     assert from_function(against_references)(separate).variance_inflation == 1.0
     assert from_function(against_references)(SIGNALS).variance_inflation == UNKNOWN_INFLATION
     assert from_function(against_the_other_targets, variance_inflation=2.0)(SIGNALS).variance_inflation == 2.0
-    report = ls.audit_signals(separate, attacks=[against_the_other_targets], claim="epsilon=1,adjacency=replace_one")
+    report = ls.audit_signals(separate, attacks=[against_the_other_targets], claims="epsilon=1,adjacency=replace_one")
     (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
     assert epsilon.reason is not None
     assert epsilon.reason.id == "targets_not_independent"

@@ -15,7 +15,7 @@ from leakbound.auditing.adaptive import level_of_each, looks
 from leakbound.auditing.claim_tests import LEVEL, ClaimTest
 from leakbound.core.types import Scores
 from leakbound.plans import AuditPlan
-from leakbound.plans.limits import Width
+from leakbound.plans.until import Until
 from tests.cli.calling import caller
 from tests.marks import nightly
 from tests.metrics.coverage import Setting, draw, true_tpr
@@ -23,13 +23,12 @@ from tests.metrics.coverage import Setting, draw, true_tpr
 DATA = load_breast_cancer(return_X_y=True)
 
 
-def audited(tmp_path, until, n_models=32, **words):
+def audited(tmp_path, n_models, **words):
     return ls.audit(
         GaussianNB(),
         *DATA,
         n_models=n_models,
         attacks=["loss"],
-        until=until,
         store=tmp_path / "store",
         n_jobs=1,
         **words,
@@ -43,16 +42,17 @@ def widths(report, quantity):
 @pytest.mark.slow
 def test_it_stops_at_the_first_look_that_is_narrow_enough(tmp_path) -> None:
     """The audits of 8, 16 and 32 models, made one by one at the level of a look, say where that is."""
-    by_looks = {n: audited(tmp_path / str(n), None, n, confidence=1 - 0.05 / 3) for n in (8, 16, 32)}
+    by_looks = {n: audited(tmp_path / str(n), n, confidence=1 - 0.05 / 3) for n in (8, 16, 32)}
     (w8,), (w16,), (w32,) = (widths(by_looks[n], "auc") for n in (8, 16, 32))
     assert w8 > w16 > w32
     for wanted, n_models in (((w16 + w8) / 2, 16), (w8 * 1.01, 8), (w32 / 2, 32)):
-        report = audited(tmp_path / f"until {n_models}", f"width:auc={wanted:.6f}")
+        report = audited(tmp_path / f"until {n_models}", ls.Until("auc", width=round(wanted, 6), at_most=32))
         (release,) = report.about.releases
         assert release.models == n_models
         assert widths(report, "auc") == pytest.approx(widths(by_looks[n_models], "auc"), rel=1e-12)
         assert report.about.confidence == pytest.approx(1 - 0.05 / 3)
-        assert (report.about.plan["n_models"], report.about.plan["confidence"]) == (32, 0.95)
+        assert report.about.plan["confidence"] == 0.95
+        assert report.about.plan["n_models"]["until"]["at_most"] == 32
         note = report.about.notes[0]
         assert (
             f"of at most 32 models, and the interval of the strongest attack was {'not ' * (n_models == 32)}na" in note
@@ -61,8 +61,8 @@ def test_it_stops_at_the_first_look_that_is_narrow_enough(tmp_path) -> None:
 
 
 def test_models_of_an_earlier_look_are_not_made_again(tmp_path) -> None:
-    first = audited(tmp_path, "width:auc=0.0001", 16)
-    again = audited(tmp_path, "width:auc=0.0001", 32)
+    first = audited(tmp_path, ls.Until("auc", width=0.0001, at_most=16))
+    again = audited(tmp_path, ls.Until("auc", width=0.0001, at_most=32))
     assert (first.about.execution.made, first.about.execution.reused) == (16, 0)
     assert (again.about.execution.made, again.about.execution.reused) == (16, 16)
 
@@ -73,28 +73,35 @@ def test_the_looks_are_fixed_beforehand(most, expected) -> None:
     assert level_of_each(0.9, len(expected)) == pytest.approx(1 - 0.1 / len(expected))
 
 
+WIDTH = {"quantity": "auc", "width": 0.1}
+
+
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("until", "words", "line"),
     [
-        ({"until": "tpr@0.01=0.005"}, "until takes refuted, or width:QUANTITY[@AT]=VALUE as width:tpr@0.01=0.005; got"),
-        ({"until": "width:tpr=0.005"}, "tpr needs a false-alarm rate"),
-        ({"until": "width:epsilon=1"}, "until takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'epsilon=1'"),
-        ({"until": "width:auc=0"}, "width"),
-        ({"until": "width:tpr@0.02=0.1"}, "needs the rate among those of interest: fpr 0.02"),
-        ({"until": "width:auc=0.1", "claim": [{"eta": 0.1}]}, "until width takes no claim: it would be tested at each"),
-        ({"until": "width:auc=0.1", "policy": "research"}, "until takes no policy"),
-        ({"until": "refuted"}, "until refuted needs a claim, as epsilon=1,adjacency=replace_one, or a model"),
-        ({"until": "refuted", "model": [{"spec": "a:b"}]}, "until refuted needs a claim"),
+        ({"quantity": "tpr@0.01"}, {}, "until takes refuted, or a quantity and its width, as tpr@0.01,width=0.005"),
+        ({"quantity": "tpr", "width": 0.005}, {}, "tpr needs a false-alarm rate"),
+        ({"quantity": "epsilon", "width": 0.5}, {}, "until takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'epsilon="),
+        ({"quantity": "auc", "width": 0}, {}, "width must be > 0 and < 1, got 0"),
+        ({"quantity": "refuted", "width": 0.1}, {}, "width is of the interval of a quantity; until refuted takes none"),
+        ({"quantity": "refuted", "at_most": 1}, {}, "at_most: Input should be greater than or equal to 2, got 1"),
+        ({"quantity": "tpr@0.02", "width": 0.1}, {}, "needs the rate among those of interest: fpr 0.02"),
+        (WIDTH, {"claim": [{"eta": 0.1}]}, "until a width takes no claim: it would be tested at each"),
+        (WIDTH, {"policy": "research"}, "until takes no policy"),
+        ({"quantity": "refuted"}, {}, "until refuted needs a claim, as epsilon=1,adjacency=replace_one, or a model"),
+        ({"quantity": "refuted"}, {"model": [{"spec": "a:b"}]}, "until refuted needs a claim"),
+        (WIDTH, {"game": "canaries"}, "adds models to the game half_split, got canaries"),
+        (WIDTH, {"game": "attribute,column=a"}, "until adds models to an audit of membership"),
         (
-            {"until": "refuted", "claim": [{"eta": 0.1}], "game": "canaries"},
-            "until refuted adds models up to n_models, got n_models = 1",
+            {"quantity": "refuted"},
+            {"claim": [{"eta": 0.1}], "game": "per_datum,target=1,references=4"},
+            "until refuted adds models that are attacked; references must be 0",
         ),
-        ({"until": "width:auc=0.1", "game": "canaries"}, "adds models to the game half_split"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(words, line) -> None:
+def test_what_makes_no_sense_is_refused(until, words, line) -> None:
     with pytest.raises(ValueError) as refused:
-        AuditPlan(**words)
+        AuditPlan(n_models={"until": until}, **words)  # pyright: ignore[reportArgumentType] -- as in TOML
     assert line in str(refused.value)
 
 
@@ -105,17 +112,15 @@ def test_it_stops_at_the_first_look_that_refutes_the_claim(tmp_path) -> None:
     """A tree that knows its training records by heart; more models show it more clearly."""
     tree = DecisionTreeClassifier(random_state=0)
 
-    def found(until, n_models):
-        store = tmp_path / f"{until} {n_models}"
-        return ls.audit(
-            tree, *DATA, n_models=n_models, attacks=["gap"], claim=CLAIM, until=until, store=store, n_jobs=1
-        )
+    def found(n_models):
+        store = tmp_path / str(n_models)
+        return ls.audit(tree, *DATA, n_models=n_models, attacks=["gap"], claims=CLAIM, store=store, n_jobs=1)
 
     def verdict(report):
         (made,) = (curve.verdict for curve in report.curves if curve.verdict is not None)
         return made
 
-    stopped = found("refuted", 64)
+    stopped = found(ls.Until("refuted"))
     (release,) = stopped.about.releases
     assert release.models < 64
     assert verdict(stopped).word == "refuted"
@@ -124,15 +129,15 @@ def test_it_stops_at_the_first_look_that_refutes_the_claim(tmp_path) -> None:
         stopped.about.notes[0]
     )
     # at its own level the same look shows more; at the look before, the claim stands
-    alone = found(None, release.models)
+    alone = found(release.models)
     assert verdict(alone).confidence == pytest.approx(1 - 0.001)
     assert verdict(alone).measured > verdict(stopped).measured > 0.5
     if release.models > 8:
-        assert verdict(found("refuted", release.models // 2)).word == "not_refuted"
+        assert verdict(found(ls.Until("refuted", at_most=release.models // 2))).word == "not_refuted"
 
 
 def test_a_claim_that_stands_is_tested_to_the_end(tmp_path) -> None:
-    report = audited(tmp_path, "refuted", 16, claim=[{"epsilon": 20.0, "adjacency": "replace_one"}])
+    report = audited(tmp_path, ls.Until("refuted", at_most=16), claims=[{"epsilon": 20.0, "adjacency": "replace_one"}])
     (verdict,) = (curve.verdict for curve in report.curves if curve.verdict is not None)
     assert report.about.releases[0].models == 16
     assert "and not every claim was refuted by all of them" in report.about.notes[0]
@@ -148,15 +153,20 @@ def test_every_part_of_the_level_is_divided() -> None:
 
 def test_without_a_store_there_is_no_next_look(monkeypatch, capfd, tmp_path) -> None:
     with pytest.raises(ValueError, match=r"^until needs a store \(store=FOLDER\): "):
-        ls.audit(GaussianNB(), *DATA, n_models=16, until="width:auc=0.1", n_jobs=1)
+        ls.audit(GaussianNB(), *DATA, n_models=ls.Until("auc", width=0.1, at_most=16), n_jobs=1)
     monkeypatch.chdir(tmp_path)
     leakbound = caller(monkeypatch, capfd)
-    called = leakbound("audit --scores a.csv --until width:auc=0.1")
-    assert called.err == "leakbound: error: an audit with --scores takes no --until\n"
+    called = leakbound("audit scores a.csv --until auc,width=0.1")
+    assert called.err == "leakbound: error: audit scores has no --until; use --until of leakbound audit\n"
+    called = leakbound("audit --until auc,width=0.1 --n-models 9")
+    assert called.err == "leakbound: error: --until auc,width=0.1 says at_most=N itself: leave --n-models out\n"
 
 
-def test_the_width_is_read() -> None:
-    assert Width.parse("width:accuracy=0.02") == Width(quantity="accuracy", width=0.02)
+def test_the_flag_is_read() -> None:
+    until = Until.parse("tpr@0.01,width=0.02")
+    assert until == ls.Until("tpr@0.01", width=0.02)
+    assert (until.name, until.fpr, until.at_most, until.is_refuted) == ("tpr", 0.01, 64, False)
+    assert Until.parse("refuted,at_most=16") == ls.Until("refuted", at_most=16)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

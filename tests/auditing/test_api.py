@@ -130,7 +130,7 @@ def test_text_labels_and_mixed_tables() -> None:
 def test_groups_are_the_unit(noisy) -> None:
     X, y = noisy
     person = np.repeat(np.arange(80), 3)
-    report = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1, group=person, unit="person")
+    report = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1, groups=person, page=ls.Page(unit="person"))
     facts = report.about.releases[0]
     assert facts.target_points == len(report.records()) == 72  # a tenth of the persons is set aside
     single = ls.audit(DecisionTreeClassifier(), X, y, n_models=16, n_jobs=1)
@@ -140,7 +140,7 @@ def test_groups_are_the_unit(noisy) -> None:
 @pytest.mark.slow
 def test_several_releases_share_one_page(noisy) -> None:
     named = {"tree": DecisionTreeClassifier(), "line": LogisticRegression()}
-    report = ls.audit(named, *noisy, n_models=8, n_jobs=1, claim="epsilon=1,adjacency=replace_one")
+    report = ls.audit(named, *noisy, n_models=8, n_jobs=1, claims="epsilon=1,adjacency=replace_one")
     assert [each.name for each in report.about.releases] == ["tree", "line"]
     assert {each.release for each in report.curves if each.verdict} == {"tree", "line"}
     assert set(report.records()["release"]) == {"tree", "line"}
@@ -175,7 +175,7 @@ def test_records_on_both_sides_are_counted() -> None:
 def test_scores_from_anywhere() -> None:
     rng = np.random.default_rng(0)
     member = rng.random((12, 300)) < 0.5
-    report = ls.audit_scores(rng.normal(2.0 * member), member, claim="epsilon=0.1,adjacency=replace_one")
+    report = ls.audit_scores(rng.normal(2.0 * member), member, claims="epsilon=0.1,adjacency=replace_one")
     assert _value(report, "scores") == pytest.approx(0.921, abs=0.02)  # Phi(2 / sqrt 2)
     assert next(each.verdict.word for each in report.curves if each.verdict) == "refuted"
     assert len(report.records()) == 300
@@ -185,8 +185,8 @@ def test_per_datum_game_gives_an_epsilon_from_independent_models() -> None:
     X, y = make_classification(200, 4, n_informative=4, n_redundant=0, class_sep=3.0, random_state=0)
     y = y.copy()
     y[5] = 1 - y[5]  # only a model that has seen it gets it right
-    words = {"game": "per_datum", "target": (5,), "references": 16}
-    report = ls.audit(DecisionTreeClassifier(), X, y, n_models=60, n_jobs=1, attacks=["loss", "lira"], **words)
+    game = ls.PerDatum(5, references=16)
+    report = ls.audit(DecisionTreeClassifier(), X, y, n_models=60, n_jobs=1, attacks=["loss", "lira"], game=game)
     bound = next(each for each in report.findings if each.quantity == "epsilon")
     assert bound.source.startswith("kairouz2015")
     assert bound.detail["unit"] == "target models"
@@ -197,10 +197,12 @@ def test_per_datum_game_gives_an_epsilon_from_independent_models() -> None:
 
 
 def test_average_datum_and_canaries(noisy) -> None:
-    average = ls.audit(DecisionTreeClassifier(), *noisy, n_models=40, n_jobs=1, attacks=["loss"], game="average_datum")
+    average = ls.audit(
+        DecisionTreeClassifier(), *noisy, n_models=40, n_jobs=1, attacks=["loss"], game=ls.AverageDatum()
+    )
     assert _value(average, "loss") > 0.6
-    planted = {"game": "canaries", "target": tuple(range(40))}
-    report = ls.audit(DecisionTreeClassifier(), *noisy, n_models=8, n_jobs=1, attacks=["loss", "lira"], **planted)
+    planted = ls.Canaries(targets=tuple(range(40)))
+    report = ls.audit(DecisionTreeClassifier(), *noisy, n_models=8, n_jobs=1, attacks=["loss", "lira"], game=planted)
     bound = next(each for each in report.findings if each.quantity == "epsilon")
     assert bound.detail["unit"] == "coins_of_records"
     assert report.about.releases[0].sampling == "poisson"
@@ -219,11 +221,13 @@ def test_given_attack_with_parameters(noisy) -> None:
 
 
 def test_words_are_checked(noisy) -> None:
-    with pytest.raises(TypeError, match="audit: unknown keyword 'titel' \\(did you mean 'title'"):
-        ls.audit(DecisionTreeClassifier(), *noisy, titel="x")
+    with pytest.raises(TypeError, match="audit: unknown keyword 'atacks' \\(did you mean 'attacks'"):
+        ls.audit(DecisionTreeClassifier(), *noisy, atacks="loss")  # pyright: ignore[reportCallIssue] -- the point of the test
+    with pytest.raises(TypeError, match=r"^audit takes no n_canaries; use game=Canaries\(n=\.\.\.\)$"):
+        ls.audit(DecisionTreeClassifier(), *noisy, n_canaries=9)  # pyright: ignore[reportCallIssue] -- an old word
     with pytest.raises(ValueError, match="which is no model here"):
         ls.audit(
-            DecisionTreeClassifier(), *noisy, n_models=4, n_jobs=1, claim=ls.plans.ClaimPlan(eta=0.1, model="forest")
+            DecisionTreeClassifier(), *noisy, n_models=4, n_jobs=1, claims=ls.plans.ClaimPlan(eta=0.1, model="forest")
         )
 
 
@@ -243,16 +247,16 @@ def test_rare_members_are_compared_with_the_prior_guess() -> None:
     """Noise at a prior of .1: calling nobody wins 90 of 100 games, and exposes nobody."""
     rng = np.random.default_rng(0)
     member = rng.random((40, 50)) < 0.1
-    report = ls.audit_scores(rng.normal(size=member.shape), member, claim="accuracy=0.95", references_are="none")
+    report = ls.audit_scores(rng.normal(size=member.shape), member, claims="accuracy=0.95", references_are="none")
     assert report.about.releases[0].games.exposed == 0
     claimed = next(curve for curve in report.curves if curve.verdict)
     assert claimed.verdict.allowed == pytest.approx(0.95 - (1 - member.mean()))
     with pytest.raises(ValueError, match=r"accuracy from 0\.89"):
-        ls.audit_scores(rng.normal(size=member.shape), member, claim="accuracy=0.6")
+        ls.audit_scores(rng.normal(size=member.shape), member, claims="accuracy=0.6")
 
 
 def test_two_models_leave_nothing_to_test_a_claim_with(noisy) -> None:
-    report = ls.audit(DecisionTreeClassifier(), *noisy, n_models=2, n_jobs=1, attacks=["loss"], claim="eta=0.1")
+    report = ls.audit(DecisionTreeClassifier(), *noisy, n_models=2, n_jobs=1, attacks=["loss"], claims="eta=0.1")
     verdict = next(curve.verdict for curve in report.curves if curve.verdict)
     assert verdict.word == "cannot_be_tested"
     assert "needs at least 4" in words(verdict.reason)
@@ -264,7 +268,7 @@ def test_references_of_another_size_are_said() -> None:
     X, y = X[order], y[order]
     model = DecisionTreeClassifier(random_state=0).fit(X[:150], y[:150])
     sides = (X[:150], y[:150]), (X[150:], y[150:])
-    report = ls.audit_model(model.predict_proba, *sides, references=DecisionTreeClassifier(), n_models=4, n_jobs=1)
+    report = ls.audit_model(model.predict_proba, *sides, references=ls.Fitted(DecisionTreeClassifier(), n=4), n_jobs=1)
     assert any(
         "The references are fitted on 88 points, the audited model on 150" in note for note in report.about.notes
     )

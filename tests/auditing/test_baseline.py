@@ -250,7 +250,7 @@ class TestReports:
     def report(self, **words):
         scores = np.random.default_rng(1).normal(size=400) + self.MEMBER
         return ls.audit_scores(
-            scores, self.MEMBER, points=self.ROWS, claim="epsilon=0.01,adjacency=replace_one", **words
+            scores, self.MEMBER, points=self.ROWS, claims="epsilon=0.01,adjacency=replace_one", **words
         )
 
     @pytest.mark.slow

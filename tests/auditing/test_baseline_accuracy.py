@@ -81,7 +81,9 @@ def test_every_kind_of_audit_takes_the_prior(kind):
         from sklearn.tree import DecisionTreeClassifier
 
         tree = DecisionTreeClassifier(max_depth=2)
-        report = ls.audit(tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], prior=0.3, n_jobs=1)
+        report = ls.audit(
+            tree, ROWS[:100], LABELS[:100], n_models=4, attacks=["loss"], game=ls.HalfSplit(prior=0.3), n_jobs=1
+        )
     assert {each.operating_point["prior"] for each in of(report, "accuracy") if not each.scope.is_part} == {0.3}
     assert of(report, "baseline_accuracy")[0].value == 0.7
 
@@ -89,12 +91,12 @@ def test_every_kind_of_audit_takes_the_prior(kind):
 @pytest.mark.slow
 def test_a_claim_keeps_the_prior_of_its_game():
     """800 of 1,000 are members: a guess is right in 80 of 100 cases, and eta is counted from there."""
-    report = without_a_leak(claim="eta=0.05")
+    report = without_a_leak(claims="eta=0.05")
     (curve,) = (each for each in report.curves if each.role == "claimed")
     assert curve.tradeoff.accuracy(0.8) == pytest.approx(0.85)
     assert "in more than 85 of 100 cases" in report.to_html()
 
 
 def test_an_attribute_has_no_prior_of_membership():
-    with pytest.raises(ValueError, match="prior is of guesses about membership"):
-        ls.plans.AuditPlan(attribute="age", prior=0.3)
+    with pytest.raises(TypeError, match=r"^attribute has no prior; it has: column, bins$"):
+        ls.Attribute("age", prior=0.3)  # pyright: ignore[reportCallIssue] -- the point of the test

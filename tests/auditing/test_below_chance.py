@@ -53,7 +53,7 @@ def test_what_is_below_chance(findings, id):
 def exchanged():
     """Audit a tree whose members and others are exchanged."""
     tree = DecisionTreeClassifier(random_state=0).fit(*IN)
-    return ls.audit_model(tree, OUT, IN, attacks=["gap", "loss"], policy=POLICY, claim="eta=0.4", name="tree")
+    return ls.audit_model(tree, OUT, IN, attacks=["gap", "loss"], policy=POLICY, claims="eta=0.4", name="tree")
 
 
 def test_no_limit_is_kept_and_nothing_is_called_safe(exchanged):
@@ -126,7 +126,7 @@ def test_references_of_another_class_leave_the_required_attack_open():
     model = DecisionTreeClassifier(random_state=0).fit(*IN)
     policy = {"limits": ["auc=0.99"], "attacks": ["lira", "loss"]}
     reports = [
-        ls.audit_model(model, IN, OUT, references=references, n_models=4, policy=policy, attacks=["lira", "loss"])
+        ls.audit_model(model, IN, OUT, references=ls.Fitted(references, n=4), policy=policy, attacks=["lira", "loss"])
         for references in (LogisticRegression(max_iter=10, tol=1.0), DecisionTreeClassifier(max_depth=2))
     ]
     checks = [

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import leakbound as ls
 from leakbound import data
 from leakbound.attacks import ATTACKS, DEFAULT
 from leakbound.auditing.canaries import Setting, attacks_on, is_private, planned, plant, private_network
@@ -19,8 +20,8 @@ from leakbound.reports.about import DataFacts
 TREE = release_of(DecisionTreeClassifier(), "tree")
 
 
-def planting(**words) -> AuditPlan:
-    return AuditPlan(**{"game": "canaries", "canaries": "mislabelled", "n_canaries": 40, **words})
+def planting(kind="mislabelled", seed=0, n_models=None, n=40, **words) -> AuditPlan:
+    return AuditPlan(game=ls.Canaries(kind, n=n, **words), seed=seed, n_models=n_models)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ class TestPlant:
         assert (made.release, made.data.name, made.planted) == (TREE, "wine", "mislabelled")
 
     def test_random_canaries_are_records_as_they_are(self, wine):
-        made = plant(planting(canaries="random"), TREE, wine)
+        made = plant(planting("random"), TREE, wine)
         assert made.data.points.digest == wine.points.digest
         assert made.game.n_target_points == 40
 
@@ -64,10 +65,10 @@ class TestPlant:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ({"canaries": "dirac"}, "dirac canaries need the steps of DP-SGD, and tree shows none: give dpsgd, or"),
-            ({"canaries": "mahalanobis"}, "mahalanobis canaries need the steps of DP-SGD, and tree shows none"),
+            ({"kind": "dirac"}, "dirac canaries need the steps of DP-SGD, and tree shows none: give dpsgd, or"),
+            ({"kind": "mahalanobis"}, "mahalanobis canaries need the steps of DP-SGD, and tree shows none"),
             ({"knowledge": "distribution"}, "knowledge is of the steps of DP-SGD, and tree shows none"),
-            ({"n_canaries": 178}, "canaries must be fewer than the 178 points, got 178"),
+            ({"n": 178}, "canaries must be fewer than the 178 points, got 178"),
         ],
     )
     def test_what_does_not_fit_is_refused_in_one_line(self, wine, words, line):
@@ -78,12 +79,12 @@ class TestPlant:
     def test_groups_are_refused(self):
         points = from_arrays(np.arange(8.0)[:, None], np.arange(8) % 2, np.arange(8) // 2)
         with pytest.raises(ValueError, match="canaries is played by single records; use half_split with a group"):
-            plant(planting(n_canaries=2), TREE, Data(points, "pairs"))
+            plant(planting(n=2), TREE, Data(points, "pairs"))
 
     def test_one_class_has_no_other_label(self):
         points = from_arrays(np.arange(8.0)[:, None], np.zeros(8, dtype=int))
         with pytest.raises(ValueError, match="mislabelled canaries need at least 2 classes, got only 0"):
-            plant(planting(n_canaries=2), TREE, Data(points, "one class"))
+            plant(planting(n=2), TREE, Data(points, "one class"))
 
 
 class TestSetting:
@@ -103,7 +104,7 @@ class TestSetting:
 
     def test_dirac_canaries_are_no_records(self, wine):
         """Three points that stand for canaries: the page must not count them, nor show them."""
-        game = plant(planting(n_canaries=3), TREE, wine).game
+        game = plant(planting(n=3), TREE, wine).game
         observed = Setting(TREE, wine, game, "dirac").observed(
             {"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, []
         )
@@ -157,6 +158,6 @@ class TestReleases:
 def test_canaries_of_a_table_keep_its_columns():
     frame = pd.DataFrame({"age": np.arange(30), "sex": ["f", "m"] * 15})
     table = Data(from_arrays(frame, np.array(["low", "high", "high"] * 10)), "people")
-    made = plant(planting(n_canaries=5), TREE, table).data.points
+    made = plant(planting(n=5), TREE, table).data.points
     assert made.x.equals(frame)
     assert set(made.y) == {"low", "high"}

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakbound as ls
 from leakbound import data
 from leakbound.attacks import find
 from leakbound.auditing.api import run
@@ -47,7 +48,7 @@ def test_the_disk_is_that_of_the_store(tmp_path):
     arrays = observe(
         Estimator(from_spec(TREE.spec)),
         points,
-        draw(one, points, chosen).member[:4],
+        draw(one.game, 4000, points, chosen, 0).member[:4],
         wanted(chosen),
         execution=Execution(n_jobs=1),
     )
@@ -117,7 +118,7 @@ class TestAttacksThatCannotRun:
         asked = AuditPlan(
             data=tmp_path / "people.csv",
             label="label",
-            attribute="secret",
+            game=ls.Attribute("secret"),
             n_models=4,
             attacks=(attack,),
             model=(model,),

@@ -55,7 +55,7 @@ def test_the_others_are_reported_and_it_is_named(at_most, tmp_path):
 
 def test_a_claim_about_it_and_a_policy_are_not_forgotten():
     models = {"middle": Fails(), **TREES}
-    report = audited(models, claim=[{"model": "middle", "eta": 0.1}])
+    report = audited(models, claims=[{"model": "middle", "eta": 0.1}])
     assert report.about.failed.keys() == {"middle"}
     judged = audited(models, policy={"limits": ["auc=0.9"], "attacks": ["loss"]})
     assert "middle: the policy has no verdict: the model could not be audited" in gates.failures(judged, [])

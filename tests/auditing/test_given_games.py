@@ -116,11 +116,11 @@ def test_the_flag_and_a_folder(
     draw_no_pages(monkeypatch)
     run = caller(monkeypatch, capfd)
     np.savez("signals.npz", member=COINS, loss=LOSS)
-    assert run("audit --signals signals.npz --sampling poisson --attack loss --n-jobs 1 --out out").code == 0
+    assert run("audit signals signals.npz --sampling poisson --attack loss --n-jobs 1 --out out").code == 0
     about = ls.Report.from_json("out/report.json").about.model_dump()
     assert about["releases"][0]["sampling"] == "poisson"
     (tmp_path / "folder").mkdir()
-    refused(run("audit --signals folder --sampling poisson"), "--sampling is for signals in one file")
+    refused(run("audit signals folder --sampling poisson"), "--sampling is for signals in one file")
 
 
 def test_coins_of_many_models_are_not_called_one_run() -> None:

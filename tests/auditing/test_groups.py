@@ -143,7 +143,7 @@ def test_without_classes_the_limit_is_open() -> None:
     (only,) = report.about.decisions[0].checks
     assert (only.outcome, only.reason.id) == ("open", "no_classes_known")
     towns = {"town": np.repeat(["Bern", "Chur"], 200)}
-    report = ls.audit_scores(value, member, references_are="none", policy=policy, slice=towns, n_jobs=1)
+    report = ls.audit_scores(value, member, references_are="none", policy=policy, slices=towns, n_jobs=1)
     (only,) = report.about.decisions[0].checks
     assert (only.outcome, only.group[:6]) == ("kept", "town =")
 
@@ -167,12 +167,11 @@ def test_an_average_does_not_hide_the_rare_class() -> None:
     assert (by_name["worst_group_accuracy"].outcome, by_name["worst_group_accuracy"].group) == ("not_kept", "class 1")
 
 
-@pytest.mark.parametrize("game", ["per_datum", "canaries"])
+@pytest.mark.parametrize("game", [ls.PerDatum(0), ls.Canaries(targets=[0, 1, 2])])
 def test_no_groups_in_games_of_single_records(game) -> None:
     rng = np.random.default_rng(0)
-    target = [0] if game == "per_datum" else [0, 1, 2]
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
-    report = ls.audit(LogisticRegression(), X, y, game=game, target=target, n_models=8, n_jobs=1)
+    report = ls.audit(LogisticRegression(), X, y, game=game, n_models=8, n_jobs=1)
     assert report.about.releases[0].groups is None
     assert not [each for each in report.findings if each.scope.kind == "group"]
 

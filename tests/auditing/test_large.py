@@ -63,7 +63,7 @@ def signals_of(seed, n_models, n_points, n_targets, n_population=0):
 def test_a_report_is_that_of_the_same_signals_in_memory(tmp_path, request, n_models, n_points, n_targets, n_population):
     signals = signals_of(n_models, n_models, n_points, n_targets, n_population)
     written(signals, tmp_path / "signals")
-    words = {"fpr": (0.1, 0.01), "prior": 0.3, "claim": "epsilon=1,adjacency=replace_one"}
+    words = {"fpr": (0.1, 0.01), "prior": 0.3, "claims": "epsilon=1,adjacency=replace_one"}
     expected = ls.audit_signals(signals, **words)
     request.getfixturevalue("small_pieces")
     found = ls.audit_signals(tmp_path / "signals", **words)

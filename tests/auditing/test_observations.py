@@ -78,7 +78,7 @@ def test_with_one_trained_model_they_are_of_its_points():
 def test_a_target_point_of_each_model_has_its_index():
     X, y = load_wine(return_X_y=True)
     report = ls.audit(
-        DecisionTreeClassifier(), X, y, n_models=20, n_jobs=1, attacks=["loss"], game="average_datum", references=0
+        DecisionTreeClassifier(), X, y, n_models=20, n_jobs=1, attacks=["loss"], game=ls.AverageDatum(references=0)
     )
     assert report.scores("loss").points.shape == (20, 1)
 

@@ -347,7 +347,7 @@ def audit(model, **keywords) -> ls.Report:
 def test_an_audit_gives_each_model_a_verdict_and_an_exit_code():
     policy = {"limits": ["auc=0.55"], "structure": {"smallest_leaf": 10}}
     stump = DecisionTreeClassifier(max_depth=1, min_samples_leaf=20)
-    report = audit({"tree": DecisionTreeClassifier(), "stump": stump}, policy=policy, author="Ada")
+    report = audit({"tree": DecisionTreeClassifier(), "stump": stump}, policy=policy, page=ls.Page(author="Ada"))
     assert [found.release for found in report.about.decisions] == ["tree", "stump"]
     tree, stump_verdict = report.about.decisions
     assert {check.check: check.value for check in tree.checks}["smallest_leaf"] == 1
@@ -390,7 +390,7 @@ def test_a_refuted_claim_refuses_the_model():
     member = np.arange(400) < 200
     scores = member + np.random.default_rng(0).normal(size=400) * 0.01
     report = ls.audit_scores(
-        scores, member, policy={"limits": ["auc=0.9999"]}, claim="epsilon=0.1,adjacency=replace_one"
+        scores, member, policy={"limits": ["auc=0.9999"]}, claims="epsilon=0.1,adjacency=replace_one"
     )
     (found,) = report.about.decisions
     assert found.verdict == "do_not_release"

@@ -28,19 +28,26 @@ def areas(report: ls.Report) -> dict[str, float]:
     return {each.attack: each.value for each in report.findings if each.quantity == "auc" and each.value is not None}
 
 
-def audited(**keywords) -> ls.Report:
-    return ls.audit(DecisionTreeClassifier(), *load_wine(return_X_y=True), n_models=8, attacks=ATTACKS, **keywords)
+def audited(n=1, versions=None, **keywords) -> ls.Report:
+    return ls.audit(
+        DecisionTreeClassifier(),
+        *load_wine(return_X_y=True),
+        game=ls.HalfSplit(queries=ls.Queries(n, versions=versions)),
+        n_models=8,
+        attacks=ATTACKS,
+        **keywords,
+    )
 
 
 def test_one_query_is_what_it_was_before(tmp_path):
-    report, same = audited(store=tmp_path, n_jobs=1), audited(store=tmp_path, n_queries=1, n_jobs=1)
+    report, same = audited(store=tmp_path, n_jobs=1), audited(1, store=tmp_path, n_jobs=1)
     assert same.about.execution.reused == 8  # the store knows the models
     assert areas(report) == areas(same)
     assert not [note for note in report.about.notes if "versions" in note]
 
 
 def test_attacks_with_signals_of_queries_use_them_and_others_do_not():
-    one, several = audited(n_jobs=1), audited(n_queries=4, n_jobs=1)
+    one, several = audited(n_jobs=1), audited(n=4, n_jobs=1)
     assert areas(one)["loss"] == areas(several)["loss"]
     assert areas(one)["lira"] != areas(several)["lira"]
     assert areas(one)["rmia"] != areas(several)["rmia"]
@@ -52,18 +59,18 @@ def test_attacks_with_signals_of_queries_use_them_and_others_do_not():
 
 
 def test_the_store_keeps_the_answers_to_all_queries(tmp_path):
-    first = audited(n_queries=4, seed=1, store=tmp_path, n_jobs=1)
-    again = audited(n_queries=4, seed=1, store=tmp_path, n_jobs=1)
+    first = audited(n=4, seed=1, store=tmp_path, n_jobs=1)
+    again = audited(n=4, seed=1, store=tmp_path, n_jobs=1)
     assert (first.about.execution.reused, again.about.execution.reused) == (0, 8)
     assert areas(first) == areas(again)
-    assert audited(n_queries=5, seed=1, store=tmp_path, n_jobs=1).about.execution.reused == 0
+    assert audited(n=5, seed=1, store=tmp_path, n_jobs=1).about.execution.reused == 0
 
 
 def test_a_function_of_the_users_own(tmp_path):
-    report = audited(n_queries=3, versions=blurred, store=tmp_path, n_jobs=1)
+    report = audited(n=3, versions=blurred, store=tmp_path, n_jobs=1)
     assert any("itself, and others made by blurred" in note for note in report.about.notes)
-    assert report.about.plan["versions"] == f"{__name__}:blurred"
-    by_path = audited(n_queries=3, versions=f"{__name__}:blurred", store=tmp_path, n_jobs=1)
+    assert report.about.plan["game"]["half_split"]["queries"]["versions"] == f"{__name__}:blurred"
+    by_path = audited(n=3, versions=f"{__name__}:blurred", store=tmp_path, n_jobs=1)
     assert by_path.about.execution.reused == 8
     assert areas(by_path) == areas(report)
 
@@ -72,9 +79,14 @@ def test_a_trained_model_and_its_references():
     X, y = load_wine(return_X_y=True)
     model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
     report = ls.audit_model(
-        model, (X[::2], y[::2]), (X[1::2], y[1::2]), references=DecisionTreeClassifier(), n_models=4, n_queries=3,
-        attacks=["lira"], n_jobs=1,
-    )  # fmt: skip
+        model,
+        (X[::2], y[::2]),
+        (X[1::2], y[1::2]),
+        references=ls.Fitted(DecisionTreeClassifier(), n=4),
+        queries=3,
+        attacks=["lira"],
+        n_jobs=1,
+    )
     assert any("asked about 3 versions" in note for note in report.about.notes)
     signals = report.signals("model")
     assert signals.arrays["query_loss"].shape == (5, 178, 3)
@@ -86,17 +98,17 @@ def test_a_trained_model_and_its_references():
     [
         (
             {"versions": "noise"},
-            "audit: versions says how versions of the records are made; give their number too: n_queries",
+            "queries: versions says how versions of the records are made; give their number too, as 18",
         ),
-        ({"n_queries": 0}, "audit: n_queries: Input should be greater than or equal to 1, got 0"),
-        ({"n_queries": 3, "versions": 7}, "versions must be a name or a function, got a int"),
+        ({"n": 0}, "queries: n: Input should be greater than or equal to 1, got 0"),
+        ({"n": 3, "versions": 7}, "queries: versions must be a name or a function, got a int"),
         (
-            {"n_queries": 3, "versions": "shifts"},
+            {"n": 3, "versions": "shifts"},
             "versions='shifts' moves images, arrays of shape (N, H, W), (N, H, W, 3) or (N, 3, H, W), and these "
             "records are none; give versions='noise' or a function",
         ),
         (
-            {"n_queries": 3, "versions": "no_such_module:f"},
+            {"n": 3, "versions": "no_such_module:f"},
             "no_such_module:f: cannot be imported: No module named 'no_such_module'",
         ),
     ],
@@ -108,15 +120,19 @@ def test_bad_input_is_refused_in_one_line(keywords, line):
 
 
 def test_a_folder_of_signals_takes_no_queries(tmp_path):
-    plan = AuditPlan(dataset="wine", n_models=4, n_queries=2, attacks=("lira",), model=({"spec": TREE},))
+    plan = AuditPlan(
+        dataset="wine", n_models=4, game=ls.HalfSplit(queries=2), attacks=("lira",), model=({"spec": TREE},)
+    )
     with pytest.raises(
-        ValueError, match=r"^a folder of signals has no axis of queries: leave n_queries out, or audit in"
+        ValueError, match=r"^a folder of signals has no axis of queries: leave queries out, or audit in"
     ):
         fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
 
 
 def test_a_store_is_filled_with_queries(tmp_path):
-    plan = AuditPlan(dataset="wine", n_models=4, n_queries=2, attacks=("lira",), model=({"spec": TREE},))
+    plan = AuditPlan(
+        dataset="wine", n_models=4, game=ls.HalfSplit(queries=2), attacks=("lira",), model=({"spec": TREE},)
+    )
     fill_store(plan, store=tmp_path, n_jobs=1)
     report = run(plan, store=tmp_path, n_jobs=1, from_store="all")
     assert report.about.execution.reused == 4
@@ -124,7 +140,13 @@ def test_a_store_is_filled_with_queries(tmp_path):
 
 def test_a_dry_run_counts_the_answers_to_all_queries():
     def bytes_in_store(n_queries: int) -> float:
-        plan = AuditPlan(dataset="wine", n_models=4000, n_queries=n_queries, attacks=("lira",), model=({"spec": TREE},))
+        plan = AuditPlan(
+            dataset="wine",
+            n_models=4000,
+            game=ls.HalfSplit(queries=n_queries),
+            attacks=("lira",),
+            model=({"spec": TREE},),
+        )
         line = next(line for line in dry_run(plan) if "MB in the store" in line)
         return float(line.split(" MB in the store")[0].split()[-1].replace(",", ""))
 
@@ -137,10 +159,10 @@ def test_the_command_line(tmp_path, monkeypatch, capfd):
     draw_no_pages(monkeypatch)
     call = caller(monkeypatch, capfd)
     left = call(
-        f"audit --dataset wine --model {TREE} --n-models 8 --attack lira --n-jobs 1 --n-queries 3 "
-        "--versions growing_noise --out out"
+        f"audit --dataset wine --model {TREE} --n-models 8 --attack lira --n-jobs 1 "
+        "--game half_split,queries=[3,versions=growing_noise] --out out"
     )
     assert left.code == 0
     about = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["about"]
-    assert (about["plan"]["n_queries"], about["plan"]["versions"]) == (3, "growing_noise")
-    refused(call("audit --signals x.npz --n-queries 3"), "an audit with --signals takes no --n-queries")
+    assert about["plan"]["game"] == {"half_split": {"queries": {"n": 3, "versions": "growing_noise"}}}
+    refused(call("audit signals x.npz --n-queries 3"), "audit signals has no --n-queries; use --game half_split")

@@ -106,7 +106,7 @@ def test_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     width = {}
     for word in ("", "targets", "none"):
         flag = f"--references-are {word}" if word else ""
-        assert run(f"audit --scores scores.csv {flag} --n-jobs 1 --out out").code == 0
+        assert run(f"audit scores scores.csv {flag} --n-jobs 1 --out out").code == 0
         width[word] = width_of_auc(ls.Report.from_json("out/report.json"))
     assert width[""] == width["targets"] > 1.5 * width["none"]
     left = run("audit --dataset wine --references-are none")

@@ -121,24 +121,18 @@ class TestNamedAttacks:
             (lambda: ls.audit(Counted(), X, Y, n_models=4, attacks="glir", n_jobs=1), "needs the signal step_dot"),
             (
                 lambda: ls.audit(
-                    Counted(),
-                    X,
-                    Y,
-                    n_models=1,
-                    attacks="mast",
-                    n_jobs=1,
-                    game="canaries",
-                    canaries="random",
-                    n_canaries=20,
+                    Counted(), X, Y, n_models=1, attacks="mast", n_jobs=1, game=ls.Canaries("random", n=20)
                 ),
                 "needs at least 2 reference models, and there are 0",
             ),
             (
-                lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="lira", n_jobs=1),
+                lambda: ls.audit(Counted(), X, Y, n_models=4, game=ls.Attribute(0, bins=3), attacks="lira", n_jobs=1),
                 "compares with models that were trained on the record",
             ),
             nightly(
-                lambda: ls.audit(Counted(), X, Y, n_models=4, attribute=0, bins=3, attacks="gradient_norm", n_jobs=1),
+                lambda: ls.audit(
+                    Counted(), X, Y, n_models=4, game=ls.Attribute(0, bins=3), attacks="gradient_norm", n_jobs=1
+                ),
                 "needs the signal gradient_norm",
             ),
             (
@@ -191,7 +185,7 @@ class TestNamedAttacks:
             "mast",
             "lira",
         }
-        attribute = ls.audit(DecisionTreeClassifier(), X, Y, n_models=4, attribute=0, bins=3, n_jobs=1)
+        attribute = ls.audit(DecisionTreeClassifier(), X, Y, n_models=4, game=ls.Attribute(0, bins=3), n_jobs=1)
         assert "not run: Gradient norm: needs the signal gradient_norm" in attribute.table()
 
 

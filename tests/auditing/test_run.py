@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
+import leakbound as ls
 from leakbound import data
 from leakbound.attacks import find
 from leakbound.auditing.gates import exit_code
@@ -73,18 +74,18 @@ class TestSetting:
     def test_without_canaries_the_game_is_that_of_the_plan(self, wine):
         plan = AuditPlan(n_models=6, seed=4)
         made = setting(plan, find("rmia"), TREE, wine)
-        np.testing.assert_array_equal(made.game.member, draw(plan, wine.points, find("rmia")).member)
+        np.testing.assert_array_equal(made.game.member, draw(plan.game, 6, wine.points, find("rmia"), 4).member)
         assert len(made.game.population) == 17
         assert made.release == replace(TREE, preparation=Preparation())  # it takes the data as they are
         assert (made.data, made.planted) == (wine, "")
 
     def test_with_canaries_they_are_planted(self, wine):
-        plan = AuditPlan(game="canaries", canaries="random", n_canaries=9)
+        plan = AuditPlan(game=ls.Canaries("random", n=9))
         made = setting(plan, find("loss"), TREE, wine)
         assert (made.planted, made.game.n_target_points, made.game.n_models) == ("random", 9, 1)
 
     def test_named_canaries_are_drawn_as_any_game(self, wine):
-        made = setting(AuditPlan(game="canaries", target=(3, 5), n_models=4), find("loss"), TREE, wine)
+        made = setting(AuditPlan(game=ls.Canaries(targets=(3, 5)), n_models=4), find("loss"), TREE, wine)
         assert (made.planted, made.game.target_points.tolist()) == ("", [3, 5])
 
     def test_an_estimator_has_no_accountant(self, wine):
@@ -176,15 +177,17 @@ class TestSample:
         execution = Execution(tmp_path, 1)
         plan = AuditPlan(n_models=8, attacks=("loss",))
         play(plan, find(("loss",)), [TREE], wine, execution)
-        sampled = plan.model_copy(update={"sample": 40})
+        sampled = plan.model_copy(update={"game": ls.HalfSplit(sample=40)})
         report = play(sampled, find(("loss",)), [TREE], wine, Execution(tmp_path, 1))
         assert (report.about.execution.reused, report.about.execution.made) == (8, 0)
         facts = report.about.releases[0]
         assert (facts.target_points, facts.sampled_from, facts.data.records) == (40, 178, 178)
-        assert set(report.records()["record"]) == set(draw(sampled, wine.points, find(("loss",))).target_points)
+        assert set(report.records()["record"]) == set(
+            draw(sampled.game, 8, wine.points, find(("loss",)), 0).target_points
+        )
 
     def test_the_report_says_so(self, wine):
-        plan = AuditPlan(n_models=8, attacks=("loss",), sample=40)
+        plan = AuditPlan(n_models=8, attacks=("loss",), game=ls.HalfSplit(sample=40))
         report = play(plan, find(("loss",)), [TREE], wine, HERE)
         text = " ".join(report.table().split())
         assert "Membership audit, a random sample of 40 of 178 records, 1 model trained 8 times" in text
@@ -195,7 +198,7 @@ class TestSample:
     def test_persons_are_drawn(self):
         x, y = data.load("wine").points.x, data.load("wine").points.y
         persons = from_arrays(x, y, group=np.arange(178) // 2)
-        plan = AuditPlan(n_models=8, attacks=("loss",), sample=30, unit="person")
+        plan = AuditPlan(n_models=8, attacks=("loss",), game=ls.HalfSplit(sample=30), unit="person")
         report = play(plan, find(("loss",)), [TREE], Data(persons, "arrays"), HERE)
         assert (report.about.releases[0].target_points, report.about.releases[0].sampled_from) == (30, 89)
         assert "a random sample of 30 of 89 people" in " ".join(report.table().split())

@@ -189,15 +189,15 @@ class TestAudits:
 
         slices = {"town": column}
         with pytest.raises(ValueError, match=line):
-            ls.audit(Unfit(), self.X, self.y, n_models=4, n_jobs=1, slice=slices)
+            ls.audit(Unfit(), self.X, self.y, n_models=4, n_jobs=1, game=ls.HalfSplit(slices=slices))
         member = np.random.default_rng(0).random((12, 160)) < 0.5
         with pytest.raises(ValueError, match=line):
-            ls.audit_scores(np.zeros(member.shape), member, n_jobs=1, slice=slices)
+            ls.audit_scores(np.zeros(member.shape), member, n_jobs=1, slices=slices)
 
     @pytest.mark.slow
     def test_names_change_no_finding(self) -> None:
         """Byte for byte, and with the same seeds of the fits."""
-        plain, named = self.plain(), self.audit(id=self.names)
+        plain, named = self.plain(), self.audit(ids=self.names)
         assert named.findings == plain.findings
         table = dict(named.record_table)
         assert table.pop("name") == [f"P-{number}" for number in table["record"]]
@@ -207,7 +207,7 @@ class TestAudits:
 
     @pytest.mark.slow
     def test_the_most_exposed_record_is_named_to_its_owner_alone(self) -> None:
-        report = self.audit(id=self.names, unit="person")
+        report = self.audit(ids=self.names, page=ls.Page(unit="person"))
         frame = report.records().sort_values(["won", "margin"], ascending=False, kind="stable")
         worst = frame["name"].iloc[0]
         assert f"For the most exposed person, {worst}, the attacker won" in " ".join(report.table().split())
@@ -222,49 +222,47 @@ class TestAudits:
         report = ls.audit(DecisionTreeClassifier(), frame, self.y, n_models=4, n_jobs=1)
         assert report.records()["name"].iloc[0] == f"P-{report.records()['record'].iloc[0]}"
         column = ls.audit(
-            DecisionTreeClassifier(), frame.reset_index(names="who"), self.y, id="who", n_models=4, n_jobs=1
+            DecisionTreeClassifier(), frame.reset_index(names="who"), self.y, ids="who", n_models=4, n_jobs=1
         )
         assert column.findings == report.findings
         assert column.about.plan["id"] == "who"
         assert dict(column.record_table) == dict(report.record_table)
 
     def test_a_unit_is_named_by_its_group(self) -> None:
-        report = self.audit(id=self.names, group=np.repeat([f"G-{number}" for number in range(80)], 2))
+        report = self.audit(ids=self.names, groups=np.repeat([f"G-{number}" for number in range(80)], 2))
         assert "name" not in report.record_table
         assert str(report.record_table["record"][0]).startswith("G-")
 
     def test_slices_change_no_other_finding(self) -> None:
-        plain, report = self.plain(), self.audit(slice={"half": np.arange(160) % 2})
+        plain, report = self.plain(), self.audit(game=ls.HalfSplit(slices={"half": np.arange(160) % 2}))
         own = [each for each in report.findings if each.scope.kind == "slice"]
         assert [each for each in report.findings if each.scope.kind != "slice"] == list(plain.findings)
         assert {each.attack for each in own} == {report.about.releases[0].best}
-        assert report.about.plan["slice"] == ["half"]
+        assert report.about.plan["game"] == {"half_split": {"slices": ["half"]}}
         frame = report.to_frame()
         assert {each["name"] for each in frame["scope"] if each["kind"] == "slice"} == {"half = 0", "half = 1"}
 
     def test_trained_models_scores_and_signals(self) -> None:
         model = DecisionTreeClassifier(random_state=0).fit(self.X[:80], self.y[:80])
         sides = (self.X[:80], self.y[:80]), (self.X[80:], self.y[80:])
-        report = ls.audit_model(model, *sides, slice="label", n_jobs=1)
+        report = ls.audit_model(model, *sides, slices="label", n_jobs=1)
         assert {each.scope.name for each in report.findings if each.scope.kind == "slice"} == {"label = 0", "label = 1"}
         member = np.random.default_rng(0).random((12, 160)) < 0.5
         scores = np.random.default_rng(1).normal(member * 3.0)
-        report = ls.audit_scores(scores, member, id=self.names, slice={"half": np.arange(160) % 2}, n_jobs=1)
+        report = ls.audit_scores(scores, member, ids=self.names, slices={"half": np.arange(160) % 2}, n_jobs=1)
         assert report.record_table["name"] == self.names.tolist()
         assert of(report.findings, "half = 1").low > 0.5
         game = games.half_split(160, 12)
         signals = Signals(game, None, {"loss": np.random.default_rng(2).exponential(2.0 - game.member)})
-        report = ls.audit_signals(signals, id=self.names, slice={"half": np.arange(160) % 2}, n_jobs=1)
+        report = ls.audit_signals(signals, ids=self.names, slices={"half": np.arange(160) % 2}, n_jobs=1)
         assert report.record_table["name"] == self.names.tolist()
         assert of(report.findings, "half = 0").attack == report.about.releases[0].best
 
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ({"id": "who"}, "id = 'who' names a column of a frame; give an array of names with other features"),
-            ({"slice": "x7"}, "slice: no column 'x7'"),
-            ({"slice": "x0", "attribute": "x1", "bins": 2}, "slice groups guesses about membership"),
-            ({"slice": "x0", "game": "average_datum"}, "slice compares groups of records in the game half_split"),
+            ({"ids": "who"}, "id = 'who' names a column of a frame; give an array of names with other features"),
+            ({"game": ls.HalfSplit(slices="x7")}, "slice: no column 'x7'"),
         ],
     )
     def test_what_is_refused(self, words, line) -> None:
@@ -278,6 +276,6 @@ def test_limits_are_for_all_records() -> None:
     member = np.random.default_rng(0).random((12, 200)) < 0.5
     half = np.arange(200) % 2
     scores = np.random.default_rng(1).normal(member * 6.0 * half)
-    report = ls.audit_scores(scores, member, slice={"half": half}, n_jobs=1)
+    report = ls.audit_scores(scores, member, slices={"half": half}, n_jobs=1)
     assert of(report.findings, "half = 1").value > 0.95
     assert failures(report, ["accuracy=0.9"]) == []

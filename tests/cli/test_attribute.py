@@ -30,29 +30,31 @@ TREE = "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --at
 @pytest.mark.slow
 def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
     run = caller(monkeypatch, capfd)
-    left = run(f"audit --data people.csv --label pay --drop holes --attribute sex {TREE} --out out")
+    left = run(f"audit --data people.csv --label pay --drop holes --game attribute,column=sex {TREE} --out out")
     assert left.code == 0
     assert left.out.startswith("How well does DecisionTreeClassifier reveal sex of the records in the data?")
     report = json.loads((table / "out" / "report.json").read_text())
     assert (report["about"]["kind"], report["about"]["plan"]["attribute"]) == ("attribute", "sex")
     assert "reveal sex" in (table / "out" / "report.html").read_text()
-    left = run(f"audit --data people.csv --label pay --drop holes --attribute age --bins 3 {TREE} --json --out out")
+    left = run(
+        f"audit --data people.csv --label pay --drop holes --game attribute,column=age,bins=3 {TREE} --json --out out"
+    )
     assert json.loads(left.out)["about"]["releases"][0]["values"] == 3
-    left = run(f"audit --data pens.npz --label label --attribute writer {TREE} --json --out out")
+    left = run(f"audit --data pens.npz --label label --game attribute,column=writer {TREE} --json --out out")
     assert json.loads(left.out)["about"]["releases"][0]["values"] == 3
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("--attribute sexx", "attribute: no column 'sexx' (did you mean 'sex'?)"),
-        ("--attribute pay", "attribute 'pay' is the label itself"),
-        ("--attribute holes", "attribute 'holes' is missing at "),
-        ("--attribute sex --bins 2", "attribute 'sex' cannot be binned"),
-        ("--bins 2", "audit: bins cut the numbers of an attribute"),
-        ("--attribute sex --claim eta=0.1", "a claim is about membership"),
-        ("--attribute sexx --dry-run", "attribute: no column 'sexx' (did you mean 'sex'?)"),
-        ("--attribute sex --claim eta=0.1 --dry-run", "a claim is about membership"),
+        ("--game attribute,column=sexx", "attribute: no column 'sexx' (did you mean 'sex'?)"),
+        ("--game attribute,column=pay", "attribute 'pay' is the label itself"),
+        ("--game attribute,column=holes", "attribute 'holes' is missing at "),
+        ("--game attribute,column=sex,bins=2", "attribute 'sex' cannot be binned"),
+        ("--bins 2", "audit has no --bins; use --game attribute,bins=..."),
+        ("--game attribute,column=sex --claim eta=0.1", "a claim is about membership"),
+        ("--game attribute,column=sexx --dry-run", "attribute: no column 'sexx' (did you mean 'sex'?)"),
+        ("--game attribute,column=sex --claim eta=0.1 --dry-run", "a claim is about membership"),
     ],
 )
 def test_bad_attributes_are_refused_in_one_line(table, monkeypatch, capfd, words, line) -> None:
@@ -64,7 +66,7 @@ def test_bad_attributes_are_refused_in_one_line(table, monkeypatch, capfd, words
 def test_people_with_several_rows_count_once(table, monkeypatch, capfd) -> None:
     frame = pd.read_csv("people.csv").drop(columns="holes")
     frame.assign(person=np.arange(80) // 4).to_csv("visits.csv", index=False)
-    words = "--data visits.csv --label pay --attribute sex --group person"
+    words = "--data visits.csv --label pay --game attribute,column=sex --group person"
     left = caller(monkeypatch, capfd)(f"audit {words} {TREE} --out out")
     assert left.code == 0
     assert "The 80 attacked records are of 20 units, whose records are in or out together" in left.out
@@ -73,7 +75,7 @@ def test_people_with_several_rows_count_once(table, monkeypatch, capfd) -> None:
 
 def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> None:
     left = caller(monkeypatch, capfd)(
-        f"audit --data people.csv --label pay --drop holes --attribute sex --dry-run {TREE}"
+        f"audit --data people.csv --label pay --drop holes --game attribute,column=sex --dry-run {TREE}"
     )
     assert left.code == 0
     _, first, _, imputed, release = left.out.splitlines()
@@ -85,5 +87,5 @@ def test_a_dry_run_fits_one_model_and_one_forest(table, monkeypatch, capfd) -> N
 
 def test_signals_and_trained_models_take_no_attribute(table, monkeypatch, capfd) -> None:
     run = caller(monkeypatch, capfd)
-    refused(run("audit --signals s.npz --attribute sex"), "an audit with --signals takes no --attribute")
-    refused(run("audit --predict a:b --attribute sex"), "an audit with --predict takes no --attribute")
+    refused(run("audit signals s.npz --game attribute,column=sex"), "No such option: --game")
+    refused(run("audit --attribute sex"), "audit has no --attribute; use --game attribute,column=...")

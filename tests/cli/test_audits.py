@@ -116,9 +116,9 @@ class TestPlans:
     def test_with_no_argument(self, leakbound, asked):
         assert leakbound("audit").code == 0
         ((plan, words),) = asked
-        assert (plan.dataset, plan.n_models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
+        assert (plan.dataset, plan.models, plan.seed, plan.attacks) == ("digits", 64, 0, ("default",))
         assert [model.spec for model in plan.model] == ["sklearn.ensemble:RandomForestClassifier"]
-        places = {"store": "leakbound-report/store", "n_jobs": None, "tmp": None, "cluster": None, "from_store": ""}
+        places = {"store": "leakbound-report/store", "n_jobs": None, "from_store": ""}
         assert words == {**places, "command": "leakbound audit", "tally": Tally()}
 
     def test_flags_on_top_of_a_file(self, leakbound, asked):
@@ -143,12 +143,12 @@ class TestPlans:
         assert second.attacks == ("lira",)
 
     def test_dp_sgd_and_canaries(self, leakbound, asked):
-        flags = "--dpsgd noise_multiplier=2 --dpsgd clip=1.5 --game canaries --canaries mahalanobis --knowledge others"
-        assert leakbound(f"audit --model a:b --model c:d {flags} --n-canaries 50").code == 0
+        flags = "--dpsgd noise_multiplier=2 --dpsgd clip=1.5 --game canaries,kind=mahalanobis,knowledge=others,n=50"
+        assert leakbound(f"audit --model a:b --model c:d {flags}").code == 0
         ((plan, _),) = asked
         assert [model.dpsgd for model in plan.model] == [None, {"noise_multiplier": 2, "clip": 1.5}]
-        assert (plan.game, plan.canaries, plan.n_canaries, plan.knowledge) == ("canaries", "mahalanobis", 50, "others")
-        assert plan.n_models == 1
+        assert plan.game == ls.Canaries("mahalanobis", n=50, knowledge="others")
+        assert plan.models == 1
 
     @pytest.mark.parametrize(
         ("flags", "line"),
@@ -163,16 +163,15 @@ class TestPlans:
                 f"{TREE} --game canaries",
                 "dirac canaries need the steps of DP-SGD, and DecisionTreeClassifier shows none",
             ),
-            ("--canaries dirac", "audit: canaries are planted in the game canaries alone, got game = 'half_split'"),
-            ("--signals a.npz --canaries dirac", "an audit with --signals takes no --canaries"),
+            ("--canaries dirac", "audit has no --canaries; use --game canaries,kind=..."),
+            ("--game canaries,kind=diracs", "audit: game: canaries: kind: Input should be 'dirac', 'mahalanobis', "),
         ],
     )
     def test_canaries_that_do_not_fit(self, leakbound, flags, line):
-        data = "" if "signals" in flags else "--data noise.csv --label label"
-        refused(leakbound(f"audit {data} {flags}"), line)
+        refused(leakbound(f"audit --data noise.csv --label label {flags}"), line)
 
     def test_mislabelled_canaries_fit_any_model(self, leakbound):
-        planted = "--game canaries --canaries mislabelled --n-canaries 30"
+        planted = "--game canaries,kind=mislabelled,n=30"
         left = leakbound(f"audit --data noise.csv --label label {TREE} {planted}")
         assert left.code == 0
         assert "1 model trained 1 time with a random half of the canaries" in left.out
@@ -185,8 +184,8 @@ class TestPlans:
             ("--model a:A --set d=1 --set e=2 --model b:B --set d=3", [{"set": {"d": 1, "e": 2}}, {"set": {"d": 3}}]),
             ("--set d=1 --model a:A --set e=2", [{"set": {"d": 1, "e": 2}}]),
             (
-                "--model a:A --train epochs=3 --layers last --model b:B --dpsgd clip=1 --set d=2",
-                [{"train": {"epochs": 3}, "layers": ("last",)}, {"dpsgd": {"clip": 1}, "set": {"d": 2}}],
+                "--model a:A --train epochs=3 --train layers=last --model b:B --dpsgd clip=1 --set d=2",
+                [{"train": {"epochs": 3, "layers": "last"}}, {"dpsgd": {"clip": 1}, "set": {"d": 2}}],
             ),
             ("--title --set --model a:A --set d=1 --model b:B", [{"set": {"d": 1}}, {}]),  # a title called --set
         ],
@@ -196,7 +195,7 @@ class TestPlans:
         ((plan, _),) = asked
         assert [model.model_dump(exclude_unset=True, exclude={"spec"}) for model in plan.model] == tables
 
-    @pytest.mark.parametrize("flag", ["--set d=1", "--train epochs=3", "--layers last", "--dpsgd clip=1"])
+    @pytest.mark.parametrize("flag", ["--set d=1", "--train epochs=3", "--train layers=last", "--dpsgd clip=1"])
     def test_parameters_before_several_models_are_refused(self, leakbound, flag):
         left = leakbound(f"audit {flag} --model a:A --model b:B")
         refused(left, f"{flag} comes before 2 --model; write it behind the one that it belongs to")
@@ -404,9 +403,9 @@ class TestOtherSources:
         frame[::2].to_csv("in.csv", index=False)
         frame[1::2].to_csv("out.csv", index=False)
         sides = "--predict trained:answer --members in.csv --others out.csv --label label --n-jobs 1"
-        assert leakbound(f"audit {sides}").code == 0
+        assert leakbound(f"audit model {sides}").code == 0
         alone = Report.from_json("leakbound-report/report.json")
-        assert leakbound(f"audit {sides} {TREE} --n-models 8").code == 0
+        assert leakbound(f"audit model {sides} {TREE} --n-models 8").code == 0
         compared = Report.from_json("leakbound-report/report.json")
         assert [report.about.releases[0].references for report in (alone, compared)] == [0, 8]
         assert [report.about.releases[0].name for report in (alone, compared)] == ["trained:answer"] * 2
@@ -437,9 +436,9 @@ class TestOtherSources:
             table.to_csv(f"{name}.csv", index=False, sep=":", decimal=",")
         commands = [
             f"audit --data all.csv --label label {TREE} --n-models 4 --attack loss --n-jobs 1",
-            "audit --predict trained:answer --members in.csv --others out.csv --label label",
-            "audit --scores scores.csv",
-            "audit --probabilities answers.csv",
+            "audit model --predict trained:answer --members in.csv --others out.csv --label label",
+            "audit scores scores.csv",
+            "audit model --probabilities answers.csv",
             "bound regression --data all.csv --drop label",
             "calibrate --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
             "protect --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
@@ -453,7 +452,7 @@ class TestOtherSources:
         rng = np.random.default_rng(0)
         member = rng.random((16, 60)) < 0.5
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
-        left = leakbound("audit --signals signals.npz --claim epsilon=0,adjacency=replace_one")
+        left = leakbound("audit signals signals.npz --claim epsilon=0,adjacency=replace_one")
         assert left.code == 2
         assert Report.from_json("leakbound-report/report.json").about.releases[0].targets == 16
 
@@ -463,25 +462,25 @@ class TestOtherSources:
         member = rng.random((1200, 4)) < 0.5
         with ls.write_blocks("signals", n_models=4) as write:
             write(member, {"loss": rng.exponential(np.where(member, 0.2, 1.0))})
-        left = leakbound("audit --signals signals --attack loss --out out")
+        left = leakbound("audit signals signals --attack loss --out out")
         assert left.code == 0, left.err
         report = Report.from_json("out/report.json")
         n_records = report.about.releases[0].target_points
         assert len(report.record_table["record"]) == 1000 < n_records
         assert len(pd.read_parquet("out/report-records.parquet")) == n_records
         for flag in ("--no-records", "--publish"):  # over the files of the audit before
-            assert leakbound(f"audit --signals signals --attack loss {flag} --out out").code == 0
+            assert leakbound(f"audit signals signals --attack loss {flag} --out out").code == 0
             assert not Path("out/report-records.parquet").exists()
-            assert leakbound("audit --signals signals --attack loss --out out").code == 0
+            assert leakbound("audit signals signals --attack loss --out out").code == 0
             assert Path("out/report-records.parquet").exists()
-        assert "--data is for signals in one file" in leakbound("audit --signals signals --data x.csv --out no").err
-        assert "claim is for signals in memory" in leakbound("audit --signals signals --claim eta=0.1 --out no").err
+        assert "--data is for signals in one file" in leakbound("audit signals signals --data x.csv --out no").err
+        assert "claims is for signals in memory" in leakbound("audit signals signals --claim eta=0.1 --out no").err
 
     def test_all_records_of_a_file_of_signals_go_to_a_table(self, leakbound):
         rng = np.random.default_rng(0)
         member = rng.random((4, 1300)) < 0.5
         np.savez("signals.npz", member=member, loss=rng.exponential(np.where(member, 0.2, 1.0)))
-        assert leakbound("audit --signals signals.npz --attack loss --out out").code == 0
+        assert leakbound("audit signals signals.npz --attack loss --out out").code == 0
         report, table = Report.from_json("out/report.json"), pd.read_parquet("out/report-records.parquet")
         assert len(table) == report.about.releases[0].target_points > 1000 == len(report.record_table["record"])
         assert table["won"].value_counts().to_dict() == {

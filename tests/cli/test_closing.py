@@ -1,4 +1,4 @@
-"""The loop is closed: what ``protect`` promises is audited by ``audit --signals``, on releases that are simulated."""
+"""The loop is closed: what ``protect`` promises is audited by ``audit signals``, on releases that are simulated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.cli.calling import Left, caller, refused
 from tests.marks import nightly
 
 pytestmark = pytest.mark.usefixtures("without_pages")
-AUDIT = "audit --signals s.npz --attack likelihood_ratio --out audit"
+AUDIT = "audit signals s.npz --attack likelihood_ratio --out audit"
 MEAN = "--data people.csv --promise drawn --eta 0.05"
 MIDDLE = "--data people.csv --statistic own:middle --promise drawn --eta 0.2 --fits 200 --n-jobs 1"
 OWN = """import time
@@ -81,9 +81,7 @@ class TestTheLoop:
     def test_a_protected_release_keeps_its_promise(self, leakbound, words: str, eta: float) -> None:
         """A true claim is refuted with a probability of at most one in a thousand."""
         left = leakbound(f"{words} --signals s.npz")
-        line = (
-            f"wrote s.npz; audit it with: leakbound audit --signals s.npz --attack likelihood_ratio --claim eta={eta}"
-        )
+        line = f"wrote s.npz; audit it with: leakbound audit signals s.npz --attack likelihood_ratio --claim eta={eta}"
         assert left.code == 0
         assert left.err.endswith(f"leakbound: {line}\n")
         assert leakbound(f"{AUDIT} --claim eta={eta}").code == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import leakbound as ls
 from leakbound.auditing.api import fill_store
 from leakbound.core.findings import Finding
 from leakbound.core.signal_files import open_signals
@@ -103,13 +104,10 @@ def test_there_are_no_other_chunks(leakbound, chunks) -> None:
     [
         ("fit --store made", "leakbound fit needs a plan in TOML (see leakbound init)"),
         ("fit plan.toml", "leakbound fit needs a --store, a folder or URL that the audit will read"),
-        ("audit plan.toml --cluster local:2 --n-jobs 2", "n_jobs are processes of this machine, and a cluster has its "
-         "own: give one of them"),
-        ("audit plan.toml --cluster here", "cluster must be tcp://HOST:PORT of a Dask scheduler, local:N for N "
+        ("audit plan.toml --n-jobs here", "cluster must be tcp://HOST:PORT of a Dask scheduler, local:N for N "
          "processes of this machine; got 'here'"),
-        ("audit --signals a.npz --cluster local:2", "an audit with --signals takes no --cluster"),
-        ("audit --signals a.npz --partial", "an audit with --signals takes no --partial"),
-        ("audit --predict a:b --from-store", "an audit with --predict takes no --from-store"),
+        ("audit plan.toml --cluster local:2", "audit has no --cluster; use --n-jobs"),
+        ("fit plan.toml --tmp .", "fit has no --tmp; use the environment variable TMPDIR"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_one_line(leakbound, flags, line) -> None:
@@ -134,7 +132,7 @@ def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakbound)
     assert (called.code, called.err) == (0, "")
     assert called.out.splitlines()[2] == "the signals of all models are in signals"
     attacks = "--attack loss --attack lira --attack rmia"
-    assert leakbound(f"audit --signals signals {attacks} --out files").code == 0
+    assert leakbound(f"audit signals signals {attacks} --out files").code == 0
     assert leakbound("audit plan.toml --store made --from-store --out memory").code == 0
     files, memory = (read(f"{folder}/report.json").findings for folder in ("files", "memory"))
     expected = {number(finding) for finding in memory if is_compared(finding)}
@@ -185,7 +183,7 @@ def test_what_a_folder_cannot_hold_is_refused_before_the_first_fit(tmp_path, wor
 
 
 def test_one_target_is_as_good_as_all(tmp_path) -> None:
-    plan = AuditPlan(dataset="wine", game="per_datum", target=(1,), attacks=("loss",), n_models=4, model=[BAYES])
+    plan = AuditPlan(dataset="wine", game=ls.PerDatum(1), attacks=("loss",), n_models=4, model=[BAYES])
     fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
     assert open_signals(tmp_path / "signals").game.n_target_points == 1
 
@@ -198,7 +196,7 @@ def test_groups_do_not_go_into_a_folder(tmp_path) -> None:
 
 
 def test_an_attribute_has_no_chunks(tmp_path) -> None:
-    plan = AuditPlan(dataset="wine", attribute="alcohol", model=[{"spec": "sklearn.naive_bayes:GaussianNB"}])
+    plan = AuditPlan(dataset="wine", game=ls.Attribute("alcohol"), model=[{"spec": "sklearn.naive_bayes:GaussianNB"}])
     with pytest.raises(ValueError, match="filled for audits of membership"):
         fill_store(plan, store=tmp_path)
 
@@ -208,7 +206,7 @@ def test_an_attribute_has_no_chunks(tmp_path) -> None:
 @pytest.mark.usefixtures("without_charts")
 def test_a_cluster_has_the_same_bytes(leakbound) -> None:
     try:
-        assert leakbound("audit plan.toml --cluster local:2 --out cluster").code == 0
+        assert leakbound("audit plan.toml --n-jobs local:2 --out cluster").code == 0
         assert leakbound("audit plan.toml --n-jobs 1 --out alone").code == 0
         for name in ("report.json", "report.html"):
             assert Path("cluster", name).read_text() == Path("alone", name).read_text()

@@ -45,14 +45,16 @@ def test_flags(leakbound):
     report = Report.from_json("leakbound-report/report.json")
     assert report.record_table["name"][0] == f"P-{1000 + report.record_table['record'][0]}"
     assert names_of(report) == {"town = Bern", "town = Chur", "label = high", "label = low"}
-    assert (report.about.plan["id"], report.about.plan["slice"]) == ("customer_id", ["town", "label"])
+    assert report.about.plan["id"] == "customer_id"
+    assert report.about.plan["game"] == {"half_split": {"slices": ["town", "label"]}}
     assert "By slice:" in said.out
     assert not [note for note in report.about.notes if "customer_id" in note]
 
 
 def test_a_plan_without_records(leakbound, tmp_path):
     (tmp_path / "plan.toml").write_text(
-        'data = "people.csv"\nlabel = "income"\nid = "customer_id"\nslice = "age"\nn_models = 12\nattacks = ["loss"]\n'
+        'data = "people.csv"\nlabel = "income"\nid = "customer_id"\nn_models = 12\nattacks = ["loss"]\n'
+        '[game.half_split]\nslices = "age"\n'
         '[[model]]\nspec = "sklearn.tree:DecisionTreeClassifier"\n',
         encoding="utf-8",
     )
@@ -89,8 +91,8 @@ def test_a_trained_model(leakbound, tmp_path):
         encoding="utf-8",
     )
     said = leakbound(
-        "audit --predict trained_on_names:predict --members train.csv --others test.csv --label income --drop town "
-        "--id customer_id --slice town --attack loss --n-jobs 1"
+        "audit model --predict trained_on_names:predict --members train.csv --others test.csv --label income "
+        "--drop town --id customer_id --slice town --attack loss --n-jobs 1"
     )
     assert said.code == 0, said.err
     report = Report.from_json("leakbound-report/report.json")
@@ -103,7 +105,7 @@ def test_scores_with_their_ids(leakbound):
     member = rng.random(240) < 0.5
     frame = pd.DataFrame({"id": [f"P-{place}" for place in range(60)] * 4, "model": np.repeat(range(4), 60)})
     frame.assign(member=member, score=rng.normal(member)).to_csv("scores.csv", index=False)
-    assert leakbound("audit --scores scores.csv --n-jobs 1").code == 0
+    assert leakbound("audit scores scores.csv --n-jobs 1").code == 0
     assert Report.from_json("leakbound-report/report.json").record_table["name"][3] == "P-3"
 
 
@@ -115,15 +117,15 @@ def test_probabilities_with_their_ids_and_records(leakbound):
     answers["label"] = pd.read_csv("people.csv")["income"]
     answers.to_csv("answers.csv", index=False)
     answers.assign(id=[f"R-{row}" for row in range(120)]).to_csv("named.csv", index=False)
-    left = leakbound("audit --probabilities named.csv --n-jobs 1")
+    left = leakbound("audit model --probabilities named.csv --n-jobs 1")
     assert left.code == 0, left.err
-    command = "audit --probabilities answers.csv --n-jobs 1 --id customer_id --slice town"
+    command = "audit model --probabilities answers.csv --n-jobs 1 --id customer_id --slice town"
     left = leakbound(f"{command} --data people.csv --label income")
     assert left.code == 0, left.err
     report = Report.from_json("leakbound-report/report.json")
     assert names_of(report) == {"town = Bern", "town = Chur"}
     assert "not tested: the records were not given" not in left.out
-    refused(leakbound(command), "--id is a column of the records behind the probabilities; name their file by --data")
+    refused(leakbound(command), "--id is of the records behind the probabilities; name their file by --data")
     refused(leakbound(f"{command} --data train.csv"), "--data has 60 records, the probabilities have 120 points")
 
 
@@ -132,7 +134,7 @@ def test_rounded_probabilities_are_noted(leakbound):
     p = rng.dirichlet([1, 1, 1], 120).round(2)
     frame = pd.DataFrame(p, columns=["p_a", "p_b", "p_c"]).assign(label=rng.choice(list("abc"), 120))
     frame.assign(member=np.arange(120) % 2).to_csv("answers.csv", index=False)
-    left = leakbound("audit --probabilities answers.csv --n-jobs 1")
+    left = leakbound("audit model --probabilities answers.csv --n-jobs 1")
     assert left.code == 0, left.err
     assert (
         "The probabilities are rounded to 2 digits" in Report.from_json("leakbound-report/report.json").about.notes[0]
@@ -143,12 +145,12 @@ def test_signals_with_their_records(leakbound):
     rng = np.random.default_rng(2)
     member = rng.random((12, 120)) < 0.5
     np.savez("signals.npz", member=member, loss=rng.exponential(2.0 - member))
-    command = "audit --signals signals.npz --attack loss --n-jobs 1 --id customer_id --slice town"
+    command = "audit signals signals.npz --attack loss --n-jobs 1 --id customer_id --slice town"
     assert leakbound(f"{command} --data people.csv --label income").code == 0
     report = Report.from_json("leakbound-report/report.json")
     assert report.record_table["name"][5] == "P-1005"
     assert names_of(report) == {"town = Bern", "town = Chur"}
-    refused(leakbound(command), "--id is a column of the records behind the signals; name their file by --data")
+    refused(leakbound(command), "--id is of the records behind the signals; name their file by --data")
 
 
 @pytest.mark.parametrize(
@@ -157,8 +159,11 @@ def test_signals_with_their_records(leakbound):
         ("--id custommer_id", "people.csv: no column 'custommer_id' (did you mean 'customer_id'?)"),
         ("--slice customer_id", "slice 'customer_id' has another value in each record; name a column of numbers"),
         ("--slice twon", "slice: no column 'twon' (did you mean 'town'?)"),
-        ("--slice town --game average_datum", "audit: slice compares groups of records in the game half_split"),
-        ("--slice town --attribute age --bins 2", "audit: slice groups guesses about membership"),
+        (
+            "--slice town --game average_datum",
+            "--slice is of the game half_split; average_datum has: references, prior",
+        ),
+        ("--slice town --game attribute,column=age,bins=2", "--slice is of the game half_split; attribute has: column"),
     ],
 )
 def test_what_is_refused(leakbound, flags, line):
@@ -167,7 +172,7 @@ def test_what_is_refused(leakbound, flags, line):
 
 def test_an_attribute_is_not_guessed_from_the_names(leakbound):
     said = leakbound(
-        "audit --data people.csv --label income --id customer_id --attribute town --n-jobs 1 --n-models 4 "
+        "audit --data people.csv --label income --id customer_id --game attribute,column=town --n-jobs 1 --n-models 4 "
         "--model sklearn.tree:DecisionTreeClassifier --attack loss"
     )
     assert said.code == 0, said.err

@@ -13,7 +13,7 @@ import pytest
 from leakbound.reports import Report
 from tests.cli.calling import caller, draw_no_pages, refused
 
-AUDIT = "audit model.onnx --members train.csv --others test.csv --label label"
+AUDIT = "audit model model.onnx --members train.csv --others test.csv --label label"
 EXTRA = "model.onnx gives no numbers for 1 points: the model reads 3 columns, and there are 4: "
 NAMES = ("a", "b", "c")
 

@@ -11,10 +11,10 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from leakbound.cli import audits, bounds, main, protects
+from leakbound.cli import audits, bounds, given, main, protects
 from leakbound.cli.options import Spelling, argument, command, grouped, option, options_of, words_of
 from leakbound.plans import BOUND_PLANS, ProtectionPlan
-from leakbound.plans.audits import AuditPlan
+from leakbound.plans.audits import AuditPlan, TrainedPlan
 from leakbound.plans.plan import Plan
 from leakbound.plans.protects import CalibrationPlan, MultiplierPlan
 
@@ -135,6 +135,7 @@ def test_a_command_is_named_and_may_have_options_of_its_own() -> None:
 
 PLANS_OF_COMMANDS = {
     "audit": (AuditPlan, audits.OF_THE_RUN),
+    "audit model": (TrainedPlan, given.OF_A_TRAINED_MODEL),
     "calibrate": (CalibrationPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),
     "calibrate dpsgd": (MultiplierPlan, (protects.AS_JSON,)),
     "protect": (ProtectionPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),

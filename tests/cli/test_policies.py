@@ -59,7 +59,7 @@ def test_the_time_of_more_models_is_said_where_some_were_fitted(leakbound, tmp_p
 
 def test_a_policy_is_written_to_start_from(leakbound, tmp_path):
     left = leakbound("init mine.toml --policy research")
-    assert "audit MODEL --members FILE --others FILE --policy mine.toml" in left.err
+    assert "audit model MODEL --members FILE --others FILE --policy mine.toml" in left.err
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ready_text("research")
     refused(
         leakbound("init other.toml --policy reserch"), "there is no ready policy 'reserch'; ready policies: research"
@@ -90,7 +90,10 @@ def test_one_model_is_varied(leakbound, tmp_path):
         ("--vary max_depth=1", "audit: vary needs at least 2 different values of max_depth"),
         ("--model sklearn.naive_bayes:GaussianNB --vary max_depth=1,2", "audit: vary is of one model, and there are 2"),
         ("--policy nowhere.toml", "audit: policy: nowhere.toml: no such policy file; ready policies: research"),
-        ("--policy research --attribute alcohol", "audit: a policy limits what is inferred about membership"),
+        (
+            "--policy research --game attribute,column=alcohol",
+            "audit: a policy limits what is inferred about membership",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(leakbound, tmp_path, flags, line):

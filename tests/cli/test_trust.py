@@ -203,7 +203,7 @@ class TestPlans:
         "words",
         [
             "--dpsgd noise_multiplier=1,clip=1,sample_rate=0.1,steps=2,train=evil:train",
-            "--n-queries 2 --versions evil:blurred",
+            "--game half_split,queries=[2,versions=evil:blurred]",
         ],
     )
     def test_import_paths_in_other_flags_too(self, leakbound, words):
@@ -301,7 +301,7 @@ class TestOurOwn:
         forest = game.IMPUTER[0], {"n_estimators": 5}
         monkeypatch.setattr(game, "IMPUTER", forest)
         words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1"
-        assert leakbound(f"audit {words} --attribute a --bins 3 --allow-modules numpy").code == 0
+        assert leakbound(f"audit {words} --game attribute,column=a,bins=3 --allow-modules numpy").code == 0
         words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --fits 200 --games 100 --n-jobs 1"
         assert leakbound(f"protect --promise drawn {words} --allow-modules numpy").code == 0
 
@@ -403,11 +403,11 @@ class TestPaths:
     @pytest.mark.parametrize(
         "command",
         [
-            "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth",
-            "audit {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth "
+            "audit model {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth",
+            "audit model {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth "
             "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --tmp {0} --store {0}/store",
-            nightly("audit --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth"),
-            "audit --scores {0}/s.csv",
+            nightly("audit model --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth"),
+            "audit scores {0}/s.csv",
         ],
     )
     @pytest.mark.slow

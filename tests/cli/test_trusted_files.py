@@ -36,27 +36,27 @@ def leakbound(tmp_path, monkeypatch, capfd):
 
 
 def test_that_a_pickle_was_trusted_is_in_the_report(leakbound, tmp_path):
-    left = leakbound(f"audit tree.joblib {SIDES} --unpickle-trusted")
+    left = leakbound(f"audit model tree.joblib {SIDES} --unpickle-trusted")
     assert left.code == 0
     folder = tmp_path / "leakbound-report"
     about = json.loads((folder / "report.json").read_text())["about"]
     trusted = "tree.joblib was read as a pickle, which runs the code in it, on the statement that its author is trusted"
     assert trusted in about["notes"]
-    assert about["command"].startswith("leakbound audit tree.joblib --members in.csv")
+    assert about["command"].startswith("leakbound audit model tree.joblib --members in.csv")
     assert "--unpickle-trusted" in about["command"]
     assert trusted in " ".join(left.out.split())
 
 
 def test_members_and_others_that_are_exchanged_end_with_exit_code_3(leakbound):
     sides = SIDES.replace("in.csv", "x").replace("out.csv", "in.csv").replace("x", "out.csv", 1)
-    left = leakbound(f"audit tree.joblib {sides} --unpickle-trusted --fail-above auc=0.6")
+    left = leakbound(f"audit model tree.joblib {sides} --unpickle-trusted --fail-above auc=0.6")
     assert left.code == 3
     assert "auc=0.6 could not be measured: AUC below 0.5 beyond chance" in left.err
     assert "found no leak" not in left.out
 
 
 def test_case_numbers_in_a_model_are_found(leakbound, tmp_path):
-    left = leakbound(f"audit spy.joblib {SIDES} --unpickle-trusted --policy research --publish")
+    left = leakbound(f"audit model spy.joblib {SIDES} --unpickle-trusted --policy research --publish")
     assert left.code == 3
     assert "700001" not in left.out
     published = (tmp_path / "leakbound-report" / "report.json").read_text()
@@ -84,10 +84,11 @@ def test_types_that_were_trusted_are_in_the_report(leakbound, tmp_path, tmp_path
     monkeypatch.syspath_prepend(installed.parent)
     (tmp_path / "mine.py").write_text("open('imported', 'w').close()")
     refused(
-        leakbound(f"audit tree.skops {SIDES}"), "tree.skops holds types that skops does not know; if you trust them"
+        leakbound(f"audit model tree.skops {SIDES}"),
+        "tree.skops holds types that skops does not know; if you trust them",
     )
     assert not (tmp_path / "imported").exists()
-    assert leakbound(f"audit tree.skops {SIDES} --trust mine.Tree").code == 0
+    assert leakbound(f"audit model tree.skops {SIDES} --trust mine.Tree").code == 0
     assert (tmp_path / "imported").exists()  # from this folder, as its name was typed
     about = json.loads((tmp_path / "leakbound-report" / "report.json").read_text())["about"]
     assert "tree.skops was read on the statement that these types are trusted: mine.Tree" in about["notes"]
@@ -95,6 +96,6 @@ def test_types_that_were_trusted_are_in_the_report(leakbound, tmp_path, tmp_path
 
 def test_data_beside_a_model_file_are_told_their_flags(leakbound):
     refused(
-        leakbound("audit tree.joblib --data in.csv --label ill --unpickle-trusted"),
-        "an audit of a model file takes no --data: give its training data by --members, and other data by --others",
+        leakbound("audit model tree.joblib --data in.csv --label ill --unpickle-trusted"),
+        "--data has the records of --probabilities; a trained model takes its training data by --members, and other ",
     )

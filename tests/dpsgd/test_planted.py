@@ -180,13 +180,13 @@ class TestCanaries:
         planted = ls.canaries(*digits, 400, file=file, kind="random", seed=0)
         scores = planted.inside + 0.1 * np.random.default_rng(0).normal(size=400)
         for member in (planted, file, str(file)):
-            report = ls.audit_scores(scores, member, claim=CLAIM)
+            report = ls.audit_scores(scores, member, claims=CLAIM)
             (verdict,) = [curve.verdict for curve in report.curves if curve.verdict is not None]
             assert verdict.word == "refuted"
             bounds = [each for each in report.findings if each.quantity == "epsilon" and each.bound_type == "lower"]
             assert all(bound.game.id == "canaries" for bound in bounds)
         guesses = np.random.default_rng(1).normal(size=400)
-        report = ls.audit_scores(guesses, file, claim=CLAIM)
+        report = ls.audit_scores(guesses, file, claims=CLAIM)
         assert [curve.verdict.word for curve in report.curves if curve.verdict is not None] == ["not_refuted"]
 
     @pytest.mark.parametrize("n_runs", [2, nightly(200)])
@@ -194,7 +194,7 @@ class TestCanaries:
         refuted = 0
         for run in range(n_runs):
             planted = ls.canaries(*digits, 200, file=tmp_path / str(run), kind="random", seed=run)
-            report = ls.audit_scores(np.random.default_rng(run).normal(size=200), planted, claim=CLAIM)
+            report = ls.audit_scores(np.random.default_rng(run).normal(size=200), planted, claims=CLAIM)
             refuted += any(curve.verdict and curve.verdict.word == "refuted" for curve in report.curves)
         assert refuted == 0
 

@@ -109,8 +109,7 @@ def one_fitted_lightgbm() -> None:
         fitted,
         members=(X_train, y_train),
         others=(X_test, y_test),
-        references=LGBMClassifier(**settings),
-        n_models=N_MODELS,
+        references=ls.Fitted(LGBMClassifier(**settings), n=N_MODELS),
     )
     finds_a_leak(report)
 

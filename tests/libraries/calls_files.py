@@ -56,7 +56,7 @@ def skops_file() -> None:
     import skops.io as sio
 
     sio.dump(forest_on_people(), "model.skops")
-    leakbound("audit", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
+    leakbound("audit", "model", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
     finds_a_leak(saved_report())
 
 
@@ -73,7 +73,7 @@ def onnx_file() -> None:
     names = [f"x{number}" for number in range(1, 13)]
     pd.DataFrame(X_train, columns=names).assign(label=y_train).to_csv("train.csv", index=False)
     pd.DataFrame(X_test, columns=names).assign(label=y_test).to_csv("test.csv", index=False)
-    leakbound("audit", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
+    leakbound("audit", "model", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
     finds_a_leak(saved_report())
 
 
@@ -83,7 +83,7 @@ def joblib_file_trusted() -> None:
 
     joblib.dump(forest_on_people(), "model.joblib")
     data = ("--members", "train.csv", "--others", "test.csv", "--label", "income")
-    leakbound("audit", "model.joblib", *data, "--unpickle-trusted")
+    leakbound("audit", "model", "model.joblib", *data, "--unpickle-trusted")
     finds_a_leak(saved_report())
 
 
@@ -92,7 +92,9 @@ def joblib_file_refused() -> None:
     import joblib
 
     joblib.dump(forest_on_people(), "model.joblib")
-    line = refusal("audit", "model.joblib", "--members", "train.csv", "--others", "test.csv", "--label", "income")
+    line = refusal(
+        "audit", "model", "model.joblib", "--members", "train.csv", "--others", "test.csv", "--label", "income"
+    )
     if "--unpickle-trusted" not in line:
         raise WrongResult(f"the refusal does not name --unpickle-trusted: {line}")
 
@@ -117,7 +119,7 @@ def scores_from_r() -> None:
     """
     Path("scores.R").write_text(GLM_IN_R + save)
     subprocess.run(["Rscript", "scores.R"], capture_output=True, check=True)
-    leakbound("audit", "--scores", "scores.csv")
+    leakbound("audit", "scores", "scores.csv")
     finds_a_leak(saved_report())
 
 
@@ -130,7 +132,7 @@ def probabilities_from_r() -> None:
     """
     Path("probabilities.R").write_text(GLM_IN_R + save)
     subprocess.run(["Rscript", "probabilities.R"], capture_output=True, check=True)
-    leakbound("audit", "--probabilities", "probabilities.csv")
+    leakbound("audit", "model", "--probabilities", "probabilities.csv")
     finds_a_leak(saved_report())
 
 
@@ -162,7 +164,7 @@ def policy_says_do_not_release() -> None:
     sio.dump(forest_on_people(), "model.skops")
     Path("policy.toml").write_text("[limits]\naccuracy = 0.6\n")
     data = ("--members", "train.csv", "--others", "test.csv", "--label", "income")
-    done = leakbound("audit", "model.skops", *data, "--policy", "policy.toml")
+    done = leakbound("audit", "model", "model.skops", *data, "--policy", "policy.toml")
     finds_a_leak(saved_report())
     if done.returncode != 3:
         raise WrongResult(f"a limit is exceeded, but the exit code is {done.returncode}")

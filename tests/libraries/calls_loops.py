@@ -228,7 +228,9 @@ def trained_network_with_own_references() -> None:
     X, y = numbers(n_columns=30, n_classes=4)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     predict = fit_with_torch(X_train, y_train, seed=0)
-    report = ls.audit_model(predict, (X_train, y_train), (X_test, y_test), references=fit_with_torch, n_models=N_MODELS)
+    report = ls.audit_model(
+        predict, (X_train, y_train), (X_test, y_test), references=ls.Fitted(fit_with_torch, n=N_MODELS)
+    )
     finds_a_leak(report)
 
 

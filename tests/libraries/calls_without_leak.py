@@ -194,7 +194,7 @@ def skops_file_of_a_shallow_tree_is_not_accused() -> None:
     X_test.assign(income=y_test).to_csv("test.csv", index=False)
     tree = make_pipeline(prepare_people(), DecisionTreeClassifier(max_depth=2, min_samples_leaf=100))
     sio.dump(tree.fit(X_train, y_train), "model.skops")
-    leakbound("audit", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
+    leakbound("audit", "model", "model.skops", "--members", "train.csv", "--others", "test.csv", "--label", "income")
     finds_no_leak(saved_report())
 
 
@@ -216,7 +216,7 @@ def onnx_file_of_a_regularised_logistic_is_not_accused() -> None:
     names = [f"x{number}" for number in range(1, 13)]
     pd.DataFrame(X_train, columns=names).assign(label=y_train).to_csv("train.csv", index=False)
     pd.DataFrame(X_test, columns=names).assign(label=y_test).to_csv("test.csv", index=False)
-    leakbound("audit", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
+    leakbound("audit", "model", "model.onnx", "--members", "train.csv", "--others", "test.csv", "--label", "label")
     finds_no_leak(saved_report())
 
 
@@ -225,7 +225,7 @@ def independent_scores_do_not_accuse() -> None:
     rng = np.random.default_rng(0)
     member = rng.permutation(np.arange(N_RECORDS) < N_RECORDS // 2)
     pd.DataFrame({"member": member, "score": rng.normal(size=N_RECORDS)}).to_csv("scores.csv", index=False)
-    leakbound("audit", "--scores", "scores.csv")
+    leakbound("audit", "scores", "scores.csv")
     finds_no_leak(saved_report())
 
 
@@ -245,5 +245,5 @@ write.csv(data.frame(member, score = dbinom(y, 1, p, log = TRUE)), "scores.csv",
 def scores_of_a_small_model_in_r_do_not_accuse() -> None:
     Path("scores.R").write_text(SMALL_GLM_IN_R)
     subprocess.run(["Rscript", "scores.R"], capture_output=True, check=True)
-    leakbound("audit", "--scores", "scores.csv")
+    leakbound("audit", "scores", "scores.csv")
     finds_no_leak(saved_report())

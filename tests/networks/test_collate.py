@@ -103,7 +103,7 @@ def test_a_trained_network():
 def test_its_references(references):
     train = {"collate": pad_lists} if references is fit else {"collate": pad_lists, "epochs": 2}
     report = ls.audit_model(
-        NETWORK, MEMBERS, OTHERS, references=references, train=train, n_models=4, **WORDS | {"attacks": ["lira"]}
+        NETWORK, MEMBERS, OTHERS, references=ls.Fitted(references, n=4), train=train, **WORDS | {"attacks": ["lira"]}
     )
     assert any(each.attack == "lira" and each.value is not None for each in report.findings)
 
@@ -194,7 +194,12 @@ def test_what_is_refused():
         ls.audit_model(NETWORK, members, others, **WORDS)
     with pytest.raises(ValueError, match="the rows of x have different lengths; pad them to one length") as refused:
         ls.audit(
-            Bag, X, Y, dpsgd={"noise_multiplier": 1, "clip": 1, "sample_rate": 0.1, "steps": 2}, n_models=2, n_jobs=1
+            Bag,
+            X,
+            Y,
+            train={"dpsgd": {"noise_multiplier": 1, "clip": 1, "sample_rate": 0.1, "steps": 2}},
+            n_models=2,
+            n_jobs=1,
         )
     assert "collate" not in str(refused.value)
 

@@ -46,9 +46,9 @@ from tests.test_docs import ROOT, is_shown
 HERE = __name__
 CLAIMED = DpSgd(noise_multiplier=3.0, sample_rate=0.05, steps=200)  # epsilon = .94 at delta = 1e-5
 SHORT = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=20)
-MISLABELLED = {"game": "canaries", "canaries": "mislabelled", "n_canaries": 60}
+MISLABELLED = {"game": ls.Canaries("mislabelled", n=60)}
 NETWORK = f"audit --model {HERE}:network --dataset digits --n-jobs 1"
-PLANTED = f"{NETWORK} --game canaries --n-canaries 300"
+PLANTED = f"{NETWORK} --game canaries,n=300"
 
 
 def network(width: int = 32) -> nn.Sequential:
@@ -127,7 +127,7 @@ def accountants(report: ls.Report) -> list:
 class TestVerdicts:
     def test_a_right_training_is_not_accused(self, digits):
         right = replace(CLAIMED, noise_multiplier=1.0)
-        report = ls.audit(network, *digits, dpsgd=right, game="canaries", n_canaries=500, n_jobs=1)
+        report = ls.audit(network, *digits, train={"dpsgd": right}, game=ls.Canaries(n=500), n_jobs=1)
         (curve,) = accountants(report)
         assert curve.verdict is not None
         assert curve.verdict.word == "not_refuted"
@@ -160,15 +160,15 @@ class TestVerdicts:
     @pytest.mark.parametrize(
         ("words", "shown"),
         [
-            ({"n_models": 3}, True),
+            ({}, True),
             ({"knowledge": "distribution"}, False),  # the unknown records reach the coordinates of all canaries
-            ({"canaries": "mislabelled"}, False),
+            ({"kind": "mislabelled"}, False),
         ],
     )
     def test_canaries_are_trials_of_their_own_where_dpsgd_makes_them_independent(self, digits, words, shown):
-        words = {"canaries": "dirac", **words}
         dpsgd = replace(SHORT, noise_multiplier=1.0)
-        report = ls.audit(network, *digits, dpsgd=dpsgd, game="canaries", n_canaries=60, n_jobs=1, **words)
+        game, n_models = ls.Canaries(n=60, **words), 3 if shown else 1
+        report = ls.audit(network, *digits, train=dpsgd, game=game, n_models=n_models, n_jobs=1)
         found = of_independent_canaries(report)
         assert len(found) == shown
         if found:
@@ -198,9 +198,9 @@ class TestVerdicts:
             X, y = arrays["x"][:2000], arrays["y"][:2000]
         noise = dpsgd_multiplier(0.05, 500, epsilon=epsilon, delta=1e-5, adjacency="add_remove")
         dpsgd = DpSgd(noise, 1.0, 0.05, 500)
-        words = {"game": "canaries", "canaries": "dirac", "n_canaries": 2000, "n_jobs": 1}
+        words = {"game": ls.Canaries(n=2000), "n_jobs": 1}
         for seed in range(3):
-            report = ls.audit(make, X, y, dpsgd=dpsgd, seed=seed, **words)
+            report = ls.audit(make, X, y, train={"dpsgd": dpsgd}, seed=seed, **words)
             (accountant,) = accountants(report)
             assert accountant.verdict is not None
             assert accountant.verdict.word == "not_refuted"
@@ -210,7 +210,7 @@ class TestVerdicts:
             assert (2 if epsilon == 8 else 0) < found["lower", False] <= found["lower", True] <= epsilon
 
     def test_black_box_attacks_stand_beside_on_records(self, digits):
-        report = ls.audit(network, *digits, dpsgd=SHORT, n_jobs=1, **MISLABELLED)
+        report = ls.audit(network, *digits, train={"dpsgd": SHORT}, n_jobs=1, **MISLABELLED)
         measured = {each.attack for each in report.findings if each.quantity == "auc" and each.value is not None}
         assert measured == {"likelihood_ratio(rate=0.1)", "gap", "loss", "confidence", "entropy"}
         assert len(accountants(report)) == 1
@@ -219,14 +219,14 @@ class TestVerdicts:
     @pytest.mark.slow
     def test_the_same_bytes_from_plan_and_call_whatever_the_store(self, leakbound, tmp_path):
         X, y = load_digits(return_X_y=True)
-        flags = "--dpsgd steps=20 --dpsgd sample_rate=0.1 --dpsgd noise_multiplier=2 --canaries mislabelled"
-        command = f"{NETWORK} --game canaries --n-canaries 60 {flags} --seed 3"
+        flags = "--dpsgd steps=20 --dpsgd sample_rate=0.1 --dpsgd noise_multiplier=2"
+        command = f"{NETWORK} --game canaries,kind=mislabelled,n=60 {flags} --seed 3"
         for out in ("one", "two"):
             assert leakbound(f"{command} --out {out} --store store").code == 0
         texts = [(tmp_path / out / "report.json").read_text() for out in ("one", "two")]
         one, two = (text.replace("--out one", "").replace("--out two", "") for text in texts)
         assert one == two
-        called = ls.audit(network, X, y, dpsgd=SHORT, seed=3, n_jobs=1, **MISLABELLED)
+        called = ls.audit(network, X, y, train={"dpsgd": SHORT}, seed=3, n_jobs=1, **MISLABELLED)
         assert epsilons(called) == epsilons(ls.Report.from_json(tmp_path / "one" / "report.json"))
 
     @pytest.mark.slow
@@ -240,14 +240,14 @@ class TestVerdicts:
 
     def test_a_training_of_ones_own(self, digits):
         words = {**SHORT.describe(), "train": f"{HERE}:own_training"}
-        report = ls.audit(network, *digits, dpsgd=words, n_jobs=1, **MISLABELLED)
+        report = ls.audit(network, *digits, train={"dpsgd": words}, n_jobs=1, **MISLABELLED)
         (curve,) = accountants(report)
         assert curve.verdict is not None
         assert curve.verdict.word == "not_refuted"
 
     def test_a_training_of_ones_own_with_less_noise(self, leakbound, tmp_path):
         words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
-        planted = "--game canaries --canaries mislabelled --n-canaries 60"
+        planted = "--game canaries,kind=mislabelled,n=60"
         left = leakbound(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:quiet_training")
         assert left.code == 2
         said = (
@@ -291,7 +291,7 @@ class TestVerdicts:
 
     def test_what_is_too_coarse_to_be_tested_is_said(self, leakbound, tmp_path):
         words = "--dpsgd noise_multiplier=2 --dpsgd sample_rate=0.1 --dpsgd steps=4 --dpsgd lr=1e-8"
-        left = leakbound(f"{NETWORK} --game canaries --canaries mislabelled --n-canaries 60 {words}")
+        left = leakbound(f"{NETWORK} --game canaries,kind=mislabelled,n=60 {words}")
         assert left.code == 0
         said = "The test for too little noise was not made: "
         assert said.lower() in left.out.lower().replace("\n", " ")
@@ -303,7 +303,7 @@ class TestVerdicts:
     ):
         """It clips the layer that is added for the canaries, and nothing else."""
         words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
-        planted = "--game canaries --n-canaries 100 --canaries dirac"
+        planted = "--game canaries,n=100"
         left = leakbound(f"{NETWORK} {planted} {words} --dpsgd train={HERE}:only_canaries_clipped")
         assert left.code == 2
         text = left.out.replace("\n", " ")
@@ -323,7 +323,9 @@ class TestVerdicts:
 
     @pytest.mark.slow
     def test_half_splits_are_compared_with_the_curve_of_a_swap(self, digits):
-        report = ls.audit(network, *digits, n_models=4, dpsgd=SHORT, attacks=["loss", "likelihood_ratio"], n_jobs=1)
+        report = ls.audit(
+            network, *digits, n_models=4, train={"dpsgd": SHORT}, attacks=["loss", "likelihood_ratio"], n_jobs=1
+        )
         (curve,) = accountants(report)
         assert curve.tradeoff.epsilon(1e-5) == SHORT.ceiling("replace_one").epsilon(1e-5)
         assert "replace one" in curve.name
@@ -384,8 +386,8 @@ class TestFalseClaims:
     @pytest.mark.slow
     def test_the_verdict_says_so_first(self, digits):
         claim = "epsilon=0.8,delta=1e-5,adjacency=add_remove"
-        words = {"n_models": 1, "n_jobs": 1, "game": "canaries", "canaries": "dirac", "n_canaries": 20, "claim": claim}
-        report = ls.audit(network, *digits, dpsgd=SHORT, attacks=["likelihood_ratio"], **words)
+        words = {"n_models": 1, "n_jobs": 1, "game": ls.Canaries(n=20), "claims": claim}
+        report = ls.audit(network, *digits, train={"dpsgd": SHORT}, attacks=["likelihood_ratio"], **words)
         first = next(curve for curve in report.curves if curve.verdict is not None)
         assert (first.role, first.verdict.word, exit_code(report)) == ("claimed", "cannot_hold", 3)
         table = report.table()
@@ -445,26 +447,26 @@ class TestBadInput:
                 "--model sklearn.tree:DecisionTreeClassifier --game canaries",
                 "dirac canaries need the steps of DP-SGD, and DecisionTreeClassifier shows none: give dpsgd, or ",
             ),
-            ("--canaries dirac", "audit: canaries are planted in the game canaries alone, got game = 'half_split'"),
-            ("--n-canaries 5", 'audit: n_canaries is of canaries that are planted: give game = "canaries" without'),
+            ("--canaries dirac", "audit has no --canaries; use --game canaries,kind=..."),
+            ("--n-canaries 5", "audit has no --n-canaries; use --game canaries,n=..."),
             (
-                f"--model {HERE}:network --dpsgd clip=1 --game canaries --canaries diracs",
-                "audit: canaries: Input should be 'dirac', ",
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries,kind=diracs",
+                "audit: game: canaries: kind: Input should be 'dirac', ",
             ),
             (
-                f"--model {HERE}:network --dpsgd clip=1 --game canaries --canaries random --n-canaries 1797",
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries,kind=random,n=1797",
                 "canaries must be fewer than the 1,797 points, got 1,797",
             ),
             (
-                f"--model {HERE}:network --dpsgd clip=1 --game canaries --n-canaries 3000",
-                "3,000 Dirac canaries in 2,410 parameters; allowed: one a parameter, n_canaries = 2410 at most",
+                f"--model {HERE}:network --dpsgd clip=1 --game canaries,n=3000",
+                "3,000 Dirac canaries in 2,410 parameters; allowed: one a parameter, n = 2410 at most",
             ),
             (
-                f"--model {HERE}:normed --dpsgd clip=1 --game canaries --n-canaries 5 --n-jobs 1",
+                f"--model {HERE}:normed --dpsgd clip=1 --game canaries,n=5 --n-jobs 1",
                 "BatchNorm1d mixes the points of a batch: no point has a gradient of its own; use GroupNorm",
             ),
             (
-                f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries --knowledge others",
+                f"--model {HERE}:network --dpsgd train={HERE}:own_training --game canaries,knowledge=others",
                 "nobody knows the batches of a user-supplied training loop: knowledge must be 'distribution'",
             ),
             (
@@ -481,7 +483,7 @@ class TestBadInput:
         refused(leakbound(f"audit --dataset digits {flags}"), line)
 
     def test_flags_of_networks_are_idle_elsewhere(self, leakbound):
-        refused(leakbound("audit --signals a.npz --canaries dirac"), "an audit with --signals takes no --canaries")
+        refused(leakbound("audit signals a.npz --canaries dirac"), "audit signals has no --canaries; use --game")
 
     def test_without_pytorch_it_is_said_what_to_install(self, monkeypatch):
         def no_torch(name, *rest):
@@ -496,10 +498,10 @@ class TestBadInput:
             private_network(network, SHORT)
 
     def test_words_that_calls_cannot_use(self, digits):
-        with pytest.raises(ValueError, match="give train or dpsgd, not both"):
-            ls.audit(network, *digits, dpsgd=SHORT, train={"epochs": 1})
-        with pytest.raises(TypeError, match="audit_scores: unknown keyword 'canaries'; known: value, member, "):
-            ls.audit_scores(np.arange(4.0), np.arange(4) % 2 == 0, canaries="dirac", dpsgd=SHORT)
+        with pytest.raises(ValueError, match=r"train is a recipe or .*, not both; got dpsgd and epochs"):
+            ls.audit(network, *digits, train={"dpsgd": SHORT, "epochs": 1})
+        with pytest.raises(TypeError, match="audit_scores takes no dpsgd; use train=DpSgd"):
+            ls.audit_scores(np.arange(4.0), np.arange(4) % 2 == 0, dpsgd=SHORT)
 
 
 class TestAttacks:
@@ -565,5 +567,5 @@ class TestPage:
         assert plan
         (tmp_path / "dpsgd.toml").write_text(plan[1], encoding="utf-8")
         read = from_toml(tmp_path / "dpsgd.toml")
-        assert (read.game, read.canaries, read.n_canaries, read.n_models) == ("canaries", "dirac", 1000, 1)
+        assert (read.game, read.planted, read.models) == (ls.Canaries(n=1000), "dirac", 1)
         assert DpSgd.of(read.model[0].dpsgd or {}) == DpSgd()

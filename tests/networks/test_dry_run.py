@@ -8,6 +8,7 @@ import re
 import pytest
 from torch import nn
 
+import leakbound as ls
 from leakbound import data
 from leakbound.attacks import find
 from leakbound.auditing.canaries import planned
@@ -33,7 +34,7 @@ own = Training(DpSgd(sample_rate=0.05, steps=STEPS), 1797)
 
 def planting(kind: str = "dirac", **dpsgd) -> AuditPlan:
     model = ModelPlan(spec=f"{HERE}:network", name="net", dpsgd={"steps": STEPS, **dpsgd})
-    return AuditPlan(dataset="digits", game="canaries", canaries=kind, n_canaries=50, model=(model,))
+    return AuditPlan(dataset="digits", game=ls.Canaries(kind, n=50), model=(model,))
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_half_splits_are_compared_with_the_curve_of_a_swap(steps):
 
 def test_from_the_command_line(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    words = f"--model {HERE}:network --dataset digits --dpsgd steps=20 --game canaries --canaries random"
+    words = f"--model {HERE}:network --dataset digits --dpsgd steps=20 --game canaries,kind=random"
     left = caller(monkeypatch, capfd)(f"audit {words} --dry-run --json --allow-modules {HERE}")
     assert left.code == 0
     assert [line.split(":")[0].split(",")[0] for line in json.loads(left.out)][:5] == [

@@ -171,8 +171,7 @@ class TestReport:
     )
     def test_the_verdict_says_what_is_wrong(self, digits, noise, said):
         release = replace(trained("ours", SHORT, noise), name="network")
-        given = {"game": "canaries", "canaries": "dirac", "n_canaries": 100, "n_jobs": 1}
-        report = ls.audit(release, digits.x, digits.y, **given)
+        report = ls.audit(release, digits.x, digits.y, game=ls.Canaries(n=100), n_jobs=1)
         (curve,) = [curve for curve in report.curves if curve.role == "certified"]
         assert curve.verdict is not None
         assert curve.verdict.word == "refuted"

@@ -119,13 +119,7 @@ def test_one_run_step_by_step(digits, release, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_run_is_the_audit(digits, release, kind):
     found = one_run(digits, release, kind, 60, seed=3)
-    words = {
-        "game": "canaries",
-        "canaries": kind,
-        "n_canaries": 60,
-        "knowledge": "others",
-        "attacks": ["likelihood_ratio"],
-    }
+    words = {"game": ls.Canaries(kind, n=60, knowledge="others"), "attacks": ["likelihood_ratio"]}
     known = of_attack(ls.audit(release, digits.x, digits.y, seed=3, n_jobs=1, **words))
     assert found["auc_ratio"] == pytest.approx(known["auc", "point", False], abs=1e-3)
     assert found["lower_any"] == pytest.approx(known["epsilon", "lower", False], abs=1e-3)

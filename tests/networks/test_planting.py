@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from torch import nn
 
+import leakbound as ls
 from leakbound.attacks import ATTACKS
 from leakbound.auditing.canaries import attacks_on, is_private, planned, plant, private_network
 from leakbound.data import Data, from_arrays
@@ -34,8 +35,8 @@ def noise() -> Data:
     return Data(from_arrays(rng.normal(size=(120, 6)).astype(np.float32), rng.integers(3, size=120)), "noise")
 
 
-def planting(**words) -> AuditPlan:
-    return AuditPlan(**{"game": "canaries", "canaries": "dirac", "n_canaries": 12, **words})
+def planting(kind="dirac", seed=0, **words) -> AuditPlan:
+    return AuditPlan(game=ls.Canaries(kind, n=12, **words), seed=seed)
 
 
 def seen(setting) -> dict[str, np.ndarray]:
@@ -55,33 +56,33 @@ class TestPlant:
 
     @pytest.mark.parametrize("kind", ["mislabelled", "random"])
     def test_records_are_watched_among_others_whose_law_is_known(self, noise, kind):
-        made = plant(planting(canaries=kind), private_network(network, SHORT), noise)
+        made = plant(planting(kind), private_network(network, SHORT), noise)
         assert made.release.watched == tuple(made.game.target_points.tolist())
         assert (made.release.coordinates, made.release.knowledge) == ((), "distribution")
 
     def test_mahalanobis_canaries_are_those_of_the_training(self, noise):
         release = private_network(network, SHORT)
-        made = plant(planting(canaries="mahalanobis", seed=2), release, noise)
+        made = plant(planting("mahalanobis", seed=2), release, noise)
         expected = mahalanobis(noise.points, 12, 2, release=release).numbers
         assert made.release.watched == tuple(expected.tolist())
         assert made.planted == "mahalanobis"
 
     @pytest.mark.parametrize(("kind", "knowledge"), [("dirac", "distribution"), ("random", "others")])
     def test_what_is_known_may_be_asked_for(self, noise, kind, knowledge):
-        made = plant(planting(canaries=kind, knowledge=knowledge), private_network(network, SHORT), noise)
+        made = plant(planting(kind, knowledge=knowledge), private_network(network, SHORT), noise)
         assert made.release.knowledge == knowledge
         assert made.observed(seen(made), []).facts["knowledge"] == knowledge
 
     def test_nothing_is_said_to_be_known_where_no_step_is_seen(self, noise):
-        made = plant(planting(canaries="random"), private_network(network, SHORT), noise)
+        made = plant(planting("random"), private_network(network, SHORT), noise)
         assert "knowledge" not in made.observed({"loss": np.zeros(made.game.member.shape, dtype=np.float32)}, []).facts
 
     def test_a_training_of_ones_own_has_unknown_batches(self, noise):
         release = private_network(network, {**SHORT.describe(), "train": own})
         assert plant(planting(), release, noise).release.knowledge == "distribution"
-        assert plant(planting(canaries="random"), release, noise).release.train is own
+        assert plant(planting("random"), release, noise).release.train is own
         with pytest.raises(ValueError, match=r"nobody knows the batches of a user-supplied training loop"):
-            plant(planting(canaries="random", knowledge="others"), release, noise)
+            plant(planting("random", knowledge="others"), release, noise)
 
     def test_a_network_without_dpsgd_shows_no_steps(self, noise):
         release = planned(ModelPlan(spec=f"{HERE}:network"))

@@ -58,9 +58,9 @@ class TestPromise:
         ("words", "adjacency"),
         [
             ({"n_models": 4}, "replace_one"),
-            ({"n_models": 4, "sampling": "poisson"}, "add_remove"),
-            ({"game": "canaries", "canaries": "random", "n_canaries": 5}, "add_remove"),
-            ({"game": "per_datum", "target": (3,), "n_models": 4}, "replace_one"),
+            ({"n_models": 4, "game": ls.HalfSplit(sampling="poisson")}, "add_remove"),
+            ({"game": ls.Canaries("random", n=5)}, "add_remove"),
+            ({"game": ls.PerDatum(3), "n_models": 4}, "replace_one"),
         ],
     )
     def test_neighbours_are_those_of_the_game(self, noise, words, adjacency):
@@ -86,17 +86,17 @@ class TestPromise:
 
     def test_with_canaries_the_fewest_records_that_there_may_be_count(self, noise):
         """By every outcome of 5 coins: a batch of 5 (.12 of 38.5) is the largest share where one canary alone is in."""
-        made = promised(FIXED, noise, game="canaries", canaries="random", n_canaries=5)
+        made = promised(FIXED, noise, game=ls.Canaries("random", n=5))
         shares = [5 / (36 + sum(coins)) for coins in product([0, 1], repeat=5) if sum(coins)]
         assert (made.adjacency, made.dpsgd.sample_rate) == ("add_remove", max(shares))
 
     def test_where_nobody_is_surely_in_a_batch_may_be_everybody(self, noise):
-        assert promised(FIXED, noise, n_models=4, sampling="poisson").dpsgd.sample_rate == 1.0
+        assert promised(FIXED, noise, n_models=4, game=ls.HalfSplit(sampling="poisson")).dpsgd.sample_rate == 1.0
 
 
 def test_the_claims_of_a_plan_stand_beside_the_accountant(noise, no_search):
     claim = ClaimPlan(epsilon=9.0, delta=1e-3, adjacency="add_remove")
-    plan = AuditPlan(game="canaries", canaries="random", n_canaries=20, claim=(claim,))
+    plan = AuditPlan(game=ls.Canaries("random", n=20), claim=(claim,))
     report = play(plan, find(["loss"]), [private_network(network, SHORT)], noise, Execution(n_jobs=1))
     assert [(curve.role, curve.verdict.word) for curve in report.curves if curve.verdict is not None] == [
         ("claimed", "not_refuted"),
@@ -117,7 +117,7 @@ def test_only_dirac_canaries_of_a_user_supplied_training_are_blind_to_its_layers
     noise, no_search, canaries, own, limited
 ):
     words = {**SHORT.describe(), **({"train": Training(SHORT, 41)} if own else {})}
-    plan = AuditPlan(game="canaries", canaries=canaries, n_canaries=10)
+    plan = AuditPlan(game=ls.Canaries(canaries, n=10))
     attacks = attacks_on([private_network(network, SHORT)], ["likelihood_ratio"])
     report = play(plan, attacks, [private_network(network, words)], noise, Execution(n_jobs=1))
     said = "not whether those of the network's own layers are"
@@ -134,7 +134,7 @@ def certified(report: ls.Report) -> tuple:
 def test_batches_of_fixed_size_are_compared_with_their_own_curve(noise, no_search):
     """4 of the 36 records that are expected; were all canaries out but one, of 32."""
     told = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=4, batches="fixed")
-    plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=10)
+    plan = AuditPlan(game=ls.Canaries("mislabelled", n=10))
     report = play(plan, find(["loss"]), [private_network(network, told)], noise, Execution(n_jobs=1))
     (curve,), epsilon = certified(report)
     assert curve.verdict is not None
@@ -147,9 +147,15 @@ def test_batches_of_fixed_size_are_compared_with_their_own_curve(noise, no_searc
 @pytest.mark.parametrize(("rows", "n_curves"), [(1, 1), (2, 0)])
 def test_units_of_several_records_are_promised_nothing(noise, rows, n_curves, no_search):
     report = ls.audit(
-        network, noise.points.x, noise.points.y, n_models=4, dpsgd=SHORT, attacks=["loss"], group=np.arange(41) // rows,
+        network,
+        noise.points.x,
+        noise.points.y,
+        n_models=4,
+        train={"dpsgd": SHORT},
+        attacks=["loss"],
+        groups=np.arange(41) // rows,
         n_jobs=1,
-    )  # fmt: skip
+    )
     curves, epsilon = certified(report)
     assert len(curves) == n_curves
     assert epsilon.reason == (None if n_curves else Term("units_of_several_records"))
@@ -166,7 +172,14 @@ def test_an_attribute_is_guessed_from_dp_sgd_as_it_trains_on_the_records_alone(n
     secret = np.random.default_rng(1).integers(2, size=41)
     words = {**SHORT.describe(), "aggregate": noted}
     report = ls.audit(
-        wider, noise.points.x, noise.points.y, dpsgd=words, attribute=secret, attacks=["loss"], n_models=2, n_jobs=1
+        wider,
+        noise.points.x,
+        noise.points.y,
+        train={"dpsgd": words},
+        game=ls.Attribute(secret),
+        attacks=["loss"],
+        n_models=2,
+        n_jobs=1,
     )
     assert divided == {0.1 * 20.5}
     assert any(each.quantity == "attribute_gain" and each.value is not None for each in report.findings)

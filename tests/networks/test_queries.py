@@ -50,9 +50,15 @@ def test_networks_are_trained_on_the_images_alone():
 def test_an_audit_of_labels_of_networks():
     points = images()
     report = ls.audit(
-        ls.releases.LabelsOnly(small_cnn), points.x, points.y, train=Recipe(epochs=1), n_models=4, n_queries=3,
-        attacks=["gap", "label_only", "label_only_lira"], n_jobs=1,
-    )  # fmt: skip
+        ls.releases.LabelsOnly(small_cnn),
+        points.x,
+        points.y,
+        train=Recipe(epochs=1),
+        n_models=4,
+        game=ls.HalfSplit(queries=3),
+        attacks=["gap", "label_only", "label_only_lira"],
+        n_jobs=1,
+    )
     assert {each.attack for each in report.findings if each.quantity == "auc"} == {
         "gap",
         "label_only",

@@ -87,7 +87,7 @@ def seen_in_one_run(release: PrivateNetwork, points: Points, n: int, seed: int) 
 def audited(digits, dpsgd: DpSgd, n: int = 1000, **hooks: Callable) -> tuple[Verdict, dict[str, Finding]]:
     """The verdict on the accountant, and the findings of epsilon by how they were made."""
     release = private_network(network, {**dpsgd.describe(), **hooks})
-    report = ls.audit(release, *digits, game="canaries", canaries="dirac", n_canaries=n, n_jobs=1)
+    report = ls.audit(release, *digits, game=ls.Canaries(n=n), n_jobs=1)
     (verdict,) = [curve.verdict for curve in report.curves if curve.verdict is not None]
     bounds = [each for each in report.findings if each.quantity == "epsilon" and each.bound_type == "lower"]
     names = ("step_by_step", "whole_curve")
@@ -175,9 +175,7 @@ class TestReports:
 
     def test_it_is_called_no_lower_bound_of_any_guarantee(self, digits):
         dpsgd = replace(with_epsilon(4.0), steps=40)
-        report = ls.audit(
-            network, *digits, dpsgd=dpsgd, game="canaries", canaries="dirac", n_canaries=100, attacks=["glir"], n_jobs=1
-        )
+        report = ls.audit(network, *digits, train={"dpsgd": dpsgd}, game=ls.Canaries(n=100), attacks=["glir"], n_jobs=1)
         page = html.page(report)
         rows = re.findall(r"<tr[^>]*>.*?</tr>", page, re.DOTALL)
         (row,) = [row for row in rows if "ε if each step is Gaussian" in row]
@@ -188,11 +186,11 @@ class TestReports:
 
     @pytest.mark.parametrize(
         "words",
-        [{"canaries": "mislabelled"}, nightly({"canaries": "dirac", "knowledge": "distribution"})],
+        [{"kind": "mislabelled"}, nightly({"knowledge": "distribution"})],
     )
     def test_canaries_that_are_seen_together_are_not_audited_step_by_step(self, digits, words):
         dpsgd = DpSgd(noise_multiplier=2.0, sample_rate=0.1, steps=10)
-        report = ls.audit(network, *digits, dpsgd=dpsgd, game="canaries", n_canaries=40, n_jobs=1, **words)
+        report = ls.audit(network, *digits, train={"dpsgd": dpsgd}, game=ls.Canaries(n=40, **words), n_jobs=1)
         assert not [each for each in report.findings if Term("step_by_step") in each.method]
 
 

@@ -67,7 +67,9 @@ def test_weights_are_those_of_the_file(leakbound):
 
 def test_the_command(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
-    left = leakbound(f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a")
+    left = leakbound(
+        f"audit model --model {SPEC} --weights net.pt {SIDES} --attack loss --attack gradient_norm --out a"
+    )
     assert left.code == 0, left.err
     report = Report.from_json(Path("a/report.json"))
     (facts,) = report.about.releases
@@ -77,9 +79,8 @@ def test_the_command(leakbound):
 
 def test_models_of_its_recipe_beside_it(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = (
-        f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 4 --train epochs=2 --attack lira_offline --out a"
-    )
+    references = "--n-models 4 --train epochs=2 --attack lira_offline"
+    command = f"audit model --model {SPEC} --weights net.pt {SIDES} {references} --out a"
     assert leakbound(command).code == 0
     (facts,) = Report.from_json(Path("a/report.json")).about.releases
     assert (facts.targets, facts.references) == (1, 4)
@@ -94,7 +95,7 @@ def auc(out: str, attack: str) -> float:
 @pytest.mark.slow
 def test_the_columns_are_those_that_are_named(leakbound, names):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack loss"
+    command = f"audit model --model {SPEC} --weights net.pt {SIDES} --attack loss"
     assert leakbound(f"{command} --out numbered").code == 0
     for file in ("in.npz", "out.npz"):
         with np.load(file) as arrays:
@@ -109,21 +110,23 @@ def test_the_columns_are_those_that_are_named(leakbound, names):
 def test_the_layers_that_are_named(leakbound):
     network = of_width(4)
     torch.save(network.state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {SIDES} --attack gradient_norm"
+    command = f"audit model --model {SPEC} --weights net.pt {SIDES} --attack gradient_norm"
     for layers in ("last", "0"):
-        assert leakbound(f"{command} --layers {layers} --out {layers}").code == 0
+        assert leakbound(f"{command} --train layers={layers} --out {layers}").code == 0
     sides = []
     for file in ("in.npz", "out.npz"):
         with np.load(file) as arrays:
             sides.append((arrays["x"], arrays["y"]))
-    made = ls.audit_model(network, *sides, layers="last", attacks=["gradient_norm"])
+    made = ls.audit_model(network, *sides, train={"layers": "last"}, attacks=["gradient_norm"])
     found = [each.value for each in made.findings if each.quantity == "auc"]
     assert [auc("last", "gradient_norm")] == found != [auc("0", "gradient_norm")]
 
 
 def test_the_report_holds_the_recipe_and_the_files(leakbound):
     torch.save(of_width(4).state_dict(), "net.pt")
-    command = f"audit --model {SPEC} --weights net.pt {SIDES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
+    command = (
+        f"audit model --model {SPEC} --weights net.pt {SIDES} --n-models 2 --train epochs=2 --train lr=0.005 --out a"
+    )
     assert leakbound(command).code == 0
     (release,) = json.loads(Path("a/report.json").read_text())["about"]["releases"]
     digest = hashlib.sha256(Path("net.pt").read_bytes()).hexdigest()
@@ -143,7 +146,7 @@ def test_the_report_holds_no_folder(leakbound, tmp_path, references):
     for side in ("in.npz", "out.npz"):
         Path(side).rename(folder / side)
     sides = f"--members {folder}/in.npz --others {folder}/out.npz --n-jobs 1"
-    left = leakbound(f"audit --model {SPEC} --weights {folder}/net.pt {sides} {references} --out {folder}/a")
+    left = leakbound(f"audit model --model {SPEC} --weights {folder}/net.pt {sides} {references} --out {folder}/a")
     assert left.code == 0, left.err
     texts = [left.out, *((folder / "a" / file).read_text() for file in ("report.json", "report.html"))]
     for text in texts:
@@ -180,7 +183,7 @@ def test_the_report_holds_no_folder(leakbound, tmp_path, references):
         ),
         (
             f"--model {SPEC} --weights net.pt {SIDES} --dry-run",
-            "an audit of a trained model takes no --dry-run: without references it trains nothing",
+            "audit model has no --dry-run; use --dry-run of leakbound audit",
         ),
         (f"--model {SPEC} --weights tensor.pt {SIDES}", "tensor.pt: no state dict; tensors alone are read"),
         (
@@ -188,7 +191,7 @@ def test_the_report_holds_no_folder(leakbound, tmp_path, references):
             "whole.pt: a state dict alone is read, this one is in net: save it by torch.save(torch.load('whole.pt', "
             "weights_only=True)['net'], 'net.pt')",
         ),
-        (f"--model {SPEC} --weights net.pt {SIDES} --layers 3", "unknown layer '3'"),
+        (f"--model {SPEC} --weights net.pt {SIDES} --train layers=3", "unknown layer '3'"),
         (
             f"--model {SPEC} --weights net.pt {SIDES} --classes a --classes b --classes c",
             "--classes are numbers where",
@@ -197,13 +200,10 @@ def test_the_report_holds_no_folder(leakbound, tmp_path, references):
             f"--model {SPEC} --weights net.pt {SIDES} --classes 0 --classes 1 --classes 3",
             "net.pt: the label '2' is none of classes",
         ),
-        ("--layers last", "--layers needs a --model"),
-        ("--layers last --model sklearn.tree:DecisionTreeClassifier", "layers are those of a network; DecisionTreeC"),
-        (
-            f"--model {SPEC} --dpsgd clip=1 --layers last",
-            "audit: model.0: layers are of networks that are trained without DP-SGD",
-        ),
-        (f"--model {SPEC} --classes 1", "an audit without a trained model takes no --classes"),
+        (f"--weights net.pt {SIDES} --train layers=last", "--train needs a --model"),
+        (f"--model {SPEC} --dpsgd clip=1 --weights net.pt", "audit model has no --dpsgd; use --dpsgd of"),
+        (f"--model {SPEC} --layers last", "audit model has no --layers; use --train layers=..."),
+        (f"--model {SPEC} --classes 1", "give ONE trained model: a file"),
         (f"--model {SPEC} --weights in.npz {SIDES}", "in.npz: no state dict; tensors alone are read"),
         (
             f"--model {SPEC} --set width=9 --weights net.pt {SIDES}",
@@ -215,9 +215,9 @@ def test_the_report_holds_no_folder(leakbound, tmp_path, references):
         ),
         (
             f"--model {SPEC} --weights net.pt {SIDES} --predict mine:make",
-            "an audit with --predict takes no --weights",
+            "give ONE trained model: a file",
         ),
-        (f"--model {SPEC} --weights net.pt {SIDES} --dataset wine", "an audit with --weights takes no --dataset"),
+        (f"--model {SPEC} --weights net.pt --dataset wine", "audit model has no --dataset; use --members"),
     ],
 )
 def test_what_is_refused(leakbound, words: str, line: str):
@@ -227,7 +227,7 @@ def test_what_is_refused(leakbound, words: str, line: str):
     torch.save(of_width(4), "network.pt")
     script_archive(Path("script.pt"))
     Path("pickled.pt").write_bytes(pickle.dumps({"0.weight": print}))
-    refused(leakbound(f"audit {words} --out a"), line)
+    refused(leakbound(f"audit model {words} --out a"), line)
     assert not Path("a").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import leakbound as ls
 from leakbound.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml, refuse_unknown
 from leakbound.plans.plan import read
 from leakbound.plans.policies import policy_of
@@ -21,10 +22,6 @@ separator = ";"
 decimal = ","
 encoding = "cp1252"
 id = "name"
-game = "canaries"
-sampling = "poisson"
-target = [3, 8]
-references = 16
 n_models = 32
 attacks = ["lira", "rmia"]
 seed = 7
@@ -32,6 +29,10 @@ fpr = [0.001, 0.1, 0.1, 0.01]
 confidence = 0.9
 fail_above = ["tpr@0.01=0.05", "auc=0.6"]
 policy = "research"
+
+[game.canaries]
+targets = [3, 8]
+references = 16
 
 [[model]]
 spec = "sklearn.ensemble:RandomForestClassifier"
@@ -79,10 +80,7 @@ class TestFiles:
             decimal=",",
             encoding="cp1252",
             id="name",
-            game="canaries",
-            sampling="poisson",
-            target=(3, 8),
-            references=16,
+            game=ls.Canaries(targets=(3, 8), references=16),
             n_models=32,
             attacks=("lira", "rmia"),
             seed=7,
@@ -96,27 +94,48 @@ class TestFiles:
                 ClaimPlan(eta=0.05),
             ),
         )
-        # the example leaves nothing else out: an attribute is guessed in another game, canaries are planted in others,
-        # only a single model is varied, slices and samples are of half_split, and looks take no claim
-        others = {
-            "dataset", "attribute", "bins", "canaries", "n_canaries", "knowledge", "prior", "accept_shift", "vary",
-            "slice", "until", "sample", "n_queries", "versions", "depends_on",
-        }  # fmt: skip
-        assert plan.model_fields_set == AuditPlan.model_fields.keys() - others
+        # the example leaves nothing else out: only a single model is varied
+        assert plan.model_fields_set == AuditPlan.model_fields.keys() - {"dataset", "vary", "depends_on"}
 
     def test_a_function_that_makes_versions_is_code_of_the_plan(self, tmp_path):
-        text = 'n_queries = 3\nversions = "my_versions:blurred"\n[[model]]\nspec = "a:B"'
+        text = '[[model]]\nspec = "a:B"\n[game.half_split]\nqueries = { n = 3, versions = "my_versions:blurred" }'
         assert from_toml(write(tmp_path, text)).import_paths == ("a:B", "my_versions:blurred")
 
     def test_canaries_that_nobody_names_are_planted_in_one_model(self, tmp_path):
         text = 'game = "canaries"\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 2'
         plan = from_toml(write(tmp_path, text))
-        assert (plan.canaries, plan.n_canaries, plan.knowledge, plan.n_models) == ("dirac", 1000, None, 1)
+        assert (plan.game, plan.planted, plan.models) == (ls.Canaries(), "dirac", 1)
         assert plan.model[0].dpsgd == {"clip": 2}
-        three = from_toml(write(tmp_path, 'game = "canaries"\ncanaries = "random"\nn_models = 3'))
-        assert (three.canaries, three.n_models) == ("random", 3)
-        named = from_toml(write(tmp_path, 'game = "canaries"\ntarget = [3]'))
-        assert (named.canaries, named.n_models) == (None, 64)
+        three = from_toml(write(tmp_path, 'n_models = 3\n[game.canaries]\nkind = "random"'))
+        assert (three.planted, three.models) == ("random", 3)
+        named = from_toml(write(tmp_path, "[game.canaries]\ntargets = [3]"))
+        assert (named.planted, named.models) == (None, 64)
+
+    def test_models_may_be_added_until_something_is_known(self, tmp_path):
+        plan = from_toml(write(tmp_path, '[n_models.until]\nquantity = "auc"\nwidth = 0.1\nat_most = 32'))
+        assert (plan.until, plan.models) == (ls.Until("auc", width=0.1, at_most=32), 32)
+        assert plan.model_dump()["n_models"] == {"until": {"quantity": "auc", "width": 0.1, "at_most": 32}}
+
+    def test_layers_are_of_the_training(self, tmp_path):
+        plan = from_toml(write(tmp_path, '[[model]]\nspec = "a:B"\ntrain = { epochs = 3, layers = "last" }'))
+        assert (plan.model[0].recipe, plan.model[0].layers) == ({"epochs": 3}, ("last",))
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("n_canaries = 3", "n_canaries is now n of [game.canaries]"),
+            ('attribute = "sex"', "attribute is now column of [game.attribute]"),
+            ("n_queries = 3", "n_queries is now queries of [game.half_split]"),
+            ('slice = "sex"', "slice is now slices of [game.half_split]"),
+            ('until = "refuted"', "until is now [n_models.until]"),
+            ('[[model]]\nspec = "a:B"\nlayers = ["last"]', "model.0.layers is now layers of [model.train]"),
+        ],
+    )
+    def test_an_old_key_says_where_it_is_now(self, tmp_path, text, line):
+        path = write(tmp_path, text)
+        with pytest.raises(ValueError) as caught:
+            from_toml(path)
+        assert str(caught.value) == f"{path}: {line}"
 
     def test_an_empty_plan_is_the_default_one(self, tmp_path):
         assert from_toml(write(tmp_path, "")) == AuditPlan()
@@ -136,39 +155,33 @@ class TestFiles:
             ('[[model]]\nspce = "a:B"', "unknown key 'model.0.spce' (did you mean 'spec'?); known: spec, name, set"),
             ("[[claim]]\nepsilom = 1", "unknown key 'claim.0.epsilom' (did you mean 'epsilon'?); known: epsilon, "),
             ('[[model]]\nname = "a"', "the key 'model.0.spec' is missing"),
-            ("n_models = 0", "n_models: Input should be greater than or equal to 1, got 0"),
+            ("n_models = 0", "n_models must be >= 1, got 0"),
             ("n_models = 1", "n_models must be >= 2, got 1; one is enough for the game canaries alone"),
-            ('n_models = "many"', "n_models: Input should be a valid integer, "),
+            ('n_models = "many"', "n_models must be a number, got "),
             ("seed = -1", "seed: Input should be greater than or equal to 0, got -1"),
-            ("references = -1", "references: Input should be greater than or equal to 0, got -1"),
             ("attacks = []", "attacks: Tuple should have at least 1 item after validation, not 0, got []"),
             (
                 'game = "chess"',
-                "game: Input should be 'half_split', 'per_datum', 'average_datum' or 'canaries', got 'chess'",
+                "game must be one of half_split, per_datum, average_datum, canaries, attribute; got 'chess'",
             ),
-            ("n_queries = 0", "n_queries: Input should be greater than or equal to 1, got 0"),
+            ("[game.half_split]\nqueries = 0", "game: half_split: queries: n: Input should be greater than or equal"),
             (
-                'versions = "shifts"',
-                "versions says how versions of the records are made; give their number too: n_queries",
-            ),
-            (
-                'n_queries = 4\nversions = "mirror"',
-                "versions must be shifts, noise, growing_noise or module:function, got 'mirror'",
+                '[game.half_split.queries]\nversions = "shifts"',
+                "game: half_split: queries: versions says how versions of the records are made; give their number too",
             ),
             (
-                'n_queries = 4\nattribute = "sex"',
-                "n_queries is of guesses about membership; an audit of an attribute takes none",
+                '[game.half_split]\nqueries = { n = 4, versions = "mirror" }',
+                "game: half_split: queries: versions must be shifts, noise, growing_noise or module:function, got",
             ),
             (
-                'n_queries = 4\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 1',
-                "n_queries asks trained models; DP-SGD is observed by its steps: leave it out",
+                '[game.half_split]\nqueries = 4\n[[model]]\nspec = "a:B"\n[model.dpsgd]\nclip = 1',
+                "queries asks trained models; DP-SGD is observed by its steps: leave it out",
             ),
-            ("sample = 0", "sample: Input should be greater than or equal to 1, got 0"),
+            ("[game.half_split]\nsample = 0", "game: half_split: sample: Input should be greater than or equal to 1"),
             (
-                'sample = 5\ngame = "average_datum"',
-                "sample draws the attacked records of the game half_split, in an audit of membership",
+                '[game.half_split]\nsampling = "coin"',
+                "game: half_split: sampling: Input should be 'fixed' or 'poisson', got 'coin'",
             ),
-            ('sampling = "coin"', "sampling: Input should be 'fixed' or 'poisson', got 'coin'"),
             ("fpr = [5]", "fpr is a fraction: 5 is out of range; did you mean 0.05? It must be > 0 and < 1"),
             ("fpr = [nan]", "fpr must be finite, got nan"),
             (
@@ -181,32 +194,32 @@ class TestFiles:
             ),
             ('fail_above = ["tpr=0.1"]', "fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
             ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),
-            ('game = "per_datum"', "the game per_datum needs target = [record number]; got []"),
-            ('game = "per_datum"\ntarget = [1, 2]', "the game per_datum needs target = [record number]; got [1, 2]"),
-            ('canaries = "random"', "canaries are planted in the game canaries alone, got game = 'half_split'"),
+            ('game = "per_datum"', "game: per_datum: the key 'target' is missing"),
             (
-                'game = "canaries"\ncanaries = "diracs"',
-                "canaries: Input should be 'dirac', 'mahalanobis', 'mislabelled' or 'random', got 'diracs'",
+                "[game.per_datum]\ntarget = [1, 2]",
+                "game: per_datum: target: Input should be a valid integer, got [1, 2]",
+            ),
+            ("[game.average_datum]\ntarget = 1", "game: average_datum has no target; it has: references, prior"),
+            ("[game.half_split]\nreferences = 4", "game: half_split has no references; it has: sampling, sample, "),
+            (
+                '[game.canaries]\nkind = "diracs"',
+                "game: canaries: kind: Input should be 'dirac', 'mahalanobis', 'mislabelled' or 'random', got 'diracs'",
             ),
             (
-                'game = "canaries"\ntarget = [1]\ncanaries = "random"',
-                "target names the canaries, canaries plants others; give one of them",
+                '[game.canaries]\ntargets = [1]\nkind = "random"',
+                "game: canaries: kind, n and knowledge are of canaries that are planted; leave them out, or targets",
             ),
-            ("n_canaries = 10", 'n_canaries is of canaries that are planted: give game = "canaries" without target'),
+            ("[game.canaries]\nn = 0", "game: canaries: n: Input should be greater than or equal to 1, got 0"),
+            ("[game.canaries]\ntargets = [1, 1]", "game: canaries: targets names a record twice: [1, 1]"),
             (
-                'knowledge = "distribution"',
-                'knowledge is of canaries that are planted: give game = "canaries" without target',
+                "[game.canaries]\n[game.attribute]",
+                "game must be one of half_split, per_datum, average_datum, canaries, ",
             ),
-            ('game = "canaries"\nn_canaries = 0', "n_canaries: Input should be greater than or equal to 1, got 0"),
             (
                 '[[model]]\nspec = "a:B"\ntrain = { epochs = 3 }\n[model.dpsgd]\nclip = 1',
                 "model.0: train says how a network is trained without DP-SGD; give train or dpsgd, not both",
             ),
-            ('game = "canaries"\ntarget = [1, 1]', "target names a record twice: [1, 1]"),
             ('data = ""', "data: String should have at least 1 character, got ''"),
-            ("target = [1]", "the game half_split takes no target"),
-            ('game = "average_datum"\ntarget = [1]', "the game average_datum takes no target"),
-            ("references = 4", "in a half_split the references of a model are all others; references must be 0"),
             (
                 '[[model]]\nspec = "a:B"\nname = "b"\n[[model]]\nspec = "a:C"\nname = "b"',
                 "two models have the same name; names: b, b",

@@ -27,6 +27,11 @@ OF_NO_RANGE = {
     "noise_std", "round", "scale", "weight",
 }  # fmt: skip
 OF_LIMITS = {"limit"}  # fractions for most quantities: tested by themselves below
+CHOICES = {each: {} for each in (ls.HalfSplit, ls.AverageDatum, ls.Canaries)} | {
+    ls.PerDatum: {"target": 3},
+    ls.Attribute: {"column": "sex"},
+    ls.Until: {"quantity": "auc"},
+}  # objects with numbers, and what each of them cannot be without
 
 
 def plan_classes() -> list[type[Plan]]:
@@ -47,10 +52,27 @@ def float_fields() -> Iterator[tuple[type[Plan], str]]:
                 yield kind, name
 
 
+def float_fields_of_choices() -> Iterator[tuple[type, str]]:
+    for kind in CHOICES:
+        for name, field in kind.__pydantic_fields__.items():
+            if holds_floats(field.annotation):
+                yield kind, name
+
+
 def test_every_float_field_is_known():
     """A new field must say whether it is a fraction."""
-    assert {name for _, name in float_fields()} == FRACTIONS | OF_NO_RANGE | OF_LIMITS
+    names = {name for _, name in (*float_fields(), *float_fields_of_choices())}
+    assert names == FRACTIONS | OF_NO_RANGE | OF_LIMITS
     assert len(list(float_fields())) > 40
+    assert len(list(float_fields_of_choices())) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, name in float_fields_of_choices() if name in FRACTIONS]
+)
+def test_sixty_is_refused_in_objects_too(kind, name):
+    with pytest.raises(ValueError, match=rf"{name} is a fraction: 60 is out of range; did you mean 0\.6\?"):
+        kind(**CHOICES[kind], **{name: 60.0})
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in float_fields() if name in FRACTIONS])
@@ -80,7 +102,7 @@ SCORES = np.arange(8.0), np.arange(8) % 2 == 0
 PUBLIC = [
     (lambda: ls.audit_scores(*SCORES, confidence=60), "confidence"),
     (lambda: ls.audit_scores(*SCORES, fpr=(60,)), "fpr"),
-    (lambda: ls.audit_scores(*SCORES, claim="eta=60"), "eta"),
+    (lambda: ls.audit_scores(*SCORES, claims="eta=60"), "eta"),
     (lambda: ls.calibrate("mean", np.eye(8), promise="drawn", eta=60), "eta"),
     (lambda: ls.protect("mean", np.eye(8), promise="drawn", eta=60), "eta"),
     (lambda: ls.bound("dp", epsilon=1, prior=60), "prior"),

@@ -60,7 +60,7 @@ def test_what_is_wrong_is_one_line(policy, message):
 
 def test_an_audit_of_an_attribute_takes_none():
     with pytest.raises(ValueError, match="an audit of an attribute takes none"):
-        read(AuditPlan, {"policy": "research", "attribute": "sex"}, "audit")
+        read(AuditPlan, {"policy": "research", "game": "attribute,column=sex"}, "audit")
 
 
 def test_there_is_no_other_ready_policy():

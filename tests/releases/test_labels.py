@@ -150,10 +150,14 @@ class TestTrained:
         y = rng.permutation(y)  # nothing but memory gets these right
         model = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
         report = ls.audit_model(
-            ls.releases.LabelsOnly(model.predict), (X[::2], y[::2]), (X[1::2], y[1::2]),
-            references=ls.releases.LabelsOnly(DecisionTreeClassifier()), n_models=8, n_queries=16,
-            versions="growing_noise", attacks=["gap", "label_only", "label_only_lira"], n_jobs=1,
-        )  # fmt: skip
+            ls.releases.LabelsOnly(model.predict),
+            (X[::2], y[::2]),
+            (X[1::2], y[1::2]),
+            references=ls.Fitted(ls.releases.LabelsOnly(DecisionTreeClassifier()), n=8),
+            queries=ls.Queries(16, versions="growing_noise"),
+            attacks=["gap", "label_only", "label_only_lira"],
+            n_jobs=1,
+        )
         areas = {each.attack: each.value for each in report.findings if each.quantity == "auc"}
         assert areas.keys() == {"gap", "label_only", "label_only_lira"}
         assert areas["label_only"] > 0.7

@@ -184,11 +184,14 @@ class TestAudits:
     def test_references_of_a_trained_model(self):
         model = LogisticRegression(C=100.0).fit(X[:30], Y[:30])
         report = ls.audit_model(
-            model.predict_proba, (X[:30], Y[:30]), (X[30:], Y[30:]),
-            references=lambda X, y, seed: LogisticRegression(C=100.0).fit(X, y), n_models=8, n_jobs=1,
-        )  # fmt: skip
+            model.predict_proba,
+            (X[:30], Y[:30]),
+            (X[30:], Y[30:]),
+            references=ls.Fitted(lambda X, y, seed: LogisticRegression(C=100.0).fit(X, y), n=8),
+            n_jobs=1,
+        )
         same = ls.audit_model(
-            model, (X[:30], Y[:30]), (X[30:], Y[30:]), references=LogisticRegression(C=100.0), n_models=8, n_jobs=1
+            model, (X[:30], Y[:30]), (X[30:], Y[30:]), references=ls.Fitted(LogisticRegression(C=100.0), n=8), n_jobs=1
         )
         assert report.findings == same.findings
         assert any(finding.attack == "lira" and finding.value is not None for finding in report.findings)

@@ -61,7 +61,7 @@ def made(findings: list[Finding], *releases: dict[str, Any], **words: Any) -> Re
         "seed": 0,
         "confidence": 0.95,
         "attacks": titles | {name: said.model_dump() for name, said in BASELINES.items()},
-        "command": "leakbound audit --attribute writer",
+        "command": "leakbound audit --game attribute,column=writer",
         "plan": {"attribute": "writer"},
         "versions": {"python": "3.11"},
         "notes": [],

@@ -21,7 +21,7 @@ POLICY = "research"
 def report():
     """Audit a model that exposes records by name."""
     tree = DecisionTreeRegressor(random_state=0)
-    return ls.audit(tree, X[:, 1:], X[:, 0], id=CASES, n_models=16, attacks="loss", policy=POLICY, n_jobs=1)
+    return ls.audit(tree, X[:, 1:], X[:, 0], ids=CASES, n_models=16, attacks="loss", policy=POLICY, n_jobs=1)
 
 
 def test_the_page_for_the_owner_names_records_and_says_whose_it_is(report):
@@ -57,7 +57,7 @@ def test_what_a_model_holds_is_not_published_by_its_place():
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[rows], Y[rows])
     model.copy_ = {"case-700001": X[rows]}
     sides = (X[rows], Y[rows]), (X[others], Y[others])
-    report = ls.audit_model(model, *sides, attacks="loss", id=CASES[np.r_[rows, others]], policy=POLICY)
+    report = ls.audit_model(model, *sides, attacks="loss", ids=CASES[np.r_[rows, others]], policy=POLICY)
     check = next(check for check in report.about.decisions[0].checks if check.check == "stores_records")
     assert (check.outcome, check.reason.id) == ("not_kept", "holds_rows")
     assert check.reason.values["n"] == len(rows)

@@ -33,7 +33,7 @@ def test_names_stay_what_they_are(text, tmp_path):
     game = ls.games.half_split(60, 8)
     signals = ls.Signals(game, None, {"loss": rng.exponential(size=game.member.shape)})
     report = ls.audit_signals(
-        signals, name=text, title=text, unit=text, date=text, claim="epsilon=1,adjacency=replace_one"
+        signals, name=text, page=ls.Page(title=text, unit=text, date=text), claims="epsilon=1,adjacency=replace_one"
     )
     back = again(report, tmp_path)
     for name in ("title", "unit", "date"):

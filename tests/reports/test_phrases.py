@@ -112,7 +112,7 @@ def audited(**words: Any) -> Report:
     """A small audit with a claim."""
     x = np.random.default_rng(1).normal(size=(80, 3))
     tree = DecisionTreeClassifier(max_depth=3)
-    return ls.audit(tree, x, x[:, 0] > 0, n_models=8, attacks=["loss", "lira"], claim="eta=0.01", n_jobs=1, **words)
+    return ls.audit(tree, x, x[:, 0] > 0, n_models=8, attacks=["loss", "lira"], claims="eta=0.01", n_jobs=1, **words)
 
 
 MADE: Mapping[str, Callable[[], Report]] = {

@@ -93,11 +93,23 @@ def test_findings_about_one_record_give_their_reason(audit):
 
 
 def test_numbers_of_targets_are_left_out():
-    report = ls.audit(
-        DecisionTreeClassifier(), ROWS, np.arange(N) % 2, n_models=8, n_jobs=1, game="canaries", target=(17, 23, 42)
-    )
-    assert report.about.plan["target"] == [17, 23, 42]
-    assert report.without_records().about.plan["target"] == []
+    for game, where in (
+        (ls.Canaries(targets=(17, 23)), {"canaries": {"targets": [17, 23]}}),
+        (ls.PerDatum(17), {"per_datum": {"target": 17}}),
+    ):
+        report = ls.audit(DecisionTreeClassifier(), ROWS, np.arange(N) % 2, n_models=8, n_jobs=1, game=game)
+        assert report.about.plan["game"] == where
+        (name,) = where
+        assert report.without_records().about.plan["game"] == {name: {}}
+
+
+@pytest.mark.parametrize("typed", ["canaries,targets=[17,23]", "per_datum,target=17,references=4"])
+def test_targets_that_were_typed_are_left_out(audit, typed):
+    command = f"leakbound audit --game {typed} --label target=a"
+    report = replace(audit, about=audit.about.model_copy(update={"command": command}))
+    assert report.about.command == command
+    assert "17" not in report.without_records().about.command
+    assert report.without_records().about.command.endswith("--label target=a")
 
 
 @pytest.mark.parametrize("make", [lambda: made_bounds.leakage(50), made_bounds.odd_cells, made_bounds.many_cells])

@@ -231,7 +231,7 @@ def test_no_table_gets_into_an_error():
         lambda: ls.games.half_split(100, report),
         lambda: ls.attacks.ATTACKS["lira"].with_parameters(x=report),
         lambda: AuditPlan(n_models=report),
-        lambda: ls.audit_signals(ls.Signals(ls.games.half_split(9, 4), None, {}), title=report),
+        lambda: ls.audit_signals(ls.Signals(ls.games.half_split(9, 4), None, {}), page=ls.Page(title=report)),
     ):
         with pytest.raises((ValueError, TypeError)) as caught:
             call()

@@ -88,7 +88,7 @@ class Folder:
     def value(self, path: str) -> Any:
         return eval(path, {"settings": sys.modules["settings"], "training": sys.modules["training"]})
 
-    def audit(self, store: Path | None, n_jobs: int = 1, **given: Any) -> ls.Report:
+    def audit(self, store: Path | ls.Store | None, n_jobs: int = 1, **given: Any) -> ls.Report:
         fit = importlib.import_module("training").fit
         return ls.audit(fit, X, Y, n_models=4, attacks=["loss"], n_jobs=n_jobs, store=store, **given)
 
@@ -315,17 +315,17 @@ class TestByHand:
     def test_what_a_program_reads_is_named(self, user, tmp_path):
         user.begin(KINDS["a program"])
         store = tmp_path / "store"
-        first = user.audit(store, depends_on=["program"])
-        assert reused(user.audit(store, depends_on=["program"])) == (4, 0)
+        first = user.audit(ls.Store(store, depends_on=["program"]))
+        assert reused(user.audit(ls.Store(store, depends_on=["program"]))) == (4, 0)
         user.write(5)
-        changed = user.audit(store, depends_on=["program"])
+        changed = user.audit(ls.Store(store, depends_on=["program"]))
         assert reused(changed) == (0, 4)
         assert findings(changed) == findings(user.audit(None)) != findings(first)
 
     def test_a_file_that_is_not_there_is_refused(self, user, tmp_path):
         user.begin("return 1")
         with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
-            user.audit(tmp_path / "store", depends_on=["no.txt"])
+            user.audit(ls.Store(tmp_path / "store", depends_on=["no.txt"]))
 
     def test_references_of_a_trained_model(self, user, tmp_path):
         user.begin(KINDS["a program"])
@@ -336,7 +336,12 @@ class TestByHand:
             model = fit(X[::2], Y[::2], 0)
             sides = [(X[start::2], Y[start::2]) for start in (0, 1)]
             ls.audit_model(
-                model, *sides, references=fit, n_models=4, attacks=["rmia"], n_jobs=1, store=store, depends_on="program"
+                model,
+                *sides,
+                references=ls.Fitted(fit, n=4),
+                attacks=["rmia"],
+                n_jobs=1,
+                store=ls.Store(store, depends_on="program"),
             )
             return len(list(store.rglob("*.npz")))
 
@@ -349,7 +354,7 @@ class TestByHand:
         user.begin("return 1")
         model = importlib.import_module("training").fit(X, Y, 0)
         with pytest.raises(ValueError, match=r"^depends_on is of reference models that are stored, and there are none"):
-            ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), depends_on="conf.json")
+            ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), store=ls.Store(None, depends_on="conf.json"))
 
     @pytest.mark.parametrize("promise", ["drawn", "file"])
     def test_a_statistic_that_starts_a_program(self, user, tmp_path, promise):

@@ -15,7 +15,8 @@ from typing import Any
 
 from leakbound.core.findings import Finding
 from leakbound.plans.audits import AuditPlan
-from leakbound.plans.limits import REFUTED, Width
+from leakbound.plans.choices import table_of
+from leakbound.plans.until import Until
 from leakbound.reports import Report
 from leakbound.reports.about import AuditAbout
 
@@ -47,14 +48,16 @@ def level_of_each(confidence: float, n_looks: int) -> float:
 
 def played_until(plan: AuditPlan, play: Callable[[AuditPlan], Report]) -> Report:
     """Look at more and more models until what the plan waits for has come."""
-    numbers = looks(plan.n_models)
+    until = plan.until
+    assert until is not None
+    numbers = looks(until.at_most)
     level = level_of_each(plan.confidence, len(numbers))
     n_made = 0
     for place, n_models in enumerate(numbers):
         report = play(plan.at_look(n_models, level, len(numbers)))
         about = _about(report)
         n_made += 0 if about.execution is None else about.execution.made
-        has_come = _all_refuted(report) if plan.until == REFUTED else _narrow(report, Width.parse(plan.until or ""))
+        has_come = _all_refuted(report) if until.is_refuted else _narrow(report, until)
         if has_come or n_models == numbers[-1]:
             return _with_note(report, plan, numbers[: place + 1], numbers, level, has_come, n_made)
     raise AssertionError("the last look returns")
@@ -66,13 +69,13 @@ def _all_refuted(report: Report) -> bool:
     return bool(words) and all(word == "refuted" for word in words)
 
 
-def _narrow(report: Report, wanted: Width) -> bool:
+def _narrow(report: Report, wanted: Until) -> bool:
     """Tell whether the interval of the strongest attack on each release is narrow enough."""
     widths = dict(_widths(report, wanted))
-    return all(width is not None and width <= wanted.width for width in widths.values())
+    return all(width is not None and width <= (wanted.width or 0) for width in widths.values())
 
 
-def _widths(report: Report, wanted: Width) -> Iterator[tuple[str, float | None]]:
+def _widths(report: Report, wanted: Until) -> Iterator[tuple[str, float | None]]:
     """Yield the width of the interval of the strongest attack on each release; None where it has no interval."""
     for release in _about(report).releases:
         found = [
@@ -85,10 +88,10 @@ def _widths(report: Report, wanted: Width) -> Iterator[tuple[str, float | None]]
         yield release.name, known[0] if known else None
 
 
-def _is(finding: Finding, wanted: Width) -> bool:
+def _is(finding: Finding, wanted: Until) -> bool:
     """Tell whether a finding is the one whose interval is to be narrow."""
     return (
-        finding.quantity == wanted.quantity
+        finding.quantity == wanted.name
         and not finding.scope.is_part
         and (wanted.fpr is None or finding.operating_point.get("fpr") == wanted.fpr)
     )
@@ -99,7 +102,9 @@ def _with_note(
 ) -> Report:
     """Say at which numbers of models was looked; the plan is the one that was asked for."""
     listed = ", ".join(f"{number:,}" for number in done)
-    if plan.until == REFUTED:
+    until = plan.until
+    assert until is not None
+    if until.is_refuted:
         ended = "every claim was refuted" if has_come else "not every claim was refuted by all of them"
         tests = f" Each look tests the claims at the level of all tests divided by {len(numbers)}."
     else:
@@ -108,12 +113,12 @@ def _with_note(
         )
         tests = ""
     note = (
-        f"Models were added until {plan.until}: looked at {listed} of at most {numbers[-1]:,} models, and {ended}."
+        f"Models were added until {until.words}: looked at {listed} of at most {numbers[-1]:,} models, and {ended}."
         f"{tests} Intervals of each look have a level of {100 * level:g} %, so that those of all {len(numbers)} looks "
         f"that were planned hold together with {100 * plan.confidence:g} %"
     )
     about = _about(report)
-    asked = {"n_models": plan.n_models, "confidence": plan.confidence}
+    asked = {"n_models": table_of(until), "confidence": plan.confidence}
     facts: dict[str, Any] = {"notes": (note, *about.notes), "plan": {**about.plan, **asked}}
     if about.execution is not None:
         n_models = about.execution.made + about.execution.reused

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,9 +40,15 @@ from leakbound.data.points import with_names
 from leakbound.data.slices import Slices, by_columns, refuse_without_groups, sliced
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
-from leakbound.plans.audits import AuditPlan, ClaimPlan
-from leakbound.plans.plan import asked_of, read
-from leakbound.plans.variants import variants
+from leakbound.plans.audits import AuditPlan, ClaimPlan, GivenPlan, TrainedPlan
+from leakbound.plans.fitted import Fitted
+from leakbound.plans.games import Attribute, HalfSplit, Queries, game_of, queries_of
+from leakbound.plans.games import Game as PlannedGame
+from leakbound.plans.moved import OF_AUDITS, keywords
+from leakbound.plans.page import Page, Store, store_of
+from leakbound.plans.plan import P, asked_of, read
+from leakbound.plans.until import Until
+from leakbound.plans.variants import Variant, variants
 from leakbound.releases.factory import (
     Described,
     adapted,
@@ -65,60 +71,35 @@ Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
 NO_RECIPE = frozenset({"random_state", "n_jobs", "verbose", "warm_start", "copy_X", "device", "nthread"})
 MOST_PARAMETERS = 4  # that are named where a recipe differs
+MEMBERS_AND_OTHERS = "members and others"  # what the report calls the data of a trained model
 
 
-_GATES = {
-    "fail_above": "leakbound.auditing.gates.exit_code(report, ['tpr@0.01=0.05']), which is 3 if a limit is exceeded"
-}
+_MOVED = keywords(OF_AUDITS)
 
 
-@known_keywords(_GATES)
+@known_keywords(_MOVED)
 def audit(
     estimator: Any,
     X: Any,
     y: Any = None,
     *,
-    n_models: int | None = None,
+    game: PlannedGame | str = HalfSplit(),
+    n_models: int | Until | None = None,
+    train: Recipe | DpSgd | Mapping[str, Any] | None = None,
+    vary: Mapping[str, Sequence[Any]] | None = None,
     attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
-    claim: Claims = (),
-    train: Recipe | Mapping[str, Any] | None = None,
-    layers: str | tuple[str, ...] = (),
-    dpsgd: DpSgd | Mapping[str, Any] | None = None,
-    group: Any = None,
-    id: Any = None,
-    slice: Slices = (),
-    game: Literal["half_split", "per_datum", "average_datum", "canaries"] = "half_split",
-    sampling: Literal["fixed", "poisson"] = "fixed",
-    sample: int | None = None,
-    target: Sequence[int] = (),
-    references: int = 0,
-    canaries: Literal["dirac", "mahalanobis", "mislabelled", "random"] | None = None,
-    n_canaries: int = 1000,
-    knowledge: Literal["distribution", "others"] | None = None,
-    n_queries: int = 1,
-    versions: Any = None,
-    attribute: Any = None,
-    bins: int | Sequence[float] = (),
-    seed: int = 0,
+    claims: Claims = (),
+    policy: Any = None,
+    groups: Any = None,
+    ids: Any = None,
     fpr: float | Sequence[float] = (0.01, 0.001),
     confidence: float = 0.95,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    author: str = "",
-    policy: Any = None,
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    until: str | None = None,
-    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    store: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
-    cluster: Any = None,
+    seed: int = 0,
+    page: Page = Page(),
+    store: Store | str | os.PathLike[str] | None = None,
+    n_jobs: Any = None,
 ) -> Report:
-    """Fit an estimator or a network on random halves of the data and measure what the models reveal about who is in.
-
-    Every model is a target, attacked with all the others as references.
+    """Fit an estimator or a network again and again and measure what the models reveal about who is in their data.
 
     Parameters
     ----------
@@ -132,97 +113,44 @@ def audit(
         too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
     y : array of shape (N,) or (N, L), optional
         Labels (numbers or text) or responses; L of them for each point.
-    n_models : int, optional
-        Models for each release: 64 unless given, and 1 if canaries are planted.
+    game : HalfSplit, PerDatum, AverageDatum, Canaries or Attribute
+        Who is in and who is out, and what is guessed.
+    n_models : int or Until, optional
+        Models for each release: as many as the game needs (64; 1 if canaries are planted) unless given.
+    train : Recipe, DpSgd or mapping, optional
+        How networks are trained: a ``leakbound.releases.networks.recipe.Recipe`` or its fields, and ``layers``, those
+        whose gradients are seen; or by DP-SGD, and compared with its accountant: a ``leakbound.dpsgd.config.DpSgd``, or
+        ``{"dpsgd": words}`` as of ``leakbound.auditing.canaries.private_network``.
+    vary : mapping of str to sequence, optional
+        Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
+        ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
     attacks : "default", "all", a function, or sequence of str, Attack or functions
         Names of rows of ``leakbound.attacks.ATTACKS``, rows with parameters of their own, or functions from `Signals`
         to scores: see ``leakbound.attacks.from_function``.
-    claim : str, ClaimPlan, mapping, or sequence of them
+    claims : str, ClaimPlan, mapping, or sequence of them
         What was promised, as ``"epsilon=3,delta=1e-5,adjacency=replace_one"``; each is put to the test.
-    train : Recipe or mapping, optional
-        How networks are trained: a ``leakbound.releases.networks.recipe.Recipe`` or its fields.
-    layers : "all", "last", a name, or tuple of names
-        Of networks: whose gradients are seen; all unless given.
-    dpsgd : DpSgd or mapping, optional
-        Networks are trained by DP-SGD and compared with its accountant: a ``leakbound.dpsgd.config.DpSgd``, or a
-        mapping as of ``leakbound.auditing.canaries.private_network``. Takes the place of ``train`` and ``layers``.
-    group : array of shape (N,), optional
+    policy : path, str, mapping or PolicyPlan, optional
+        Limits that give each model a verdict (release, do not release, ask): a TOML file, ``"research"``, which comes
+        with leakbound, or the content of such a file.
+    groups : array of shape (N,), optional
         The unit of privacy of each point, where a person has several.
-    id : column of X, or array of shape (N,), optional
+    ids : column of X, or array of shape (N,), optional
         What you call the records: shown to you in the report, no feature, and without influence on any number. The
-        index of a frame unless given. As the word is that of the plan and of the flag, it hides Python's ``id`` here.
-    slice : column of X, sequence of them, mapping of str to array of shape (N,), or such an array
-        Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
-        name. See ``leakbound.auditing.slices.by_slice``.
-    game : {"half_split", "per_datum", "average_datum", "canaries"}
-        Who is in and who is out.
-    sampling : {"fixed", "poisson"}
-        Halves of fixed size, or a fair coin for each point.
-    sample : int, optional
-        Attack a random sample of so many records, or units, where all are too many; the models are trained on halves
-        of all of them. Numbers and intervals are about the sample, and a note says how far all may be from it.
-    target : sequence of int
-        Indices of the attacked points: one for ``per_datum``, or the canaries.
-    references : int
-        Further models that are not attacked; ``half_split`` needs none.
-    canaries : {"dirac", "mahalanobis", "mislabelled", "random"}, optional
-        Which canaries are planted in the game ``canaries`` without ``target``: one model is enough. Dirac unless
-        given. See ``leakbound.auditing.canaries.plant``.
-    n_canaries : int
-        How many are planted.
-    knowledge : {"distribution", "others"}, optional
-        What an attacker who sees the steps of DP-SGD knows of the other points: the distribution of their gradients,
-        or which are in a batch (of Dirac canaries unless given).
-    n_queries : int
-        Ask each model about so many versions of each record, the record itself among them: LiRA, RMIA, the quantile
-        attack and those of labels alone use them all. They take as much memory as so many times the records.
-    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
-        How these are made: shifts of images unless given, noise in tables; or ``function(X, number)``, which returns
-        the records in their version of that number, from 1 to ``n_queries - 1``, also as ``"module:function"``. See
-        ``leakbound.releases.queries.Versions``.
-    attribute : column of X, list of one-hot columns, or array of shape (N,), optional
-        A sensitive attribute: the attacks infer it of the members instead of who is in. See
-        ``leakbound.auditing.attribute.run.infer``.
-    bins : int or sequence of float
-        Of an attribute that holds numbers: how many bins, or the edges between them.
-    seed : int
-        Of the game and of the fits: the same seed gives the same report, byte by byte.
+        index of a frame unless given.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     confidence : float
         Of the intervals.
-    prior : float
-        Fraction of members at which accuracy and precision are reported, with their baseline.
-    title : str
-        The question on top of the page.
-    unit : str
-        The unit of privacy in words: record, person, household.
-    date, author : str
-        Printed on the page as they are given.
-    policy : path, str, mapping or PolicyPlan, optional
-        Limits that give each model a verdict (release, do not release, ask): a TOML file, ``"research"``, which comes
-        with leakbound, or the content of such a file.
-    vary : mapping of str to sequence, optional
-        Values of a parameter of the one estimator or network, each of which is audited as a model of its own:
-        ``{"max_depth": [3, 5, None]}``; of a network also ``train.epochs``, and of DP-SGD ``noise_multiplier``.
-    until : str, optional
-        ``"width:tpr@0.01=0.005"``: look at 8, 16, 32, ... models, and stop when the interval of the strongest attack is
-        so narrow, or at ``n_models``. ``"refuted"``: stop when every claim is refuted. The level is divided over all
-        looks, so that the intervals hold, and that a true claim is not refuted more often. Needs a store.
-    depends_on : path or sequence of path
-        Files that the training reads and that leakbound cannot see, as those of a program that it starts. A model of
-        the store is used again only while they have the same content.
-    store : path or URL, optional
-        Folder in which finished models' signals stay, so that a run that was killed goes on.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    tmp : path, optional
-        Where the workers' temporary files lie, among them the data, in a folder that is readable by its owner alone;
-        in the store unless given, and without a store in the system's folder for temporary files.
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
-        Workers on other machines, in place of n_jobs: ``"tcp://HOST:8786"``, a scheduler of Dask; ``"local:4"``, four
-        processes of this machine under one of their own; a client; or any executor of Python, which needs a store
-        that its workers see. The active client of Dask is used where neither n_jobs nor a cluster is given.
+    seed : int
+        Of the game and of the fits: the same seed gives the same report, byte by byte.
+    page : Page
+        What stands on the page: title, unit of privacy, date, author.
+    store : Store, path or URL, optional
+        Where finished models' signals stay, so that a run that was killed goes on.
+    n_jobs : int, str, distributed.Client or concurrent.futures.Executor, optional
+        Worker processes; all cores unless given. Or workers on other machines: ``"tcp://HOST:8786"``, a scheduler of
+        Dask; ``"local:4"``, four processes under one of their own; a client; or any executor of Python, which needs a
+        store that its workers see. The active client of Dask is used unless something is given.
 
     Returns
     -------
@@ -247,62 +175,56 @@ def audit(
     >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
     ['confidence', 'entropy', 'gap', 'lira', 'loss', 'mast', 'rmia']
     """
+    played, kept = game_of(game), store_of(store)
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
-    collate = _collate_of(X)
+    training, collate = _Training.of(train), _collate_of(X)
     if vary:
-        releases = _variants(by_name, vary, train, dpsgd, layers, collate)
+        releases = _variants(by_name, vary, training, collate)
     else:
-        releases = [_release(model, name, train, dpsgd, layers, collate=collate) for name, model in by_name.items()]
+        releases = [_release(model, name, training, collate=collate) for name, model in by_name.items()]
     plan = _plan(
+        AuditPlan,
+        game=_in_words(played),
         n_models=n_models,
-        claim=_claims(claim),
-        game=game,
-        sampling=sampling,
-        sample=sample,
-        target=tuple(target),
-        references=references,
-        canaries=canaries,
-        n_canaries=n_canaries,
-        knowledge=knowledge,
-        n_queries=n_queries,
-        versions=_path_of(versions),
-        attribute=None if attribute is None else named(attribute),
-        bins=_many(bins),
-        id=id if isinstance(id, str) else None,
-        slice=_names(slice),
+        claim=_claims(claims),
+        id=ids if isinstance(ids, str) else None,
         seed=seed,
         fpr=_many(fpr),
         confidence=confidence,
-        prior=prior,
-        title=title,
-        unit=unit,
-        date=date,
-        author=author,
         policy=policy,
         vary=dict(vary or {}),
-        until=until,
-        depends_on=depends_on,
+        depends_on=kept.depends_on,
+        **page.words,
     )
-    if attribute is not None:
+    if isinstance(played, Attribute):
         attack_rows = strategies(attacks)
     else:
-        attack_rows = attacks_on(releases, attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+        attack_rows = attacks_on(releases, attacks, one_run=plan.models == 1, planted=plan.planted)
         refuse_unknown_attacks(plan.policy, attack_rows)
     # the report names the attacks that were run, not "default" or "all"
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
     X, y = _features_and_labels(X, y)
-    X, names = without_names(X, id)
-    points = data_room.from_arrays(X, y, group, names)
-    slices = sliced(points, slice)
+    X, names = without_names(X, ids)
+    points = data_room.from_arrays(X, y, groups, names)
+    slices = sliced(points, played.slices) if isinstance(played, HalfSplit) else {}
     refuse_without_groups(slices)
     loaded = Data(points, "arrays", slices=slices)
-    execution = Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on)
-    if attribute is not None:
-        return infer(plan, attack_rows, releases, loaded, execution, column=attribute)
-    function = versions if callable(versions) else None
+    execution = Execution.of(kept.path, n_jobs, kept.depends_on)
+    if isinstance(played, Attribute):
+        return infer(plan, attack_rows, releases, loaded, execution, column=played.column)
+    queries = played.queries if isinstance(played, HalfSplit) else None
     return _at_looks(
-        plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where, versions=function)
+        plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where, queries=queries)
     )
+
+
+def _in_words(game: PlannedGame) -> PlannedGame:
+    """Return a game as a plan has it: columns and functions by their names."""
+    if isinstance(game, Attribute):
+        return replace(game, column=named(game.column))
+    if isinstance(game, HalfSplit):
+        return replace(game, slices=_names(game.slices), queries=game.queries.words)
+    return game
 
 
 @known_keywords()
@@ -310,9 +232,7 @@ def run(
     plan: AuditPlan,
     *,
     store: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
-    cluster: Any = None,
+    n_jobs: Any = None,
     from_store: Literal["", "all", "finished"] = "",
     command: str = "",
     allow_modules: str | Sequence[str] | None = None,
@@ -324,9 +244,7 @@ def run(
     ----------
     plan : AuditPlan
     store : path or URL, optional
-    n_jobs : int, optional
-    tmp : path, optional
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
+    n_jobs : int, str, distributed.Client or concurrent.futures.Executor, optional
         As in ``audit``.
     from_store : {"", "all", "finished"}
         Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are
@@ -350,7 +268,7 @@ def run(
         In one line: for what makes no sense, and for a module that is not allowed.
     """
     with only_from(allow_modules):
-        execution = Execution(store, n_jobs, tmp, cluster, from_store, plan.depends_on, tally or Tally())
+        execution = Execution.of(store, n_jobs, plan.depends_on, from_store, tally)
         return _carried_out(plan, execution, command)
 
 
@@ -361,9 +279,7 @@ def fill_store(
     store: str | os.PathLike[str],
     chunks: range | None = None,
     signals: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
-    cluster: Any = None,
+    n_jobs: Any = None,
     allow_modules: str | Sequence[str] | None = None,
 ) -> Filled:
     """Fit models of an audit plan and leave their signals in a store: what ``leakbound fit`` does.
@@ -377,22 +293,22 @@ def fill_store(
     Filled(n_asked=1, n_made=1, n_chunks=2, n_missing=1)
     """
     with only_from(allow_modules):
-        return _filled(plan, Execution(store, n_jobs, tmp, cluster, depends_on=plan.depends_on), chunks, signals)
+        return _filled(plan, Execution.of(store, n_jobs, plan.depends_on), chunks, signals)
 
 
 def _filled(
     plan: AuditPlan, execution: Execution, chunks: range | None, folder: str | os.PathLike[str] | None
 ) -> Filled:
     """Make the chunks of each model that are among those asked for; write the signals of all."""
-    if plan.attribute is not None:
+    if isinstance(plan.game, Attribute):
         raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
     releases, loaded = _planned(plan)
-    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
     settings = [setting(plan, attacks, release, loaded) for release in releases]
     if folder is not None:
         _refuse_folder(folder, settings)
-        if plan.n_queries > 1:
-            raise ValueError("a folder of signals has no axis of queries: leave n_queries out, or audit in memory")
+        if plan.queries.n > 1:
+            raise ValueError("a folder of signals has no axis of queries: leave queries out, or audit in memory")
     sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
     wanted = range(sum(sizes)) if chunks is None else chunks
     if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
@@ -400,7 +316,7 @@ def _filled(
     found, start = [], 0
     for audited, size in zip(settings, sizes, strict=True):
         own = [number - start for number in wanted if start <= number < start + size]
-        release = queried(audited.release, audited.data.points, plan)
+        release = queried(audited.release, audited.data.points, plan.queries, plan.seed)
         what = (release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
         found.append(fill(*what, plan.seed, execution, own))
         start += size
@@ -442,20 +358,20 @@ def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
             "the plan names no model; give it as model (--model module:name), or a [[model]] table with its spec"
         )
     source = plan.data or plan.dataset or "digits"
-    return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+    return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
 
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
     """Run a plan and return its report."""
     releases, loaded = _planned(plan)
     refuse_without_groups(loaded.slices)
-    if plan.attribute is not None:
+    if isinstance(plan.game, Attribute):
         if execution.from_store == "finished":
             raise ValueError(
                 "an audit of finished models alone (from_store, --partial) is one of membership, not of an attribute"
             )
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
-    attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+    attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
     refuse_unknown_attacks(plan.policy, attacks)
     return _at_looks(plan, execution, lambda part, where: play(part, attacks, releases, loaded, where, command))
 
@@ -471,7 +387,7 @@ def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPl
     return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally(seconds_a_model=seconds))))
 
 
-@known_keywords(_GATES)
+@known_keywords(_MOVED)
 def audit_model(
     model: Any,
     members: Any,
@@ -479,32 +395,23 @@ def audit_model(
     *,
     references: Any = None,
     train: Recipe | Mapping[str, Any] | None = None,
-    n_models: int = 16,
     classes: Any = None,
-    layers: str | tuple[str, ...] = (),
-    n_queries: int = 1,
-    versions: Any = None,
-    id: Any = None,
-    slice: Slices = (),
-    name: str = "model",
     weights: str | os.PathLike[str] | None = None,
-    sources: str = "members and others",
-    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
-    claim: Claims = (),
+    name: str = "model",
+    queries: Queries | int = Queries(),
+    slices: Slices = (),
     accept_shift: bool = False,
-    seed: int = 0,
+    ids: Any = None,
+    prior: float = 0.5,
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    claims: Claims = (),
+    policy: Any = None,
     fpr: float | Sequence[float] = (0.01, 0.001),
     confidence: float = 0.95,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    author: str = "",
-    policy: Any = None,
-    depends_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    store: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    page: Page = Page(),
+    store: Store | str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Audit ONE trained model by its answers on points that were in its training data and points that were not.
 
@@ -520,55 +427,33 @@ def audit_model(
         of n points to probabilities of shape (n, K), or to predictions where the labels are numbers of a regression.
     members, others : (X, y), or data set of PyTorch
         Points in and not in the model's training data.
-    references : estimator, class or function that makes a network, or function that trains, optional
-        The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, and
-        the reference attacks (LiRA, RMIA, MAST) attack THIS model.
+    references : estimator, class or function that makes a network, function that trains, or Fitted, optional
+        The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, 16
+        times unless ``Fitted(recipe, n)`` says it, and the reference attacks (LiRA, RMIA, MAST) attack THIS model.
     train : Recipe or mapping, optional
         How a network of the recipe is trained, as in ``audit``. Its ``collate`` function makes the batches of the
-        trained network, too: ``{"collate": pad}`` for rows of different lengths.
-    n_models : int
-        Number of reference models.
+        trained network, too: ``{"collate": pad}`` for rows of different lengths; and its ``layers`` are those of the
+        trained network whose gradients are seen: ``"all"`` (unless given), ``"last"``, or names.
     classes : array of shape (K,), optional
         The label of each column of the answer.
-    layers : "all", "last", a name, or tuple of names
-        Of a network: whose gradients are seen; all unless given.
-    n_queries : int
-    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
-        As in ``audit``: ask the model, and the references, about several versions of each point.
-    id : column of both X, or array of shape (members + others,), optional
-        What you call the records, as in ``audit``; members first. The indices of two frames unless given.
-    slice : column of both X, sequence of them, mapping of str to array of shape (members + others,), or such an array
-        Groups of records to compare, as in ``audit``; members first.
-    name : str
-        What the report calls the model.
     weights : path, optional
         The file that the model, or its weights, were read from: the report holds its name and SHA-256.
-    sources : str
-        What the report calls the data.
-    attacks : "default", "all", a function, or sequence of str, Attack or functions
-        As in ``audit``.
-    claim : str, ClaimPlan, mapping, or sequence of them
-        What was promised; each is put to the test.
+    name : str
+        What the report calls the model.
+    queries : Queries or int
+        About how many versions of each point the model, and the references, are asked.
+    slices : column of both X, sequence of them, mapping of str to array of shape (members + others,), or such an array
+        Groups of records to compare, as in ``HalfSplit``; members first.
     accept_shift : bool
         Judge limits and claims also where a classifier that does not see the model tells members from others.
-    seed : int
-        Of the half-splits and of the fits.
-    fpr : float or sequence of float
-        False positive rates of interest, as fractions.
-    confidence : float
-        Of the intervals.
+    ids : column of both X, or array of shape (members + others,), optional
+        What you call the records, as in ``audit``; members first. The indices of two frames unless given.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date, author : str
-        On the page, as in ``audit``.
-    policy : path, str, mapping or PolicyPlan, optional
+    attacks, claims, policy, fpr, confidence, page, store, n_jobs
         As in ``audit``.
-    depends_on : path or sequence of path
-        Files that the training of the references reads unseen, as in ``audit``.
-    store : path or URL, optional
-    n_jobs : int, optional
-    tmp : path, optional
-        Where the references are fitted, as in ``audit``.
+    seed : int
+        Of the half-splits and of the fits.
 
     Returns
     -------
@@ -586,46 +471,44 @@ def audit_model(
     >>> report.about.releases[0].targets
     1
     """
-    collate = collate_in(train) or _collate_of(members, others)
-    if references is None:
-        _refuse_idle_recipe(model, train)
-        if depends_on:
+    training, kept, asked_often = _Training.of(train), store_of(store), queries_of(queries)
+    fitted = references if isinstance(references, Fitted) else Fitted(references)
+    collate = collate_in(training.recipe) or _collate_of(members, others)
+    if fitted.recipe is None:
+        _refuse_idle_recipe(model, training.recipe)
+        if kept.depends_on:
             raise ValueError("depends_on is of reference models that are stored, and there are none: leave it out")
-    audited = trained_release(model, classes, name, layers, collate)
-    recipe = None if references is None else release_of(references, train=train, collate=collate)
+    audited = trained_release(model, classes, name, training.layers, collate)
+    recipe = None if fitted.recipe is None else release_of(fitted.recipe, train=training.recipe, collate=collate)
     attack_rows = find(attacks)
     plan = _plan(
+        TrainedPlan,
         attack_rows,
-        n_models=max(n_models, 2),
-        n_queries=n_queries,
-        versions=_path_of(versions),
-        claim=_claims(claim),
+        n_models=fitted.n,
+        queries=asked_often.words,
+        claim=_claims(claims),
         accept_shift=accept_shift,
         seed=seed,
         fpr=_many(fpr),
         confidence=confidence,
         prior=prior,
-        title=title,
-        unit=unit,
-        date=date,
-        author=author,
         policy=policy,
-        id=id if isinstance(id, str) else None,
-        slice=_names(slice),
-        depends_on=depends_on,
+        id=ids if isinstance(ids, str) else None,
+        slices=_names(slices),
+        depends_on=kept.depends_on,
+        **page.words,
     )
-    inside, outside = (_side(role, part, id) for role, part in (("members", members), ("others", others)))
+    inside, outside = (_side(role, part, ids) for role, part in (("members", members), ("others", others)))
     refuse_unknown_attacks(plan.policy, attack_rows)
     shared = data_room.shared(inside, outside)
     points = data_room.join(inside, outside)
-    if id is not None and not isinstance(id, str):
-        points = with_names(points, id)
-    slices = sliced(points, slice)
-    refuse_without_groups(slices)
-    function = versions if callable(versions) else None
-    asked = queried(audited, points, plan, function)
-    recipe = None if recipe is None else queried(adapted(recipe, points), points, plan, function)
-    n_references = n_models if recipe is not None else 0
+    if ids is not None and not isinstance(ids, str):
+        points = with_names(points, ids)
+    compared = sliced(points, slices)
+    refuse_without_groups(compared)
+    asked = queried(audited, points, asked_often, seed)
+    recipe = None if recipe is None else queried(adapted(recipe, points), points, asked_often, seed)
+    n_references = fitted.n if recipe is not None else 0
     game = games.one_model(
         len(inside),
         len(outside),
@@ -633,7 +516,7 @@ def audit_model(
         seed=seed,
         population=population_share(attack_rows) if n_references else 0.0,
     )
-    want, execution = wanted(attack_rows), Execution(store, n_jobs, tmp, depends_on=plan.depends_on)
+    want, execution = wanted(attack_rows), Execution.of(kept.path, n_jobs, kept.depends_on)
     # row 0 of the memberships is the audited model; the rows after it are the references
     arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
     if shared == len(outside):
@@ -663,7 +546,7 @@ def audit_model(
             f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
             "compare with them are weaker than with references of its size"
         )
-    other_recipe, note_of_recipe = _compared_recipe(model, references)
+    other_recipe, note_of_recipe = _compared_recipe(model, fitted.recipe)
     notes += note_of_recipe
     structure = None
     if plan.policy is not None and plan.policy.structure is not None:
@@ -672,38 +555,35 @@ def audit_model(
     observed = ObservedRelease(
         audited.name,
         Signals.observed(game, points, arrays),
-        Data(points, sources),
+        Data(points, MEMBERS_AND_OTHERS),
         claims_of(plan, audited.name, game),
         _origin(audited, recipe, weights, points),
         sources=_sources(plan, points, game, n_jobs),
         n_shared=shared,
         structure=structure,
         other_recipe=other_recipe,
-        slices=slices,
+        slices=compared,
     )
     report = assemble(plan, attack_rows, [observed], notes)
     facts = {"execution": execution.facts, "owner_notes": () if recipe is None else tuple(owner_notes([recipe]))}
     return replace(report, about=report.about.model_copy(update=facts))
 
 
-@known_keywords(_GATES)
+@known_keywords(_MOVED)
 def audit_signals(
     signals: Signals | str | os.PathLike[str],
     *,
-    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
-    id: Any = None,
-    slice: Slices = (),
     name: str = "signals",
-    claim: Claims = (),
+    slices: Slices = (),
     accept_shift: bool = False,
+    ids: Any = None,
+    prior: float = 0.5,
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    claims: Claims = (),
+    policy: Any = None,
     fpr: float | Sequence[float] = (0.01, 0.001),
     confidence: float = 0.95,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    author: str = "",
-    policy: Any = None,
+    page: Page = Page(),
     n_jobs: int | None = None,
 ) -> Report:
     """Audit signals from anywhere: any tool, language or model that gives a loss a model and point.
@@ -716,27 +596,17 @@ def audit_signals(
         With their game: who was in which model's data. With their ``points`` it is tested whether members and others
         come from one source. A path is that of an ``.npz`` file, or of a folder that `leakbound.write_blocks` made: its
         arrays are memmaps (`leakbound.open_signals`), so that it may hold more points than fit into memory.
-    attacks : "default", "all", a function, or sequence of str, Attack or functions
-        As in ``audit``.
-    id : array of shape (N,), optional
-        What you call the records; the names of the ``points`` unless given.
-    slice : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
-        Groups of records to compare, as in ``audit``.
     name : str
         What the report calls the release.
-    claim : str, ClaimPlan, mapping, or sequence of them
-        What was promised; each is put to the test.
+    slices : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
+        Groups of records to compare, as in ``HalfSplit``.
     accept_shift : bool
         Judge limits and claims also where members and others do not come from one source.
-    fpr : float or sequence of float
-        False positive rates of interest, as fractions.
-    confidence : float
-        Of the intervals.
+    ids : array of shape (N,), optional
+        What you call the records; the names of the ``points`` unless given.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date, author : str
-        On the page, as in ``audit``.
-    policy : path, str, mapping or PolicyPlan, optional
+    attacks, claims, policy, fpr, confidence, page
         As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
@@ -760,23 +630,20 @@ def audit_signals(
     if isinstance(signals, (str, os.PathLike)):
         signals = read_signals(signals)
     plan = _plan(
+        GivenPlan,
         attack_rows,
-        n_models=max(signals.game.n_models, 2),
-        claim=_claims(claim),
+        claim=_claims(claims),
         accept_shift=accept_shift,
         fpr=_many(fpr),
         confidence=confidence,
         prior=prior,
-        title=title,
-        unit=unit,
-        date=date,
-        author=author,
         policy=policy,
-        slice=_names(slice),
+        slices=_names(slices),
+        **page.words,
     )
-    records = _records_of(signals) if id is None else with_names(_records_of(signals), id)
-    slices = sliced(records, slice)
-    refuse_without_groups(slices)
+    records = _records_of(signals) if ids is None else with_names(_records_of(signals), ids)
+    compared = sliced(records, slices)
+    refuse_without_groups(compared)
     # where the game drew the members at random, they come from the source of the others by construction
     split_is_given = signals.game.kind in GIVEN_SPLITS
     sources = _sources(plan, signals.points, signals.game, n_jobs) if split_is_given else None
@@ -784,8 +651,8 @@ def audit_signals(
     if signals.game.kind == "signals":  # a game that the user describes, rather than one that leakbound drew
         refuse_no_coins(signals.game)
         notes = notes_of_game(signals.game, signals.points is not None and signals.points.group is not None)
-    claims = claims_of(plan, name, signals.game)
-    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
+    own_claims = claims_of(plan, name, signals.game)
+    observed = ObservedRelease(name, signals, None, own_claims, sources=sources, names=records.names, slices=compared)
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
     notes += [*([] if design is None else [design.note]), *repeated_names(records)]
     report = assemble(plan, attack_rows, [observed], notes)
@@ -803,26 +670,23 @@ def _refuse_idle_attacks(report: Report, attacks: Sequence[Attack]) -> None:
             raise cannot_run(attack.name, reason)
 
 
-@known_keywords(_GATES)
+@known_keywords(_MOVED)
 def audit_scores(
     value: Float[Array, "*T J"],
     member: Bool[Array, "*T J"] | PlantedCanaries | str | os.PathLike[str],
     *,
+    name: str = "scores",
     references_are: Literal["targets", "separate", "none"] = "targets",
     points: Any = None,
-    id: Any = None,
-    slice: Slices = (),
-    name: str = "scores",
-    claim: Claims = (),
+    slices: Slices = (),
     accept_shift: bool = False,
+    ids: Any = None,
+    prior: float = 0.5,
+    claims: Claims = (),
+    policy: Any = None,
     fpr: float | Sequence[float] = (0.01, 0.001),
     confidence: float = 0.95,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    author: str = "",
-    policy: Any = None,
+    page: Page = Page(),
     n_jobs: int | None = None,
 ) -> Report:
     """Audit the scores of an attack of your own; higher = member.
@@ -834,6 +698,8 @@ def audit_scores(
     member : bool array of the same shape, or canaries
         The truth. For canaries that `leakbound.canaries` has planted: what it returned, or its file; the scores are
         then of one model, in the order of the canaries, and each of them was in by a fair coin.
+    name : str
+        What the report calls the model that was attacked.
     references_are : {"targets", "separate", "none"}
         Of several models: what the attack compared each of them with. Where these were the other attacked models, as in
         the usual LiRA and RMIA, chance counts twice, and intervals are wider: the variance is multiplied by 4.5, the
@@ -841,25 +707,15 @@ def audit_scores(
         makes no difference for one model, for models of their own (separate), and without references (none).
     points : array or frame of J rows, or pair (X, y), optional
         The records that the scores are of. With them it is tested whether members and others come from one source.
-    id : column of the points, or array of shape (J,), optional
-        What you call the records, as in ``audit``.
-    slice : column of the points, sequence of them, mapping of str to array of shape (J,), or such an array
-        Groups of records to compare, as in ``audit``.
-    name : str
-        What the report calls the model that was attacked.
-    claim : str, ClaimPlan, mapping, or sequence of them
-        What was promised; each is put to the test.
+    slices : column of the points, sequence of them, mapping of str to array of shape (J,), or such an array
+        Groups of records to compare, as in ``HalfSplit``.
     accept_shift : bool
         Judge limits and claims also where members and others do not come from one source.
-    fpr : float or sequence of float
-        False positive rates of interest, as fractions.
-    confidence : float
-        Of the intervals.
+    ids : column of the points, or array of shape (J,), optional
+        What you call the records, as in ``audit``.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    title, unit, date, author : str
-        On the page, as in ``audit``.
-    policy : path, str, mapping or PolicyPlan, optional
+    claims, policy, fpr, confidence, page
         As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
@@ -898,33 +754,30 @@ def audit_scores(
             "references_are='none'"
         )
     plan = _plan(
-        n_models=max(len(value), 2),
-        claim=_claims(claim),
+        GivenPlan,
+        claim=_claims(claims),
         accept_shift=accept_shift,
         fpr=_many(fpr),
         confidence=confidence,
         prior=prior,
-        title=title,
-        unit=unit,
-        date=date,
-        author=author,
         policy=policy,
-        id=id if isinstance(id, str) else None,
-        slice=_names(slice),
+        id=ids if isinstance(ids, str) else None,
+        slices=_names(slices),
+        **page.words,
     )
     member = member.astype(bool)
     game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
     game = game if planted is None else planted
-    records_behind = None if points is None else _records(points, member.shape[1], id)
+    records_behind = None if points is None else _records(points, member.shape[1], ids)
     sources = _sources(plan, records_behind, game, n_jobs)
     signals = Signals(game, None, {})
     records = _records_of(signals) if records_behind is None else records_behind
-    if id is not None and (records_behind is None or not isinstance(id, str)):
-        records = with_names(records, id)
-    slices = sliced(records, slice)
-    refuse_without_groups(slices)
-    claims = claims_of(plan, name, game)
-    observed = ObservedRelease(name, signals, None, claims, sources=sources, names=records.names, slices=slices)
+    if ids is not None and (records_behind is None or not isinstance(ids, str)):
+        records = with_names(records, ids)
+    compared = sliced(records, slices)
+    refuse_without_groups(compared)
+    own_claims = claims_of(plan, name, game)
+    observed = ObservedRelease(name, signals, None, own_claims, sources=sources, names=records.names, slices=compared)
     notes = [*repeated_names(records)]
     if compares_targets:
         notes.append(
@@ -936,27 +789,27 @@ def audit_scores(
     return assemble(plan, (given,), [observed], notes)
 
 
-def _records(points: Any, n_points: int, id: Any) -> Points:
+def _records(points: Any, n_points: int, ids: Any) -> Points:
     """Check the records that belong to scores: there must be as many as there are scores."""
     x, y = points if isinstance(points, tuple) else (points, None)
-    x, names = without_names(x, id if isinstance(id, str) else None)
+    x, names = without_names(x, ids if isinstance(ids, str) else None)
     records = data_room.from_arrays(x, y, names=names)
     if len(records) != n_points:
         raise ValueError(f"points has {len(records):,} records for {n_points:,} scores a model; give one a score")
     return records
 
 
-def _sources(plan: AuditPlan, points: Points | None, game: Game, n_jobs: int | None) -> SourceTest:
+def _sources(plan: GivenPlan, points: Points | None, game: Game, n_jobs: int | None) -> SourceTest:
     """Whether members and others come from one source."""
     return same_source(
         points, game, seed=plan.seed, confidence=plan.confidence, n_jobs=n_jobs, accepted=plan.accept_shift
     )
 
 
-def _plan(attacks: Sequence[Attack] = (), **fields: Any) -> AuditPlan:
+def _plan(kind: type[P], attacks: Sequence[Attack] = (), **fields: Any) -> P:
     """Make the plan of a call: its keywords are checked like the keys of a plan file."""
     names = {"attacks": tuple(attack.name for attack in attacks)} if attacks else {}
-    return read(AuditPlan, asked_of(AuditPlan, {**fields, **names}), "audit")
+    return read(kind, asked_of(kind, {**fields, **names}), "audit")
 
 
 def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
@@ -965,39 +818,59 @@ def _claims(claim: Claims) -> tuple[ClaimPlan | Mapping[str, Any], ...]:
     return tuple(ClaimPlan.parse(item) if isinstance(item, str) else item for item in claims)
 
 
+@dataclass(frozen=True)
+class _Training:
+    """How the networks of a call are trained: by a recipe, of which some layers are seen, or by DP-SGD."""
+
+    recipe: Any = None
+    layers: Any = ()
+    dpsgd: Any = None
+
+    @classmethod
+    def of(cls, train: Any) -> _Training:
+        if isinstance(train, DpSgd):
+            return cls(dpsgd=train)
+        if not isinstance(train, Mapping):
+            return cls(train)
+        if "dpsgd" in train:
+            if len(train) > 1:
+                others = ", ".join(name for name in train if name != "dpsgd")
+                raise ValueError(f"train is a recipe or {{'dpsgd': {{...}}}}, not both; got dpsgd and {others}")
+            return cls(dpsgd=train["dpsgd"])
+        recipe = {name: value for name, value in train.items() if name != "layers"}
+        return cls(recipe or None, train.get("layers", ()))
+
+    def varied(self, variant: Variant) -> _Training:
+        """Return the training of a variant, some of whose fields are changed."""
+        if self.dpsgd is not None:
+            return replace(self, dpsgd=_with(self.dpsgd, variant.dpsgd)) if variant.dpsgd else self
+        return replace(self, recipe=_with(self.recipe, variant.train)) if variant.train else self
+
+
 def _release(
     model: Any,
     name: str,
-    train: Any,
-    dpsgd: Any,
-    layers: Any,
+    training: _Training,
     settings: Mapping[str, Any] | None = None,
     collate: Any = None,
 ) -> Described:
     """Make the release of an estimator or network of a call, with some of its parameters changed."""
-    if dpsgd is None:
-        return release_of(model, name, train, layers, settings, collate)
-    if train is not None:
-        raise ValueError("train says how a network is trained without DP-SGD; give train or dpsgd, not both")
-    if layers:
-        raise ValueError("layers are of networks that are trained without DP-SGD, whose steps show all of them")
-    return private_network(model, dpsgd, name, settings)
+    if training.dpsgd is None:
+        return release_of(model, name, training.recipe, training.layers, settings, collate)
+    return private_network(model, training.dpsgd, name, settings)
 
 
 def _variants(
-    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], train: Any, dpsgd: Any, layers: Any, collate: Any
+    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], training: _Training, collate: Any
 ) -> list[Described]:
     """Make a release of each variant of one model."""
     if len(by_name) != 1:
         raise ValueError(f"vary is of one model, and there are {len(by_name)}")
     ((name, model),) = by_name.items()
-    releases = []
-    for variant in variants(vary, private=dpsgd is not None):
-        title = f"{name} {variant.name}".strip()
-        private = _with(dpsgd, variant.dpsgd) if variant.dpsgd else dpsgd
-        recipe = _with(train, variant.train) if variant.train else train
-        releases.append(_release(model, title, recipe, private, layers, variant.set, collate))
-    return releases
+    return [
+        _release(model, f"{name} {variant.name}".strip(), training.varied(variant), variant.set, collate)
+        for variant in variants(vary, private=training.dpsgd is not None)
+    ]
 
 
 def _with(settings: Recipe | DpSgd | Mapping[str, Any] | None, changed: Mapping[str, Any]) -> dict[str, Any]:
@@ -1111,10 +984,10 @@ def _pair(role: str, part: Any) -> tuple[Any, Any]:
     return part
 
 
-def _side(role: str, part: Any, id: Any) -> Points:
+def _side(role: str, part: Any, ids: Any) -> Points:
     """Return members or others as points, with the names that a column or their index gives them."""
     X, y = _pair(role, part)
-    X, names = without_names(X, id if isinstance(id, str) else None)
+    X, names = without_names(X, ids if isinstance(ids, str) else None)
     return data_room.from_arrays(X, y, names=names)
 
 
@@ -1123,18 +996,9 @@ def _records_of(signals: Signals) -> Points:
     return signals.points or Points(np.empty((signals.game.member.shape[1], 0)))
 
 
-def _path_of(versions: Any) -> str | None:
-    """Name what makes versions of records, as a plan does."""
-    if versions is None or isinstance(versions, str):
-        return versions
-    if not callable(versions):
-        raise ValueError(f"versions must be a name or a function, got a {type(versions).__name__}")
-    return f"{versions.__module__}:{getattr(versions, '__qualname__', type(versions).__name__)}"
-
-
-def _names(slice: Slices) -> tuple[str, ...]:
+def _names(slices: Slices) -> tuple[str, ...]:
     """Names of the columns that records are sliced by, as the plan has them."""
-    names = by_columns(slice)
+    names = by_columns(slices)
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -22,6 +22,7 @@ from leakbound.data import Data
 from leakbound.dpsgd.canaries import CANARIES, Canaries
 from leakbound.dpsgd.config import DpSgd
 from leakbound.plans.audits import AuditPlan, ModelPlan
+from leakbound.plans.games import Canaries as PlannedCanaries
 from leakbound.releases.factory import Described, family, prepared, release_from
 from leakbound.releases.specs import TORCH, imported, is_network, own
 from leakbound.reports.about import DataFacts
@@ -80,7 +81,7 @@ def planned(model: ModelPlan) -> Described:
     'DecisionTreeClassifier'
     """
     if model.dpsgd is None:
-        return release_from(model.spec, model.set, model.name, model.train, model.layers)
+        return release_from(model.spec, model.set, model.name, model.recipe, model.layers)
     return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
@@ -129,7 +130,7 @@ def _by_differences(name: str, models: Sequence[ModelPlan]) -> list[str]:
 
 def _parameters(model: ModelPlan) -> dict[str, Any]:
     """List the parameters of a model, those of its training as ``train.epochs``."""
-    of_training = {f"train.{name}": value for name, value in model.train.items()}
+    of_training = {f"train.{name}": value for name, value in model.recipe.items()}
     of_layers = {"layers": ", ".join(model.layers)} if model.layers else {}
     return {**model.set, **of_training, **(model.dpsgd or {}), **of_layers}
 
@@ -231,37 +232,39 @@ def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
 
     >>> from leakbound import data
     >>> forest = release_from("sklearn.ensemble:RandomForestClassifier", {})
-    >>> plan = AuditPlan(game="canaries", canaries="mislabelled", n_canaries=100)
+    >>> plan = AuditPlan(game="canaries,kind=mislabelled,n=100")
     >>> plant(plan, forest, data.load("digits")).game.member.shape
     (1, 1797)
     """
-    kind, points = plan.canaries or "dirac", loaded.points
+    asked, points = plan.game, loaded.points
+    assert isinstance(asked, PlannedCanaries), asked
+    kind = asked.kind
     if points.group is not None:
         raise ValueError("the game canaries is played by single records; use half_split with a group column")
     if not is_private(release):
-        if kind not in OF_RECORDS or plan.knowledge is not None:
+        if kind not in OF_RECORDS or asked.knowledge is not None:
             what = f"{kind} canaries need" if kind not in OF_RECORDS else "knowledge is of"
             raise ValueError(
                 f"{what} the steps of DP-SGD, and {release.name} shows none: give dpsgd, or leave that out and plant "
-                "canaries = mislabelled or random, or name them by target"
+                "kind = mislabelled or random, or name them by targets"
             )
-        canaries = _canaries(kind)(points, plan.n_canaries, plan.seed)
-        return Setting(release, replace(loaded, points=canaries.points), _game(plan, canaries), kind)
+        canaries = _canaries(kind)(points, asked.n, plan.seed)
+        return Setting(release, replace(loaded, points=canaries.points), _game(asked, canaries, plan), kind)
     # a training loop of the user's shows no batches, so that the others in them are known to nobody
-    knowledge = plan.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
+    knowledge = asked.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
     gradients_of = {} if kind in OF_RECORDS else {"release": release}
-    canaries = _canaries(kind)(points, plan.n_canaries, plan.seed, **gradients_of)
+    canaries = _canaries(kind)(points, asked.n, plan.seed, **gradients_of)
     watched = replace(canaries.watched_by(release), knowledge=knowledge)
-    return Setting(watched, replace(loaded, points=canaries.points), _game(plan, canaries), kind)
+    return Setting(watched, replace(loaded, points=canaries.points), _game(asked, canaries, plan), kind)
 
 
 def _canaries(kind: str) -> Callable[..., Canaries]:
     return own(CANARIES[kind])
 
 
-def _game(plan: AuditPlan, canaries: Canaries) -> Game:
+def _game(asked: PlannedCanaries, canaries: Canaries, plan: AuditPlan) -> Game:
     n_points, seed = len(canaries.points), plan.seed
-    return games.canaries(n_points, canaries.numbers, plan.n_models, references=plan.references, seed=seed)
+    return games.canaries(n_points, canaries.numbers, plan.models, references=asked.references, seed=seed)
 
 
 def _function(word: str, value: Any) -> Any:

@@ -25,6 +25,7 @@ from leakbound.core.types import Points
 from leakbound.data import Data
 from leakbound.data.slices import refuse_without_groups
 from leakbound.plans.audits import AuditPlan
+from leakbound.plans.games import Attribute, HalfSplit
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.factory import Described
 
@@ -55,12 +56,12 @@ def dry_run(plan: AuditPlan) -> Iterator[str]:
     """Say what an audit would do, a line each, and fit one model of each release to measure it."""
     releases = [_not_quiet(release) for release in all_planned(plan)]
     source = plan.data or plan.dataset or "digits"
-    loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slice, **plan.csv)
+    loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
     refuse_without_groups(loaded.slices)
-    if plan.attribute is not None:
+    if isinstance(plan.game, Attribute):
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded)
     else:
-        attacks = attacks_on(releases, plan.attacks, one_run=plan.n_models == 1, planted=plan.canaries)
+        attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
         yield from _of_membership(plan, attacks, releases, loaded)
 
 
@@ -95,7 +96,7 @@ def _of_membership(
             yield f"{name}: compared with {accountant_claim.text}"
         if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
-        release = queried(audited.release, points, plan)
+        release = queried(audited.release, points, plan.queries, plan.seed)
         fit = _first(release, points, game.member[:1], audited.wanted(attacks), plan.seed)
         yield from fit.lines(name, game.n_models)
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
@@ -109,9 +110,9 @@ def _what_is_done(n_releases: int) -> str:
 
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
     """Draw the game of a release; in place of canaries that a training chooses, take as many random records."""
-    if not is_private(release) or plan.canaries != "mahalanobis":
+    if not is_private(release) or plan.planted != "mahalanobis":
         return setting(plan, attacks, release, loaded)
-    quick = setting(plan.model_copy(update={"canaries": "random"}), attacks, release, loaded)
+    quick = setting(plan.model_copy(update={"game": replace(plan.game, kind="random")}), attacks, release, loaded)
     return replace(quick, planted="mahalanobis")
 
 
@@ -137,7 +138,9 @@ def _of_attribute(
     for release in releases:
         fit = _first(of_records(release, rows), rows.points, game.member[:1], signals_of(attacks), plan.seed)
         yield from fit.lines(release.name, game.n_models)
-        rehearsals.append(Rehearsal(draw(plan, records, attacks), fit.shapes, records.group))
+        rehearsals.append(
+            Rehearsal(draw(HalfSplit(), plan.models, records, attacks, plan.seed), fit.shapes, records.group)
+        )
     refuse_idle(attacks, rehearsals)
 
 

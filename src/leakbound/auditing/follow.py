@@ -24,6 +24,7 @@ from leakbound.dpsgd.observed_batches import batches
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
 from leakbound.dpsgd.residual_noise import FAMILIES, MOST_COORDINATES, residuals
 from leakbound.plans.audits import AuditPlan
+from leakbound.plans.games import Canaries
 from leakbound.reports import Report
 
 Array = np.ndarray
@@ -158,9 +159,7 @@ class follow:  # noqa: N801
             With the accountant's curve and its verdict.
         """
         signals, game = self.signals(), self._game
-        plan = AuditPlan(
-            game="canaries", canaries="dirac", n_canaries=game.n_target_points, confidence=confidence, title=title
-        )
+        plan = AuditPlan(game=Canaries(n=game.n_target_points), confidence=confidence, title=title)
         attacks = [ATTACKS["likelihood_ratio"].with_parameters(rate=self._dpsgd.sample_rate)]
         facts = {"description": f"{self._name}, trained outside of leakbound, {self._dpsgd!r}", "steps_by": "elsewhere"}
         observed = ObservedRelease(self._name, signals, None, [], facts)

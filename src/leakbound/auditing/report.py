@@ -8,7 +8,7 @@ from leakbound.auditing.evaluate import Judgement, judge
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import Levels, decision, left_out_of_default, with_claims
 from leakbound.core.types import Attack
-from leakbound.plans.audits import AuditPlan, refuse_unknown
+from leakbound.plans.audits import AuditPlan, GivenPlan, refuse_unknown
 from leakbound.reports import Observation, Report
 from leakbound.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
 from leakbound.reports.below_chance import below_chance
@@ -19,7 +19,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a repo
 
 
 def assemble(
-    plan: AuditPlan,
+    plan: AuditPlan | GivenPlan,
     attacks: Sequence[Attack],
     releases: Sequence[ObservedRelease],
     notes: Sequence[str] = (),
@@ -57,7 +57,7 @@ def assemble(
 
 
 def _about(
-    plan: AuditPlan,
+    plan: AuditPlan | GivenPlan,
     attacks: Sequence[Attack],
     judgements: Sequence[Judgement],
     decisions: Sequence[DecisionFacts],

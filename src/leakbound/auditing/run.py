@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,7 +39,8 @@ from leakbound.data.columns import alike_levels, date_notes, identifier_notes, r
 from leakbound.dpsgd.accountant import epsilon_at_least
 from leakbound.dpsgd.step_level import StepLevel
 from leakbound.metrics.epsilon import METHODS
-from leakbound.plans.audits import AuditPlan, refuse_unknown
+from leakbound.plans.audits import AuditPlan, JudgedPlan, refuse_unknown
+from leakbound.plans.games import Queries
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes
 from leakbound.releases.specs import first_line
 from leakbound.reports import Curve, Report
@@ -71,15 +72,13 @@ def play(
     loaded: Data,
     execution: Execution,
     command: str = "",
-    versions: Callable[..., Any] | None = None,
+    queries: Queries | None = None,
 ) -> Report:
     """Draw the game, make the releases, attack them and report.
 
     A release that is trained by DP-SGD is compared with its accountant: the report has the curve as certified, with a
     verdict, and its epsilon next to those that the attacks prove.
     """
-    if plan.accept_shift:
-        raise ValueError("accept_shift is for audits in which you say who was in; here it is drawn at random")
     names = [release.name for release in releases]
     if len(set(names)) < len(names):
         raise ValueError(
@@ -88,7 +87,7 @@ def play(
     refuse_unknown(plan, names)
     # everything that can be refused is refused before the first fit: games, claims, promises, then trial fits
     settings = [setting(plan, attacks, release, loaded) for release in releases]
-    asked = [queried(audited.release, audited.data.points, plan, versions) for audited in settings]
+    asked = [queried(audited.release, audited.data.points, queries or plan.queries, plan.seed) for audited in settings]
     claims = [claims_of(plan, audited.release.name, audited.game) for audited in settings]
     promises = [promise(audited, own_claims) for audited, own_claims in zip(settings, claims, strict=True)]
     failed: dict[str, str] = {}
@@ -194,9 +193,9 @@ def setting(plan: AuditPlan, attacks: Sequence[Attack], release: Described, load
     (4, 178)
     """
     release = adapted(release, loaded.points)
-    if plan.canaries is not None:
+    if plan.planted is not None:
         return plant(plan, release, loaded)
-    return Setting(release, loaded, draw(plan, loaded.points, attacks))
+    return Setting(release, loaded, draw(plan.game, plan.models, loaded.points, attacks, plan.seed))
 
 
 def promise(setting: Setting, claims: Sequence[Claim] = ()) -> AccountantClaim | None:
@@ -262,7 +261,7 @@ def denied(claim: Claim, promise: AccountantClaim) -> Term | None:
     return Term(reason, **known, mu=claim.value, allowed=allowed)
 
 
-def claims_of(plan: AuditPlan, release: str, game: Game) -> list[Claim]:
+def claims_of(plan: JudgedPlan, release: str, game: Game) -> list[Claim]:
     """List the claims about a release, in the game that is played."""
     baseline_accuracy = max(game.prior, 1 - game.prior)
     claims = []

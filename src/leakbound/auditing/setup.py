@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -12,47 +11,46 @@ from leakbound.core import games
 from leakbound.core.signals import QUERY_SIGNALS
 from leakbound.core.types import Game, Points
 from leakbound.dpsgd.config import DpSgd
-from leakbound.plans.audits import AuditPlan
+from leakbound.plans.choices import name_of
+from leakbound.plans.games import AverageDatum, Canaries, HalfSplit, PerDatum, Queries
+from leakbound.plans.games import Game as PlannedGame
 from leakbound.releases.factory import Described
 from leakbound.releases.queries import Queried, Versions
 
 POPULATION = 0.1  # fraction of the points that is set aside where an attack needs draws from the population
 
 
-def draw(plan: AuditPlan, points: Points, attacks: Sequence[Attack]) -> Game:
-    """Draw the game of a plan."""
-    n_points, references, seed = len(points), plan.references, plan.seed
-    if plan.game == "half_split":
+def draw(game: PlannedGame, n_models: int, points: Points, attacks: Sequence[Attack], seed: int) -> Game:
+    """Draw who is in each model, in a game of membership; an attribute is guessed in a half-split."""
+    n_points = len(points)
+    if isinstance(game, HalfSplit):
         return games.half_split(
             n_points,
-            plan.n_models,
+            n_models,
             seed=seed,
-            sampling=plan.sampling,
+            sampling=game.sampling,
             population=population_share(attacks),  # a tenth of the points, if an attack needs it
             group=points.group,
-            sample=plan.sample,
+            sample=game.sample,
         )
     if points.group is not None:
-        raise ValueError(f"the game {plan.game} is played by single records; use half_split with a group column")
-    if plan.game == "per_datum":
-        return games.per_datum(n_points, plan.target[0], plan.n_models, references=references, seed=seed)
-    if plan.game == "average_datum":
-        return games.average_datum(n_points, plan.n_models, references=references, seed=seed)
-    return games.canaries(n_points, np.array(plan.target), plan.n_models, references=references, seed=seed)
+        name = name_of(type(game))
+        raise ValueError(f"the game {name} is played by single records; use half_split with a group column")
+    if isinstance(game, PerDatum):
+        return games.per_datum(n_points, game.target, n_models, references=game.references, seed=seed)
+    if isinstance(game, AverageDatum):
+        return games.average_datum(n_points, n_models, references=game.references, seed=seed)
+    assert isinstance(game, Canaries), game
+    return games.canaries(n_points, np.array(game.targets), n_models, references=game.references, seed=seed)
 
 
-def queried(
-    release: Described, points: Points, plan: AuditPlan, function: Callable[..., Any] | None = None
-) -> Described:
-    """Let a release be asked about several versions of each record, where the plan says so."""
-    if plan.n_queries == 1:
+def queried(release: Described, points: Points, queries: Queries, seed: int) -> Described:
+    """Let a release be asked about several versions of each record, where the audit says so."""
+    if queries.n == 1:
         return release
     if isinstance(getattr(release, "dpsgd", None), DpSgd):
-        raise ValueError(
-            f"{release.name}: n_queries asks trained models; DP-SGD is observed by its steps: leave it out"
-        )
-    how = plan.versions if function is None else function
-    return Queried(release, Versions.for_points(points, plan.n_queries, how, plan.seed))
+        raise ValueError(f"{release.name}: queries asks trained models; DP-SGD is observed by its steps: leave it out")
+    return Queried(release, Versions.for_points(points, queries.n, queries.versions, seed))
 
 
 def note_of_queries(releases: Iterable[Described]) -> list[str]:

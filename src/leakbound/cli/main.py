@@ -15,18 +15,33 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from leakbound.cli import audits, bounds, ledgers, papers, protects, stores
+from leakbound.cli import audits, bounds, given, ledgers, papers, protects, stores
 from leakbound.cli.options import HELP, OrderedCommand
 from leakbound.cli.output import say, to_nowhere
 from leakbound.core.checks import one_line
+from leakbound.plans.moved import OF_AUDITS
 from leakbound.version import __version__
 
 INTERRUPTED = 130
+MOVED = {"audit": OF_AUDITS, "fit": OF_AUDITS}  # by the first word of a command
+
+
+class Commands(TyperGroup):
+    """Commands of one or two words: ``audit``, and ``audit model``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Take the first two words for the command where there is one of that name."""
+        two = " ".join(args[:2])
+        if len(args) > 1 and two in self.commands:
+            return two, self.commands[two], args[2:]
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
+    cls=Commands,
     name="leakbound",
     help="How much does what you release reveal about who is in your data?",
     epilog="Example: leakbound audit, then open leakbound-report/report.html",
@@ -35,9 +50,15 @@ app = typer.Typer(
 )
 
 
-def _add(command: Callable[..., Any], panel: str, example: str, kind: type[TyperCommand] | None = None) -> None:
+def _add(
+    command: Callable[..., Any],
+    panel: str,
+    example: str,
+    kind: type[TyperCommand] | None = None,
+    name: str | None = None,
+) -> None:
     """Add a command to a panel of the help, with an example below its own help."""
-    app.command(cls=kind, epilog=f"Example: {example}", rich_help_panel=panel)(command)
+    app.command(name, cls=kind, epilog=f"Example: {example}", rich_help_panel=panel)(command)
 
 
 MEASURE, LIMIT, BOUND, OTHER = "Measure", "Limit", "Bound", "Reports, papers and the store"
@@ -47,6 +68,15 @@ _add(
     "leakbound audit --data people.csv --label income --model sklearn.tree:DecisionTreeClassifier",
     OrderedCommand,
 )
+_add(
+    given.model,
+    MEASURE,
+    "leakbound audit model forest.skops --members in.csv --others out.csv --label income",
+    OrderedCommand,
+    "audit model",
+)
+_add(given.scores, MEASURE, "leakbound audit scores scores.csv", OrderedCommand, "audit scores")
+_add(given.signals, MEASURE, "leakbound audit signals signals.npz --attack lira", OrderedCommand, "audit signals")
 _add(audits.init, MEASURE, "leakbound init plan.toml")
 _add(audits.attacks, MEASURE, "leakbound attacks --json")
 _add(protects.protect, LIMIT, "leakbound protect --data people.csv --statistic mean --promise file --eta 0.05")
@@ -133,7 +163,7 @@ def _guarded(command: Callable[[], Any]) -> int:
             say("interrupted; finished models are in the store, the same command goes on from there")
         return code
     except TyperException as error:
-        return _error(_with_flag_of_file(error.format_message()))
+        return _error(_moved_flag(error) or _with_flag_of_file(error.format_message()))
     except BrokenPipeError:  # who reads standard output has read enough
         to_nowhere(sys.stdout)
         return 0
@@ -146,6 +176,16 @@ def _guarded(command: Callable[[], Any]) -> int:
             raise
         unexpected = f"unexpected {type(error).__name__}: {_with_notes(error)}"
         return _error(f"{unexpected}; set LEAKBOUND_TRACEBACK=1 for where, and report it")
+
+
+def _moved_flag(error: TyperException) -> str:
+    """Say where a flag is now that a command had once; nothing of other errors."""
+    found = re.match(r"No such option: --([a-z-]+)", error.format_message())
+    context = getattr(error, "ctx", None)
+    if found is None or context is None:
+        return ""
+    moved = MOVED.get(context.info_name.split()[0], {}).get(found[1].replace("-", "_"))
+    return f"{context.info_name} has no --{found[1]}; use {moved.flag}" if moved and moved.flag else ""
 
 
 def _with_flag_of_file(message: str) -> str:

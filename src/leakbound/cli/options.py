@@ -29,11 +29,28 @@ class Spelling(NamedTuple):
     help: str = ""
 
 
+HELP_ALL = "leakbound.help_all"  # key of a context's meta: whether every option is listed
 ORDER = "leakbound.order"  # key of a context's meta: the keywords of the options as they were typed
 CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-class OrderedCommand(TyperCommand):
+class BriefCommand(TyperCommand):
+    """A command whose ``--help`` lists the options that most people need, and whose ``--help-all`` lists all."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help: of a few options without panels, or of all in theirs."""
+        shown = copy(self)
+        parameters: list[Any] = [copy(parameter) for parameter in self.params]
+        for parameter in parameters:
+            if ctx.meta.get(HELP_ALL):
+                parameter.hidden = False
+            else:
+                parameter.rich_help_panel = None
+        shown.params = parameters
+        super(BriefCommand, shown).format_help(ctx, formatter)
+
+
+class OrderedCommand(BriefCommand):
     """A command that knows in which order its options were typed: ``--model A --set a=1 --model B --set a=2``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -43,7 +60,7 @@ class OrderedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-OF_COLUMNS = ("drop", "slice")  # flags of names, with commas between them or repeated, as --by is
+OF_COLUMNS = ("drop",)  # flags of names, with commas between them or repeated, as --by is
 HELP = {"help_option_names": ["-h", "--help"]}  # of every command
 AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
 
@@ -99,25 +116,49 @@ def grouped(
             raise ValueError(f"a command has two options with the keyword {parameter.name!r}; each needs its own")
         by_name[parameter.name] = parameter
     in_groups = [name for names in groups.values() for name in names]
-    ordered = [_in_panel(parameter, rest) for name, parameter in by_name.items() if name not in in_groups]
+    ordered = [
+        _changed(parameter, rich_help_panel=rest) for name, parameter in by_name.items() if name not in in_groups
+    ]
     for panel, names in groups.items():
-        ordered += [_in_panel(by_name[name], panel) for name in names if name in by_name]
+        ordered += [_changed(by_name[name], rich_help_panel=panel) for name in names if name in by_name]
     return ordered
 
 
-def _in_panel(parameter: inspect.Parameter, panel: str) -> inspect.Parameter:
-    """Put an option into a panel of the help; an argument, and the context of a command, are in none."""
+def _changed(parameter: inspect.Parameter, **attributes: Any) -> inspect.Parameter:
+    """Change how the help shows an option; an argument, and the context of a command, stay as they are."""
     kind, *metadata = get_args(parameter.annotation) or (parameter.annotation,)
     if not metadata or not isinstance(metadata[0], OptionInfo):
         return parameter
     info = copy(metadata[0])  # an option may be shared by several commands
-    info.rich_help_panel = panel
+    for name, value in attributes.items():
+        setattr(info, name, value)
     return parameter.replace(annotation=Annotated[kind, info])
 
 
 def _without_markup(text: str) -> str:
     """Brackets as they are: Rich reads ``[word]`` as a style."""
     return re.sub(r"\[(?=[a-z#/@])", r"\\[", text)
+
+
+def _help_all(context: typer.Context, is_asked: bool) -> None:
+    """Print the help with all options, and leave."""
+    if is_asked:
+        context.meta[HELP_ALL] = True
+        print(context.get_help())
+        raise typer.Exit
+
+
+def brief(parameters: Sequence[inspect.Parameter], shown: Collection[str]) -> list[inspect.Parameter]:
+    """Hide the options that few people need from ``--help``, and add ``--help-all``, which lists them."""
+    names = {parameter.name for parameter in parameters}
+    for name in shown:
+        if name not in names:
+            raise ValueError(f"no option {name!r} to show; options: {', '.join(sorted(names))}")
+    every = typer.Option("--help-all", help="List all options.", callback=_help_all, is_eager=True)
+    return [
+        *(each if each.name in shown else _changed(each, hidden=True) for each in parameters),
+        _keyword("help_all", Annotated[bool, every], False),
+    ]
 
 
 def command(
@@ -131,6 +172,7 @@ def command(
     """
 
     def function(**keywords: Any) -> None:
+        keywords.pop("help_all", None)
         run(**keywords)
 
     # typer reads name, help, parameters and types from the function itself

@@ -40,7 +40,7 @@ PLAN = option(
 )
 AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
 OF_THE_FITS = (
-    option("signals", Path | None, "File (.npz) of simulated releases, for leakbound audit --signals. [none]"),
+    option("signals", Path | None, "File (.npz) of simulated releases, for leakbound audit signals. [none]"),
     option("store", str | None, f"Folder or URL (s3://BUCKET/FOLDER) of finished fits. [{STORE}]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
     option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),
@@ -259,7 +259,7 @@ def _tell_owner(line: str) -> None:
 
 def _say_signals(file: Path | None, eta: float) -> None:
     if file is not None:
-        audit = f"leakbound audit --signals {file} --attack likelihood_ratio --claim eta={eta:g}"
+        audit = f"leakbound audit signals {file} --attack likelihood_ratio --claim eta={eta:g}"
         say(f"wrote {file}; audit it with: {audit}")
 
 

@@ -114,8 +114,7 @@ def dirac(points: Points, n: int, seed: int = 0, *, release: PrivateNetwork) -> 
     n_parameters = release.n_parameters() if release.train is None else count("canaries", n)
     if count("canaries", n) > n_parameters:
         raise ValueError(
-            f"{n:,} Dirac canaries in {n_parameters:,} parameters; allowed: one a parameter, "
-            f"n_canaries = {n_parameters} at most"
+            f"{n:,} Dirac canaries in {n_parameters:,} parameters; allowed: one a parameter, n = {n_parameters} at most"
         )
     coordinates = np.sort(stream(seed, "canaries", "coordinates").choice(n_parameters, n, replace=False))
     canary_idx = np.arange(len(points), len(points) + n)

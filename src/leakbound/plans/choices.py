@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar, dataclass_transform
 
@@ -49,6 +49,10 @@ def choice(cls: type[T]) -> type[T]:
         for word in words:
             if word not in names:
                 raise TypeError(f"{name_of(made)} has no {word}{nearest(word, names)}; it has: {', '.join(names)}")
+        by_position = [field.name for field in fields(made) if not field.kw_only]  # pyright: ignore[reportArgumentType]
+        if len(args) <= len(by_position) and not words.keys() & {*by_position[: len(args)]}:
+            words |= dict(zip(by_position, args, strict=False))  # an error names the field, not its place
+            args = ()
         try:
             checked(self, *args, **words)
         except ValidationError as error:
@@ -83,13 +87,19 @@ def choose(kinds: Sequence[type[T]], value: object, what: str) -> T:
         raise ValueError(f"{what}: {error}") from None
 
 
+def fields_of(chosen: Any) -> list[str]:
+    """List the names of the fields of a choice."""
+    return [field.name for field in fields(chosen)]
+
+
 def set_fields(chosen: Any) -> dict[str, Any]:
-    """Return the fields of a choice that are not at their defaults."""
-    return {
-        field.name: getattr(chosen, field.name)
-        for field in fields(chosen)
-        if getattr(chosen, field.name) != field.default
-    }
+    """Return the fields of a choice that are not at their defaults; a choice in a field by its own fields."""
+    changed = {}
+    for field in fields(chosen):
+        value = getattr(chosen, field.name)
+        if value != field.default:
+            changed[field.name] = set_fields(value) if is_dataclass(value) else value
+    return changed
 
 
 def table_of(chosen: Any) -> dict[str, Any]:
@@ -101,6 +111,12 @@ def flag_of(chosen: Any) -> str:
     """Write a choice as on the command line: ``canaries,n=500``."""
     parts = [name_of(type(chosen))]
     for name, value in set_fields(chosen).items():
-        text = f"[{','.join(map(str, value))}]" if isinstance(value, tuple | list) else str(value)
-        parts.append(f"{name}={text}")
+        parts.append(f"{name}={_typed(value)}")
     return ",".join(parts)
+
+
+def _typed(value: Any) -> str:
+    """Write the value of a field as it is typed: several in brackets."""
+    if isinstance(value, Mapping):
+        value = [f"{name}={inner}" for name, inner in value.items()]
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple | list) else str(value)

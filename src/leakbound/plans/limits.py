@@ -97,29 +97,3 @@ class Limit(Plan):
         except ValueError as error:
             raise ValueError(f"{flag} takes numbers, as tpr@0.01=0.05, got {text!r}: {error}") from None
         return read(cls, {"quantity": quantity, "fpr": rate, "limit": limit}, f"{flag} {text}")
-
-
-REFUTED = "refuted"  # models are added until the claim is
-
-
-class Width(Plan):
-    """How narrow the interval of a number is to be.
-
-    >>> Width.parse("width:tpr@0.01=0.005")
-    Width(quantity='tpr', fpr=0.01, width=0.005)
-    """
-
-    quantity: str
-    fpr: Annotated[float | None, a_fraction(above=True, below=True)] = None
-    width: Annotated[float, a_fraction(above=True, below=True)]
-
-    @classmethod
-    def parse(cls, text: str) -> Width:
-        """``width:tpr@0.01=0.005``: the interval of the TPR at FPR 0.01 is at most 0.005 wide."""
-        kind, colon, rest = text.partition(":")
-        if kind != "width" or not colon:
-            raise ValueError(
-                f"until takes {REFUTED}, or width:QUANTITY[@AT]=VALUE as width:tpr@0.01=0.005; got {text!r}"
-            )
-        limit = Limit.parse(rest, "until", NARROWED)
-        return read(cls, {"quantity": limit.quantity, "fpr": limit.fpr, "width": limit.limit}, f"until {text}")

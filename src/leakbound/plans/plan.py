@@ -6,7 +6,7 @@ import csv
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,12 +21,14 @@ from pydantic import (
 
 from leakbound.core.checks import brief, fraction, nearest, probability
 from leakbound.core.unit_words import UnitWord
+from leakbound.plans.moved import Moved
 
 
 class Plan(BaseModel):
     """A frozen description of a job."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    moved: ClassVar[Mapping[str, Moved]] = {}  # words that it had once
 
 
 def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, below: bool = False) -> AfterValidator:
@@ -178,7 +180,10 @@ def read(kind: type[P], content: Mapping[str, Any], where: str) -> P:
     try:
         return kind(**content)
     except ValidationError as error:
-        raise ValueError(f"{where}: {first_complaint(error, lambda path: _fields(kind, path))}") from None
+        told = _where_it_is_now(kind, error) or first_complaint(
+            error, lambda path: list(_kind_at(kind, path).model_fields)
+        )
+        raise ValueError(f"{where}: {told}") from None
 
 
 def asked_of(kind: type[Plan], words: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,16 +293,27 @@ def first_complaint(error: ValidationError, known_at: Callable[[list[str]], list
         return f"the key {where!r} is missing"
     text = complaint["msg"].removeprefix("Value error, ")
     shown = f", got {brief(complaint.get('input'))}" if path and complaint["type"] != "value_error" else ""
-    if not path or text.startswith(f"{path[-1]} "):  # our own checks name the field themselves
+    # our own checks name the field themselves
+    if not path or text.startswith((f"{path[-1]} ", f"{path[-1]}: ")):
         where = ".".join(path[:-1])
     return f"{where}: {text}{shown}" if where else text
 
 
-def _fields(kind: type[Plan], path: list[str]) -> list[str]:
-    """Field names of the table that a path of names and row numbers leads to."""
+def _where_it_is_now(kind: type[Plan], error: ValidationError) -> str:
+    """Say of the first unknown key that a plan had once where it is now; nothing if there is none."""
+    for complaint in error.errors(include_url=False):
+        path = [str(step) for step in complaint["loc"]]
+        moved = _kind_at(kind, path[:-1]).moved
+        if complaint["type"] == "extra_forbidden" and path[-1] in moved:
+            return f"{'.'.join(path)} is now {moved[path[-1]].key}"
+    return ""
+
+
+def _kind_at(kind: type[Plan], path: list[str]) -> type[Plan]:
+    """Return the plan that a path of names and row numbers leads to."""
     for step in path:
         if step in kind.model_fields:
             inner = get_args(kind.model_fields[step].annotation)
             plans = [part for part in inner if isinstance(part, type) and issubclass(part, Plan)]
             kind = plans[0] if plans else kind
-    return list(kind.model_fields)
+    return kind

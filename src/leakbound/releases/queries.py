@@ -23,7 +23,7 @@ from leakbound.core.types import Points
 from leakbound.data import from_arrays, join
 from leakbound.data.images import Images
 from leakbound.data.records import as_given
-from leakbound.plans.audits import VERSIONS
+from leakbound.plans.games import VERSIONS
 from leakbound.releases.factory import adapted, prepared
 from leakbound.releases.specs import (
     canonical,

@@ -15,6 +15,7 @@ ends of a quarter and the thresholds of attacks are values of single records, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,16 @@ LEFT_OUT = Term("single_record")
 def _nothing(value: Any) -> Any:
     """Return an empty value of the same kind."""
     return type(value)()
+
+
+def _without_targets(game: Any) -> Any:
+    """Leave out the indices of the attacked records; a game without fields is its name."""
+    if not isinstance(game, Mapping):
+        return game
+    return {
+        name: {field: value for field, value in fields.items() if field not in ("target", "targets")}
+        for name, fields in game.items()
+    }
 
 
 def _few(group: Mapping[str, Any]) -> bool:
@@ -83,7 +94,9 @@ OF_RECORDS: Mapping[tuple[str, ...], Callable[[Any], Any]] = {
     ("releases", "*", "data", "digest"): _nothing,
     ("releases", "*", "games"): _coarse,
     ("releases", "*"): _without_small_groups,
-    ("plan", "target"): _nothing,  # indices of the attacked records
+    ("plan", "game"): _without_targets,
+    ("plan", "target"): _nothing,  # of reports of before
+    ("command",): lambda command: re.sub(r"\b(targets?)=(\[[\d,]*\]|\d+)", r"\1=...", command),
     ("decisions", "*", "checks", "*"): _without_counts,
     ("failed",): lambda failed: dict.fromkeys(failed, ""),  # an estimator's error may quote a value
     ("owner_notes",): _nothing,  # an estimator's error may quote a value

@@ -53,6 +53,20 @@ class Execution:
             if not os.path.isfile(path):
                 raise ValueError(f"depends_on names files that the models depend on, and {path} is none")
 
+    @classmethod
+    def of(
+        cls,
+        store: str | os.PathLike[str] | None,
+        n_jobs: Any = None,
+        depends_on: tuple[str, ...] = (),
+        from_store: Literal["", "all", "finished"] = "",
+        tally: Tally | None = None,
+    ) -> Execution:
+        """Say where work is done by the ``n_jobs`` of a call: a number of processes here, or workers elsewhere."""
+        here = n_jobs is None or isinstance(n_jobs, int)
+        processes, cluster = (n_jobs, None) if here else (None, n_jobs)
+        return cls(store, processes, None, cluster, from_store, depends_on, tally or Tally())
+
     @property
     def facts(self) -> ExecutionFacts | None:
         """What a report says of the run: with a store, how many models came from it; nothing without one."""

@@ -50,7 +50,9 @@ def first_three(x: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize("model", [KNeighborsClassifier(1), nightly(DecisionTreeClassifier())])
 def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     frame, y = independent()
-    report = ls.audit(model, frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["loss", "mast", "accuracy"])
+    report = ls.audit(
+        model, frame, y, n_models=12, n_jobs=1, game=ls.Attribute("secret"), attacks=["loss", "mast", "accuracy"]
+    )
     facts = report.about.releases[0]
     assert (facts.chance, facts.values, facts.attacked) == (0.25, 4, 160)
     for name in ("loss", "mast", "accuracy"):
@@ -64,7 +66,9 @@ def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
 def test_a_release_that_ignores_the_column_adds_nothing() -> None:
     frame, y = independent()
     blind = make_pipeline(FunctionTransformer(first_three), DecisionTreeClassifier())
-    report = ls.audit(blind, frame, y, n_models=8, n_jobs=1, attribute="secret", attacks=["loss", "mast", "gap"])
+    report = ls.audit(
+        blind, frame, y, n_models=8, n_jobs=1, game=ls.Attribute("secret"), attacks=["loss", "mast", "gap"]
+    )
     for name in ("loss", "mast", "gap"):
         assert found(report, "attribute_accuracy", name, inside=1.0).value == 0.25
         gain = found(report, "attribute_gain", name)
@@ -78,7 +82,7 @@ def test_what_can_be_imputed_is_no_gain() -> None:
     frame = frame.assign(double=2.0 * frame["secret"])
     y = (frame["secret"] % 2).to_numpy()
     report = ls.audit(
-        DecisionTreeClassifier(), frame, y, n_models=12, n_jobs=1, attribute="secret", attacks=["posterior"]
+        DecisionTreeClassifier(), frame, y, n_models=12, n_jobs=1, game=ls.Attribute("secret"), attacks=["posterior"]
     )
     for name in ("imputation", "posterior"):
         assert found(report, "attribute_accuracy", name, inside=1.0).value > 0.99
@@ -92,7 +96,9 @@ def test_what_can_be_imputed_is_no_gain() -> None:
 def test_many_records_are_attacked_in_part(monkeypatch) -> None:
     monkeypatch.setattr(attribute_game, "MOST_ROWS", 200)
     frame, y = independent(160)
-    report = ls.audit(DecisionTreeClassifier(), frame, y, n_models=8, n_jobs=1, attribute="secret", attacks="loss")
+    report = ls.audit(
+        DecisionTreeClassifier(), frame, y, n_models=8, n_jobs=1, game=ls.Attribute("secret"), attacks="loss"
+    )
     assert report.about.releases[0].attacked == 50
     assert "50 of 160 records are attacked, drawn at random; the others are in the game alone" in report.about.notes
 
@@ -100,7 +106,7 @@ def test_many_records_are_attacked_in_part(monkeypatch) -> None:
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_the_store(tmp_path) -> None:
     frame, y = independent(40)
-    words = {"n_models": 4, "attribute": "secret", "attacks": ["loss", "rmia_offline"], "seed": 5}
+    words = {"n_models": 4, "game": ls.Attribute("secret"), "attacks": ["loss", "rmia_offline"], "seed": 5}
     texts = {
         of_the_result(ls.audit(DecisionTreeClassifier(), frame, y, n_jobs=n_jobs, store=store, **words).to_json())
         for n_jobs, store in ((2, tmp_path), (1, tmp_path), (1, None))
@@ -112,7 +118,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers_and_from_
 def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> None:
     frame, _ = independent(100)
     y = np.random.default_rng(1).normal(size=100)
-    report = ls.audit(DecisionTreeRegressor(), frame, y, n_models=8, n_jobs=1, attribute="secret")
+    report = ls.audit(DecisionTreeRegressor(), frame, y, n_models=8, n_jobs=1, game=ls.Attribute("secret"))
     inside, outside = (found(report, "attribute_accuracy", "loss", inside=side).value for side in (1.0, 0.0))
     assert inside > outside + 0.05
     for name in ("likelihood", "accuracy", "gradient_norm"):
@@ -124,23 +130,20 @@ def test_a_regressor_is_guessed_by_its_loss_and_says_what_does_not_apply() -> No
 def test_values_may_stand_beside_the_features() -> None:
     rng = np.random.default_rng(0)
     x, y, writer = rng.normal(size=(60, 4)), rng.integers(2, size=60), rng.choice(["ann", "bob", "eve"], size=60)
-    report = ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, attribute=writer, attacks="loss")
+    report = ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, game=ls.Attribute(writer), attacks="loss")
     facts = report.about.releases[0]
     assert (facts.attribute, facts.values) == ("attribute", 3)
-    assert (
-        ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, attribute=2, bins=3).about.plan["attribute"] == "x2"
-    )
+    report = ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, game=ls.Attribute(2, bins=3))
+    assert report.about.plan["game"] == {"attribute": {"column": "x2", "bins": (3.0,)}}
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ({"attribute": "sceret"}, r"no column 'sceret' \(did you mean 'secret'\?\)"),
-        ({"attribute": "secret", "game": "canaries", "target": (1,)}, "guessed in the game half_split, got canaries"),
-        ({"attribute": "secret", "claim": "eta=0.1"}, "a claim is about membership"),
-        ({"attribute": "secret", "bins": [3.5]}, "bins must be a whole number"),
-        ({"bins": 4}, "bins cut the numbers of an attribute; give attribute too"),
-        ({"attribute": "secret", "attacks": "lose"}, "unknown attack 'lose'"),
+        ({"game": ls.Attribute("sceret")}, r"no column 'sceret' \(did you mean 'secret'\?\)"),
+        ({"game": ls.Attribute("secret"), "claims": "eta=0.1"}, "a claim is about membership"),
+        ({"game": ls.Attribute("secret", bins=[3.5])}, "bins must be a whole number"),
+        ({"game": ls.Attribute("secret"), "attacks": "lose"}, "unknown attack 'lose'"),
     ],
 )
 def test_bad_words_are_refused_in_one_line(words, line) -> None:
@@ -154,13 +157,13 @@ def test_bad_words_are_refused_in_one_line(words, line) -> None:
 def test_records_that_are_repeated_within_a_unit_say_nothing_more() -> None:
     """A hundred people with three equal records each: the same guesses and intervals as of one record each."""
     frame, y = independent(100)
-    words = {"n_models": 12, "n_jobs": 1, "attribute": "secret", "attacks": ["loss", "mast"]}
+    words = {"n_models": 12, "n_jobs": 1, "game": ls.Attribute("secret"), "attacks": ["loss", "mast"]}
     once = ls.audit(KNeighborsClassifier(1), frame, y, **words)
     thrice = ls.audit(
         KNeighborsClassifier(1),
         frame.loc[frame.index.repeat(3)].reset_index(drop=True),
         np.repeat(y, 3),
-        group=np.repeat(np.arange(100), 3),
+        groups=np.repeat(np.arange(100), 3),
         **words,
     )
     for name in ("loss", "mast"):
@@ -181,22 +184,31 @@ def test_luck_about_a_unit_is_no_certainty_about_its_records() -> None:
     group = np.repeat(np.arange(20), 20)
     frame["secret"] = np.random.default_rng(1).integers(4, size=20)[group]
     report = ls.audit(
-        KNeighborsClassifier(1), frame, y, n_models=8, n_jobs=1, attribute="secret", attacks="loss", group=group
+        KNeighborsClassifier(1),
+        frame,
+        y,
+        n_models=8,
+        n_jobs=1,
+        game=ls.Attribute("secret"),
+        attacks="loss",
+        groups=group,
     )
     gain = found(report, "attribute_gain", "loss")
-    apart = ls.audit(KNeighborsClassifier(1), frame, y, n_models=8, n_jobs=1, attribute="secret", attacks="loss")
+    apart = ls.audit(
+        KNeighborsClassifier(1), frame, y, n_models=8, n_jobs=1, game=ls.Attribute("secret"), attacks="loss"
+    )
     assert gain.high - gain.low > 2 * (
         found(apart, "attribute_gain", "loss").high - found(apart, "attribute_gain", "loss").low
     )
 
 
 def test_other_audits_take_no_attribute() -> None:
-    with pytest.raises(TypeError, match="audit_scores: unknown keyword 'attribute'"):
+    with pytest.raises(TypeError, match="audit_scores takes no attribute"):
         ls.audit_scores(np.zeros(4), np.array([True, False, True, False]), attribute="secret")
 
 
 def test_points_without_labels_are_refused() -> None:
-    plan, data = AuditPlan(n_models=8, attribute="x0"), Data(from_arrays(np.zeros((4, 2))), "pens")
+    plan, data = AuditPlan(n_models=8, game=ls.Attribute("x0")), Data(from_arrays(np.zeros((4, 2))), "pens")
     with pytest.raises(ValueError, match="pens: an audit needs labels"):
         infer(plan, strategies("loss"), [], data, HERE)
 

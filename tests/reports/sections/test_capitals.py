@@ -40,7 +40,7 @@ def audits() -> dict[str, ls.Report]:
     models = {"stump": DecisionTreeClassifier(max_depth=1), "constant": DummyClassifier()}
     frame_without_ids = frame[["age", "town"]]
     return {
-        "several": ls.audit(models, frame, labels, slice="town", policy="research", **words_of_all),
+        "several": ls.audit(models, frame, labels, game=ls.HalfSplit(slices="town"), policy="research", **words_of_all),
         "varied": ls.audit(
             DecisionTreeClassifier(), frame_without_ids, labels, vary={"max_depth": [1, None]}, **words_of_all
         ),
@@ -54,7 +54,7 @@ def audits() -> dict[str, ls.Report]:
             n_jobs=1,
         ),
         "attribute": ls.audit(
-            {"stump": models["stump"]}, frame_without_ids, labels, attribute="town", n_models=4, n_jobs=1
+            {"stump": models["stump"]}, frame_without_ids, labels, game=ls.Attribute("town"), n_models=4, n_jobs=1
         ),
     }
 

@@ -18,7 +18,7 @@ def audited(kind: str, claim: str = "", signal: float = 3.0) -> ls.Report:
     game = ls.Game(kind, member, np.ones(shape[1], dtype=bool), n_targets, 0.5, "pool", "poisson")
     log_odds = np.random.default_rng(2).normal(signal * member)
     return ls.audit_signals(
-        ls.Signals(game, None, {"loss": np.logaddexp(0, -log_odds)}), attacks=["loss"], claim=claim or ()
+        ls.Signals(game, None, {"loss": np.logaddexp(0, -log_odds)}), attacks=["loss"], claims=claim or ()
     )
 
 

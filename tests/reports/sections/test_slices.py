@@ -29,7 +29,9 @@ def report() -> Report:
     rng = np.random.default_rng(0)
     member = rng.random((16, 244)) < 0.5
     scores = rng.normal(3.0 * member * (TOWN == "Chur"))
-    return ls.audit_scores(scores, member, name="forest", unit="person", slice={"town": TOWN, "age": AGE}, n_jobs=1)
+    return ls.audit_scores(
+        scores, member, name="forest", page=ls.Page(unit="person"), slices={"town": TOWN, "age": AGE}, n_jobs=1
+    )
 
 
 def of(report, name, quantity="accuracy"):
@@ -110,7 +112,7 @@ class TestPublished:
         town = np.repeat(["Bern", "Chur", "PLANTED"], [100, 100, 12])
         member = rng.random((n_models, 212)) < 0.5
         member[:, 200:] = True
-        report = ls.audit_scores(rng.normal(2.0 * member), member, slice={"town": town}, n_jobs=1)
+        report = ls.audit_scores(rng.normal(2.0 * member), member, slices={"town": town}, n_jobs=1)
         free = report.without_records()
         slices = [finding for finding in free.findings if finding.scope.kind == "slice"]
         planted = of(free, "town = PLANTED")
@@ -199,7 +201,7 @@ def test_columns_whose_names_begin_alike_stay_apart() -> None:
     first = np.repeat(["b = x", "y"], 40)
     second = np.repeat(["x", "z"], [30, 50])
     slices = {"a": first, "a = b": second}
-    report = ls.audit_scores(rng.normal(member), member, slice=slices, n_jobs=1)
+    report = ls.audit_scores(rng.normal(member), member, slices=slices, n_jobs=1)
     columns = columns_of(results(report)[0])
     assert [[(row.level, row.n_records) for row in column.rows] for column in columns] == [
         [("b = x", 40), ("y", 40)], [("z", 50), ("x", 30)],

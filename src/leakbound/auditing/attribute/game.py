@@ -24,6 +24,8 @@ from leakbound.data import Data, arrays_of
 from leakbound.data.candidates import Attribute, Candidates, Column, attribute, candidates, others
 from leakbound.metrics.attribute import attribute_accuracy, right
 from leakbound.plans.audits import AuditPlan
+from leakbound.plans.games import Attribute as AttributeChoice
+from leakbound.plans.games import HalfSplit
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.specs import own
 from leakbound.runtime.observe import Execution, observe
@@ -81,7 +83,7 @@ class AttributeBaselines:
 
 def column_of(plan: AuditPlan) -> Column:
     """Find the attribute of a plan: a column of the data, or an array of its own in an ``.npz`` file."""
-    name = plan.attribute or ""
+    name = _attribute(plan).column
     if name == plan.label or (plan.label is None and name == "y" and plan.data is not None):
         raise ValueError(f"attribute {name!r} is the label itself, which the attacker knows; give another column")
     if name in plan.drop:
@@ -96,24 +98,29 @@ def column_of(plan: AuditPlan) -> Column:
     raise ValueError(f"{plan.data}: no array {name!r}{nearest(name, arrays)}; arrays: {', '.join(arrays)}")
 
 
+def _attribute(plan: AuditPlan) -> AttributeChoice:
+    assert isinstance(plan.game, AttributeChoice), plan.game
+    return plan.game
+
+
 def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> AttributeGame:
     """Draw the game, choose whom to attack, and lay out the candidates.
 
     >>> from leakbound import data
-    >>> attribute_game = lay_out(AuditPlan(n_models=4, attribute="x0", bins=3), [], data.load("wine"))
+    >>> from leakbound.plans.games import Attribute
+    >>> attribute_game = lay_out(AuditPlan(n_models=4, game=Attribute("x0", bins=3)), [], data.load("wine"))
     >>> len(attribute_game.attacked), len(attribute_game.rows.points)
     (178, 712)
     """
     if plan.claim:
         raise ValueError("a claim is about membership; an audit of an attribute tests none")
-    if plan.game != "half_split":
-        raise ValueError(f"an attribute is guessed in the game half_split, got {plan.game}")
     if loaded.points.y is None:
         raise ValueError(f"{loaded.name}: an audit needs labels")
     if column is None:
         column = column_of(plan)
-    sensitive = attribute(loaded.points, column, bins=plan.bins, name=plan.attribute or "")
-    records = draw(plan, loaded.points, attacks)
+    game = _attribute(plan)
+    sensitive = attribute(loaded.points, column, bins=game.bins, name=game.column)
+    records = draw(HalfSplit(), plan.models, loaded.points, attacks, plan.seed)
     # a record has a row for each value that its attribute may have
     attacked = _attacked(records, max(1, MOST_ROWS // len(sensitive.names)), plan.seed)
     rows = candidates(sensitive, attacked)

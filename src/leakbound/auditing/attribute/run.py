@@ -23,6 +23,7 @@ from leakbound.data.candidates import Candidates, Column
 from leakbound.data.columns import alike_levels
 from leakbound.metrics.attribute import attribute_accuracy, attribute_gain, right
 from leakbound.plans.audits import AuditPlan
+from leakbound.plans.games import HalfSplit
 from leakbound.releases.factory import Described, adapted, owner_notes, prepared
 from leakbound.reports import Report
 from leakbound.reports.about import (
@@ -74,7 +75,8 @@ def infer(
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> import leakbound as ls
     >>> X, y = load_wine(return_X_y=True)
-    >>> report = ls.audit(DecisionTreeClassifier(), X, y, n_models=8, attribute="x0", bins=4, attacks="loss", n_jobs=1)
+    >>> game = ls.Attribute("x0", bins=4)
+    >>> report = ls.audit(DecisionTreeClassifier(), X, y, game=game, n_models=8, attacks="loss", n_jobs=1)
     >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
     ['loss']
     """
@@ -117,7 +119,7 @@ def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[
     """Refuse a strategy that was asked for by its name and can run on none of the releases, before the first fit."""
     if len(releases) < 2 and not any(attack.by_name for attack in attacks):
         return
-    game = draw(plan, records, attacks)
+    game = draw(HalfSplit(), plan.models, records, attacks, plan.seed)
     rehearsals = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
     refuse_idle(attacks, rehearsals)
 

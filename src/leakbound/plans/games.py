@@ -1,0 +1,268 @@
+"""Games: who is in and who is out, and what is guessed. Each has the fields that make sense in it, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
+
+from leakbound.plans.choices import choice, choose, set_fields, table_of
+from leakbound.plans.plan import Numbers, a_fraction, columns, settings
+
+VERSIONS = ("shifts", "noise", "growing_noise")  # of records, that leakbound makes
+Prior = Annotated[float, a_fraction(above=True, below=True)]  # fraction of members, for accuracy and its baseline
+
+# Models of each release, unless the call says how many.
+# 23 show that one of 100,000 records is exposed if the attacker is never wrong; 64 leave room for one who is.
+HALF_SPLIT_MODELS = 64
+# Each model is one trial of the attack, and 64 trials give a rate with an interval of at most +- 0.13 (95 %).
+ONE_TARGET_MODELS = 64
+# Each planted canary is a trial of its own, so that one model has as many trials as canaries.
+PLANTED_MODELS = 1
+
+
+@choice
+class Queries:
+    """How many versions of each record a model is asked about, the record itself among them.
+
+    Parameters
+    ----------
+    n : int
+        LiRA, RMIA, the quantile attack and those of labels alone use them all. They take n times the memory.
+    versions : {"shifts", "noise", "growing_noise"}, str or callable, optional
+        Shifts of images unless given, noise in tables; or ``function(X, number)``, which returns the records in their
+        version of that number, from 1 to ``n - 1``, also as ``"module:function"``.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.Queries(18, versions="shifts").n
+    18
+    """
+
+    n: Annotated[int, Field(ge=1)] = 1
+    _: KW_ONLY
+    versions: Any = None
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Queries:
+        if self.versions is None:
+            return self
+        if self.n == 1:
+            raise ValueError("versions says how versions of the records are made; give their number too, as 18")
+        if isinstance(self.versions, str):
+            if self.versions not in VERSIONS and ":" not in self.versions:
+                raise ValueError(f"versions must be {', '.join(VERSIONS)} or module:function, got {self.versions!r}")
+        elif not callable(self.versions):
+            raise ValueError(f"versions must be a name or a function, got a {type(self.versions).__name__}")
+        return self
+
+    @property
+    def words(self) -> Queries:
+        """The same with the import path of a function in its place, as a plan has it."""
+        if self.versions is None or isinstance(self.versions, str):
+            return self
+        name = getattr(self.versions, "__qualname__", type(self.versions).__name__)
+        return Queries(self.n, versions=f"{self.versions.__module__}:{name}")
+
+    @property
+    def function(self) -> Any:
+        """The function that makes versions, where it was given as one."""
+        return None if isinstance(self.versions, str) else self.versions
+
+
+def queries_of(given: Any) -> Queries:
+    """Read queries: a number, ``18,versions=noise``, or a table."""
+    if isinstance(given, str):
+        number, _, rest = given.strip("[]").partition(",")
+        return Queries(**settings(f"n={number.removeprefix('n=')}" + (f",{rest}" if rest else ""), "queries"))
+    if isinstance(given, Mapping):
+        return Queries(**given)
+    return given if isinstance(given, Queries) else Queries(given)
+
+
+def _in_words(queries: Queries) -> Any:
+    """Write queries as a plan has them: their number, or a table."""
+    return queries.n if queries.versions is None else set_fields(queries)
+
+
+AskedOften = Annotated[Queries, PlainValidator(queries_of), PlainSerializer(_in_words)]
+
+
+def _slices(given: Any) -> Any:
+    """Read names of columns as a tuple; columns themselves are taken as they are."""
+    if isinstance(given, str):
+        return columns(given.strip("[]"))
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _plain(given: Any) -> Any:
+    """Read an array as its numbers."""
+    return given if isinstance(given, str | int | float | list | tuple) else [float(number) for number in given]
+
+
+Slices = Annotated[Any, BeforeValidator(_slices)]
+
+
+@choice
+class HalfSplit:
+    """Each model is trained on a random half of the records, and attacked with all the others as references.
+
+    Parameters
+    ----------
+    sampling : {"fixed", "poisson"}
+        Halves of fixed size, or a fair coin for each record.
+    sample : int, optional
+        Attack a random sample of so many records, or units, where all are too many; the models are trained on halves
+        of all of them. Numbers and intervals are about the sample, and a note says how far all may be from it.
+    slices : column of X, sequence of them, mapping of str to array of shape (N,), or such an array
+        Groups of records to compare: ``"label"``, ``"group"``, columns (``"x0"`` of an array), or their values by
+        name. See ``leakbound.auditing.slices.by_slice``.
+    queries : Queries or int
+        About how many versions of each record a model is asked.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.HalfSplit(sample=500).default_models
+    64
+    """
+
+    _: KW_ONLY
+    sampling: Literal["fixed", "poisson"] = "fixed"
+    sample: Annotated[int | None, Field(ge=1)] = None
+    slices: Slices = ()
+    queries: AskedOften = Queries()
+    prior: Prior = 0.5
+    default_models: ClassVar[int] = HALF_SPLIT_MODELS
+
+
+@choice
+class PerDatum:
+    """One record is in each model by a fair coin; the others are a random half.
+
+    Parameters
+    ----------
+    target : int
+        Its index.
+    references : int
+        Further models that are not attacked.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    """
+
+    target: Annotated[int, Field(ge=0)]
+    _: KW_ONLY
+    references: Annotated[int, Field(ge=0)] = 0
+    prior: Prior = 0.5
+    default_models: ClassVar[int] = ONE_TARGET_MODELS
+
+
+@choice
+class AverageDatum:
+    """Each model has a random record of its own, which is in by a fair coin; the others are a random half.
+
+    Parameters
+    ----------
+    references : int
+        Further models that are not attacked.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    """
+
+    _: KW_ONLY
+    references: Annotated[int, Field(ge=0)] = 0
+    prior: Prior = 0.5
+    default_models: ClassVar[int] = ONE_TARGET_MODELS
+
+
+@choice
+class Canaries:
+    """Canaries are in each model by a fair coin, all other records are in every model: one model is enough.
+
+    Parameters
+    ----------
+    kind : {"dirac", "mahalanobis", "mislabelled", "random"}
+        Which canaries are planted: see ``leakbound.auditing.canaries.plant``.
+    n : int
+        How many.
+    knowledge : {"distribution", "others"}, optional
+        What an attacker who sees the steps of DP-SGD knows of the other records: the distribution of their gradients,
+        or which are in a batch (of Dirac canaries unless given).
+    targets : sequence of int
+        Indices of records that are the canaries, in place of planted ones.
+    references : int
+        Further models that are not attacked.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.Canaries(n=500).default_models, ls.Canaries(targets=[3, 8]).default_models
+    (1, 64)
+    """
+
+    kind: Literal["dirac", "mahalanobis", "mislabelled", "random"] = "dirac"
+    n: Annotated[int, Field(ge=1)] = 1000
+    _: KW_ONLY
+    knowledge: Literal["distribution", "others"] | None = None
+    targets: tuple[int, ...] = ()
+    references: Annotated[int, Field(ge=0)] = 0
+    prior: Prior = 0.5
+
+    @model_validator(mode="after")
+    def _planted_or_named(self) -> Canaries:
+        if len(set(self.targets)) < len(self.targets):
+            raise ValueError(f"targets names a record twice: {list(self.targets)}")
+        if self.targets and (self.kind, self.n, self.knowledge) != ("dirac", 1000, None):
+            raise ValueError("kind, n and knowledge are of canaries that are planted; leave them out, or targets")
+        return self
+
+    @property
+    def default_models(self) -> int:
+        """How many models are fitted unless the call says it."""
+        return ONE_TARGET_MODELS if self.targets else PLANTED_MODELS
+
+
+@choice
+class Attribute:
+    """A sensitive attribute of the members is guessed, in place of who is in; each model has a random half.
+
+    Parameters
+    ----------
+    column : column of X, list of one-hot columns, or array of shape (N,)
+        The attribute. See ``leakbound.auditing.attribute.run.infer``.
+    bins : int or sequence of float
+        Of an attribute that holds numbers: how many bins, or the edges between them.
+    """
+
+    column: Any
+    bins: Annotated[Numbers, BeforeValidator(_plain)] = ()
+    default_models: ClassVar[int] = HALF_SPLIT_MODELS
+
+
+Game = HalfSplit | PerDatum | AverageDatum | Canaries | Attribute
+GAMES = (HalfSplit, PerDatum, AverageDatum, Canaries, Attribute)
+
+
+def game_of(given: Any) -> Game:
+    """Read a game: an object, a name with fields as ``canaries,n=500``, or a table.
+
+    Examples
+    --------
+    >>> from leakbound.plans.games import game_of
+    >>> game_of("canaries,n=500") == game_of({"canaries": {"n": 500}})
+    True
+    """
+    return choose(GAMES, given, "game")
+
+
+def in_words(game: Game) -> Any:
+    """Write a game as a plan has it: its name, or a table of what is not at its default."""
+    ((name, fields),) = table_of(game).items()
+    return {name: fields} if fields else name
