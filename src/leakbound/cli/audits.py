@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from leakbound.attacks import Attack
     from leakbound.data import Data
     from leakbound.reports import Report
+    from leakbound.runtime.execution import Tally
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
 FLAGS_OF_FITS = {
@@ -222,7 +223,8 @@ def _audited(
     # a store elsewhere leaves nothing to be made before the report
     early = nullcontext() if options.get("store") else folder_of_report(out, private=not publish)
     with early:
-        report = _report(audit_plan, options, out)
+        tally = import_module("leakbound.runtime.execution").Tally()
+        report = _report(audit_plan, options, out, tally)
     write(report, out, show_records, started, publish)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
@@ -245,7 +247,7 @@ def _say_what_is_set_aside(report: Report) -> None:
             return
 
 
-def _report(audit_plan: AuditPlan, options: Mapping[str, Any], out: Path) -> Report:
+def _report(audit_plan: AuditPlan, options: Mapping[str, Any], out: Path, tally: Tally) -> Report:
     """Make the report."""
     n_jobs = options.get("n_jobs")
     store = options.get("store") or str(out / "store")
