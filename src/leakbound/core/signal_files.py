@@ -42,6 +42,7 @@ FORMAT = "leakscope signals by point"  # our former name, so that older files ar
 _NOT_SIGNALS = ("member", "labels", "is_target_point")
 
 
+@known_keywords()
 @in_one_line
 def open_signals(folder: str | os.PathLike[str]) -> Signals:
     """Open a folder of signals: arrays that are read from its files when they are used.
