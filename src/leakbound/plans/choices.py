@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Any, TypeVar, dataclass_transform
 
@@ -97,7 +97,8 @@ def set_fields(chosen: Any) -> dict[str, Any]:
     changed = {}
     for field in fields(chosen):
         value = getattr(chosen, field.name)
-        if value != field.default:
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value != default:
             changed[field.name] = set_fields(value) if is_dataclass(value) else value
     return changed
 
