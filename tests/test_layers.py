@@ -54,8 +54,8 @@ HEAVY = {
     "jinja2": r"reports/render/html\.py",
     "rich": r"runtime/progress\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
-    "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|promises|statistic_objects|games|until)\.py"
-    r"|plans/fitted\.py|reports/(about|content)\.py",
+    "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|promises|games|until|fitted)\.py"
+    r"|plans/statistic_objects\.py|reports/(about|content)\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/(pool|machine)\.py",
     "fsspec": r"runtime/places\.py",
