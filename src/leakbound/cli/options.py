@@ -37,10 +37,12 @@ CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotatio
 class _Brief:
     """A command whose ``--help`` lists the options that most people need, and whose ``--help-all`` lists all."""
 
+    params: list[Any]
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help: of a few options without panels, or of all in theirs."""
         shown = copy(self)
-        parameters: list[Any] = [copy(parameter) for parameter in self.params]  # pyright: ignore[reportAttributeAccessIssue]
+        parameters: list[Any] = [copy(parameter) for parameter in self.params]
         for parameter in parameters:
             if ctx.meta.get(HELP_ALL):
                 parameter.hidden = False

@@ -21,10 +21,12 @@ from leakbound.plans.statistic_objects import Statistic, Weighted
 from leakbound.protection.design_costs import DesignTable, cost_of_designs
 from leakbound.protection.request import Request, arrays_request, request_of_file
 from leakbound.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
+from leakbound.releases.statistics.statistic import Statistic as Rule
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution
 
-Asked = str | Statistic | Callable[..., Any] | Sequence[str | Statistic | Weighted]
+Single = str | Statistic | Rule | Callable[..., Any]
+Asked = Single | Sequence[Single | Weighted]
 Promised = Promise | Literal["anyone", "file", "drawn"]
 Compared = bool | Promise | Sequence[Promise]
 Kept = Store | str | os.PathLike[str] | None
