@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
+from leakbound.plans.promises import Drawn
 from leakbound.protection import DesignTable, design_table
 
 ETA = 0.05
@@ -81,7 +82,7 @@ def _of_arrays(name: str, x: np.ndarray, y: np.ndarray | None) -> Iterator[tuple
 
 
 def _table(statistic: str, x: pd.DataFrame, y: Any = None, **options: Any) -> DesignTable:
-    return design_table(statistic, x, y, eta=ETA, fits=_FITS, **options)
+    return design_table(statistic, x, y, eta=ETA, compare=Drawn(fits=_FITS), **options)
 
 
 def _error(table: DesignTable, design: str, method: str) -> float | None:

@@ -32,7 +32,7 @@ TABLE = (
     "--levels",
     f"b={','.join(LEVELS)}",
 )
-LEFT_OUT = ("--promise", "file", "--games", "0")
+LEFT_OUT = ("--promise", "file,games=0")
 WHOLE = {  # kind of file, records, columns, what is asked for
     "means, leave-one-out": ("parquet", 1_000_000, 10, ("--statistic", "mean", *LEFT_OUT)),
     "means of many columns, leave-one-out": ("parquet", 20_000, 300, ("--statistic", "mean", *LEFT_OUT)),

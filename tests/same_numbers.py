@@ -158,7 +158,7 @@ def bound_pmp() -> Parts:
 def calibrate() -> Parts:
     """Noise for a statistic that is fitted to pairs of data sets."""
     x, y = load_wine(return_X_y=True)
-    found = ls.calibrate("ols", x[:, :3], y, promise="drawn", eta=0.1, fits=400, games=100, n_jobs=1, pairs_seed=8)
+    found = ls.calibrate("ols", x[:, :3], y, promise=ls.Drawn(fits=400, games=100, seed=8), eta=0.1, n_jobs=1)
     return {"noise": found.noise, "certificate": found.certificate}
 
 
@@ -168,12 +168,13 @@ def protect() -> Parts:
     A ledger draws its noise from a digest of what describes the release, names of fields and of classes included.
     """
     x, _ = load_wine(return_X_y=True)
-    x, median_alone = x[:, :2], {"probabilities": [0.5]}
-    words: dict[str, Any] = {"promise": "drawn", "seed": 9, "n_jobs": 1}
-    mean = ls.protect("mean", x, eta=0.05, games=100, compare=True, fits=200, **words)
-    median = ls.protect("quantiles", x[:, :1], eta=0.1, noise="laplace", set=median_alone, games=100, **words)
+    x = x[:, :2]
+    words: dict[str, Any] = {"insecure_seed": 9, "n_jobs": 1}
+    mean = ls.protect("mean", x, eta=0.05, promise=ls.Drawn(games=100, fits=200), compare=True, **words)
+    laplace = ls.Drawn(noise="laplace", games=100)
+    median = ls.protect(ls.Quantiles([0.5]), x[:, :1], eta=0.1, promise=laplace, **words)
     with tempfile.TemporaryDirectory() as folder:
-        noted = ls.protect("mean", x, eta=0.05, games=0, ledger=f"{folder}/ledger.json", **words)
+        noted = ls.protect("mean", x, eta=0.05, promise=ls.Drawn(games=0), ledger=f"{folder}/ledger.json", **words)
     return {**protected("mean", mean), **protected("median", median), "ledger_value": noted.value}
 
 

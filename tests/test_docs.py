@@ -40,7 +40,8 @@ from leakbound.bounds import BOUNDS
 from leakbound.cli import main as cli
 from leakbound.papers import PAPERS, figures
 from leakbound.papers.printed import printed
-from leakbound.plans.protects import NOISES, Coupling, ProtectionPlan
+from leakbound.plans.promises import NOISES, Coupling
+from leakbound.plans.protects import ProtectionPlan
 from leakbound.plans.statistics import STATISTICS
 from tests.cli.calling import draw_no_pages
 from tests.marks import slow_but
@@ -62,9 +63,9 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--n-models 16 --policy policy.toml": "--n-models 8 --policy policy.toml",
     "n_estimators=20 --n-models 32 --policy": "n_estimators=20 --n-models 8 --policy",
     "--policy research --out verdict --pdf": "--policy research --out verdict",
-    "eta=0.05, fits=500": "eta=0.05, fits=100",
+    "eta=0.05, compare=ls.Drawn(fits=500)": "eta=0.05, compare=ls.Drawn(fits=100)",
     "--statistic ols --label income --drop region --drop ill --eta 0.05 --unit patient": (
-        "--statistic ols --label income --drop region --drop ill --eta 0.05 --unit patient --fits 100"
+        "--statistic ols --label income --drop region --drop ill --eta 0.05 --unit patient --compare drawn,fits=100"
     ),
     "report = ls.audit(candidates, X, y, n_models=16)": "report = ls.audit(candidates, X, y, n_models=8)",
     '--author "A. Lovelace" --date 2026-11-24   # exit code 3': "--dry-run",
@@ -72,11 +73,11 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient": (
         "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient --promise file"
     ),
-    "--fits 1000 --games 0 --n-jobs 1 --out wage-model": "--fits 200 --games 0 --n-jobs 1 --out wage-model",
+    "--promise drawn,fits=1000,games=0 --eta": "--promise drawn,fits=200,games=0 --eta",
     'print(Report.from_json("wage-model/owner/private.json").table())': (  # of fewer fits: what is shown is another
         'Report.from_json("wage-model/owner/private.json").table()'
     ),
-    '"fits": 1000, "games": 0': '"fits": 200, "games": 0',
+    "fits=1000, games=0": "fits=200, games=0",
     "member = rng.random((500, 16)) < 0.5": "member = rng.random((50, 16)) < 0.5",
     "for seed in range(11):": "for seed in range(3):",
 }
@@ -244,7 +245,7 @@ def test_the_page_of_limits_names_every_choice() -> None:
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
     assert {*NOISES, *STATISTICS, *get_args(Coupling)} - {"auto"} <= named
     options = set(re.findall(r"--([\w-]+)", " ".join(rows)))
-    assert options <= {name.replace("_", "-") for name in ProtectionPlan.model_fields} | {"signals", "plan"}
+    assert options <= {name.replace("_", "-") for name in ProtectionPlan.model_fields} | {"signals", "plan", "range"}
 
 
 def test_every_erratum_has_lines_that_run() -> None:

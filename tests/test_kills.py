@@ -27,7 +27,7 @@ from tests.results import of_the_result
 pytestmark = [pytest.mark.kills, pytest.mark.slow]
 HERE = Path(__file__).parent / "kills"
 AUDIT = shlex.split("audit --dataset wine --model slow:SlowTree --n-models 24 --attack loss --attack lira_offline")
-CALIBRATE = shlex.split("calibrate --data wine --statistic slow:middle --promise drawn --eta 0.3 --fits 160 --games 0")
+CALIBRATE = shlex.split("calibrate --data wine --statistic slow:middle --promise drawn,fits=160,games=0 --eta 0.3")
 N_CHUNKS = 6  # 24 models, 4 in a chunk
 OF_THE_RUN = np.linspace(0.06, 0.97, 8)  # moments, as shares of the time of an undisturbed run
 OF_THE_FITS = np.linspace(0.0, 1.1, 7)  # further ones, in seconds from the first chunk

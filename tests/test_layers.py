@@ -56,8 +56,8 @@ HEAVY = {
     "mdit_py_plugins": r"reports/render/document\.py",
     "rich": r"runtime/progress\.py|reports/render/document\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
-    "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|games|until|fitted)\.py"
-    r"|reports/(about|content)\.py",
+    "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|promises|games|until|fitted)\.py"
+    r"|plans/statistic_objects\.py|reports/(about|content)\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/(pool|machine)\.py",
     "fsspec": r"runtime/places\.py",

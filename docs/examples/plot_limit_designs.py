@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
+import leakbound as ls
 from leakbound.protection import design_table
 
 people = pd.DataFrame({"wage": np.minimum(80, np.random.default_rng(0).lognormal(3.2, 0.5, 1000))})
-table = design_table("mean", people, eta=0.05, ranges="wage=0:80")
+table = design_table("mean", people, eta=0.05, compare=ls.Anyone(ranges={"wage": (0, 80)}))
 papers = {"pac_least_noise": "half,\nPAC privacy", "izzo_gamma": "half,\nIzzo et al."}
 rows = [row for row in reversed(table.rows) if row.errors is not None]
 errors = [row.errors[0] / table.standard_errors[0] for row in rows]

@@ -21,7 +21,7 @@ with TemporaryDirectory() as folder:
     ledger, spent = Path(folder) / "wages.ledger", []
     for name in names:
         first = {} if spent else {"budget": 0.06}
-        ls.protect(name, wages, eta=0.02, promise="file", ledger=ledger, games=0, **first)
+        ls.protect(name, wages, eta=0.02, promise=ls.File(games=0), ledger=ledger, **first)
         spent.append(100 * ReleaseLedger.open(ledger, "leave-one-out").spent())
 plt.step(names, spent, "o-", where="mid", label="all releases so far")
 plt.axhline(6, color="black", linestyle="dashed", label="budget")

@@ -11,5 +11,5 @@ import numpy as np
 import leakbound as ls
 
 wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))
-released = ls.protect("mean", wages, eta=0.1, promise="drawn", unit="person")
+released = ls.protect("mean", wages, eta=0.1, promise="drawn", page=ls.Page(unit="person"))
 released.owner.plot()

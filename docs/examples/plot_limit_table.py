@@ -17,8 +17,8 @@ import leakbound as ls
 counts = {"care": 300, "trade": 220, "industry": 90, "mining": 8, "fishing": 3}
 people = pd.DataFrame({"sector": [sector for sector, count in counts.items() for _ in range(count)]})
 with TemporaryDirectory() as folder:
-    place = {"ledger": Path(folder) / "people.ledger", "levels": {"sector": list(counts)}}
-    released = ls.protect("table", people, by="sector", eta=0.05, promise="anyone", **place)
+    table = ls.Table("sector", levels={"sector": list(counts)})
+    released = ls.protect(table, people, eta=0.05, promise="anyone", ledger=Path(folder) / "people.ledger")
 plt.bar(list(counts), list(counts.values()), color="0.8", label="in the file")
 plt.errorbar(list(counts), released.value, yerr=1.96 * released.noise.scale, fmt="o", capsize=4, label="published")
 plt.ylabel("people")

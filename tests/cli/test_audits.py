@@ -440,8 +440,8 @@ class TestOtherSources:
             "audit scores scores.csv",
             "audit model --probabilities answers.csv",
             "bound regression --data all.csv --drop label",
-            "calibrate --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
-            "protect --data all.csv --drop label --promise drawn --eta 0.1 --games 0",
+            "calibrate --data all.csv --drop label --promise drawn,games=0 --eta 0.1",
+            "protect --data all.csv --drop label --promise drawn,games=0 --eta 0.1",
         ]
         for command in commands:
             assert "name it as separator (--separator)" in leakbound(command).err, command

@@ -31,7 +31,7 @@ from tests.marks import nightly
 pytestmark = pytest.mark.usefixtures("without_pages")
 AUDIT = "audit signals s.npz --attack likelihood_ratio --out audit"
 MEAN = "--data people.csv --promise drawn --eta 0.05"
-MIDDLE = "--data people.csv --statistic own:middle --promise drawn --eta 0.2 --fits 200 --n-jobs 1"
+MIDDLE = "--data people.csv --statistic own:middle --promise drawn,fits=200 --eta 0.2 --n-jobs 1"
 OWN = """import time
 
 import numpy as np
@@ -73,7 +73,7 @@ class TestTheLoop:
         ("words", "eta"),
         [
             (f"protect {MEAN}", 0.05),
-            (f"calibrate {MEAN} --k 20", 0.05),
+            (f"calibrate {MEAN} --promise drawn,k=20", 0.05),
             nightly(f"calibrate {MIDDLE}", 0.2),
             nightly(f"calibrate {MEAN} --statistic covariance --eta 0.2", 0.2),
         ],
@@ -109,7 +109,7 @@ class TestTheLoop:
 class TestTheFile:
     def test_what_it_holds(self, leakbound) -> None:
         """The most exposed record, the one paid most, is the target point; three others stand beside it."""
-        assert leakbound(f"protect {MEAN} --games 500 --signals s.npz").code == 0
+        assert leakbound(f"protect {MEAN} --promise drawn,games=500 --signals s.npz").code == 0
         with np.load("s.npz", allow_pickle=False) as file:
             held = {name: (file[name].dtype.kind, file[name].shape) for name in file.files}
             is_target_point, share = file["is_target_point"].tolist(), file["member"].mean()
@@ -127,7 +127,7 @@ class TestTheFile:
 
     def test_it_is_simulated(self, leakbound) -> None:
         """Two releases, two draws, and one set of signals, which a calibration writes as well."""
-        words = f"{MEAN} --games 300 --signals"
+        words = f"{MEAN} --promise drawn,games=300 --signals"
         for command in (
             f"calibrate {words} c.npz",
             *(f"protect {words} {name}.npz --out {name}" for name in "ab"),
@@ -140,7 +140,7 @@ class TestTheFile:
         assert values[0] != values[1]
 
     def test_without_the_flag_the_page_is_the_same(self, leakbound) -> None:
-        release = f"protect {MEAN} --games 300 --insecure-seed 1"
+        release = f"protect {MEAN} --promise drawn,games=300 --insecure-seed 1"
         assert leakbound(f"{release} --out a --signals s.npz").code == 0
         assert leakbound(f"{release} --out b").code == 0
         with_flag, without = (json.loads(Path(f"{name}/owner/private.json").read_text("utf-8")) for name in "ab")
@@ -160,11 +160,11 @@ class TestTheFile:
                 "--signals l.npz: the ledger would be written there",
             ),
             (
-                f"protect {MEAN} --signals s.npz --games 0",
+                f"protect {MEAN} --signals s.npz --promise drawn,games=0",
                 "signals are of simulated releases: games must be >= 1, got 0",
             ),
             (
-                f"calibrate {MEAN} --signals s.npz --about average",
+                f"calibrate {MEAN} --signals s.npz --promise drawn,about=average",
                 "signals are of the most exposed record, to whom about = average promises nothing",
             ),
             (
@@ -186,7 +186,7 @@ class TestTheFile:
         assert Path("there.npz").read_text() == "kept"
 
     def test_a_release_that_is_refused_leaves_no_signals(self, leakbound) -> None:
-        words = f"protect {MEAN} --games 100 --ledger l.json"
+        words = f"protect {MEAN} --promise drawn,games=100 --ledger l.json"
         assert leakbound(f"{words} --declare").code == 0
         before = sorted(Path().iterdir())
         left = leakbound(f"{words} --statistic sum --signals s.npz")
@@ -203,7 +203,9 @@ class TestTheFile:
             return drawn(report)
 
         monkeypatch.setattr(Report, "to_html", meanwhile)
-        refused(leakbound(f"protect {MEAN} --games 100 --signals s.npz"), "--signals s.npz exists already")
+        refused(
+            leakbound(f"protect {MEAN} --promise drawn,games=100 --signals s.npz"), "--signals s.npz exists already"
+        )
         assert Path("s.npz").read_text() == "theirs"
         assert Path("leakbound-release/release.json").exists()  # once drawn, a value is never lost
         assert list(Path().glob(".*")) == []
@@ -222,7 +224,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(leakbound, disk) -> Non
 @pytest.mark.slow
 def test_the_bar_goes_to_standard_error(leakbound) -> None:
     """At a terminal; standard output is the report alone."""
-    words = f"{MIDDLE} --games 0 --out r --json".replace("middle", "rests").split()
+    words = f"{MIDDLE} --promise drawn,fits=200,games=0 --out r --json".replace("middle", "rests").split()
     ours, theirs = pty.openpty()
     quick = {"OMP_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "100"}
     run = subprocess.Popen(

@@ -26,8 +26,8 @@ FILES = {
 WROTE = "leakbound: wrote {}: release.json, release.html and release.csv for publication, owner/ for you alone\n"
 LEDGER = Path("data/people.csv.ledger")
 EVERY = {
-    "leave-one-out": "--promise file --games 50",
-    "dp": "--promise anyone --ranges wage=0:80,hours=0:60",
+    "leave-one-out": "--promise file,games=50",
+    "dp": "--promise anyone --range wage=0:80,hours=0:60",
 }
 every_design = pytest.mark.parametrize("design", EVERY)
 
@@ -55,7 +55,7 @@ def files() -> list[str]:
 
 class TestChoice:
     def test_calibrate_without_one_shows_all_designs(self, leakbound) -> None:
-        left = leakbound(command("calibrate", "--fits 200 --ranges wage=0:80,hours=0:60"))
+        left = leakbound(command("calibrate", "--compare drawn,fits=200 --range wage=0:80,hours=0:60"))
         assert (left.code, left.err) == (0, "")
         lines = left.out.splitlines()
         assert lines[0].startswith("Would be released: 2 numbers. Nothing is chosen yet; recommended: promise anyone")
@@ -69,7 +69,7 @@ class TestChoice:
     def test_a_small_group_is_named_and_changes_no_recommendation(self, leakbound) -> None:
         frame = pd.DataFrame({"town": ["a"] * 300 + ["b"] * 290 + ["c"] * 10, "wage": np.arange(600) % 80})
         frame.to_csv("data/people.csv", index=False)
-        asked = "--by town --ranges wage=0:80 --fits 40"
+        asked = "--by town --range wage=0:80 --compare drawn,fits=40"
         text = " ".join(leakbound(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
         assert "dp: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
         assert "Recommended: promise = anyone. The ranges of the columns are declared" in text
@@ -77,13 +77,13 @@ class TestChoice:
         assert "Recommended: promise = file. The levels of the groups are not declared" in text
 
     def test_ranges_are_not_asked_for_where_they_bound_nothing(self, leakbound) -> None:
-        left = leakbound(command("calibrate", "--fits 100 --label wage --ranges hours=0:60", "ols"))
+        left = leakbound(command("calibrate", "--compare drawn,fits=100 --label wage --range hours=0:60", "ols"))
         text = " ".join(left.out.split())
         assert "Recommended: promise = file. No bound is known here on what one record changes" in text
         assert "Nothing was declared" not in text
 
     def test_the_range_of_a_quantile_is_no_reason_for_differential_privacy(self, leakbound) -> None:
-        left = leakbound(command("calibrate", "--fits 100 --ranges wage=0:80,hours=0:60", "quantiles"))
+        left = leakbound(command("calibrate", "--compare drawn,fits=100 --range wage=0:80,hours=0:60", "quantiles"))
         text = " ".join(left.out.split())
         assert (
             "Recommended: promise = file. Quantiles under differential privacy are refused here: what one record"
@@ -97,7 +97,7 @@ class TestChoice:
         rng = np.random.default_rng(1)
         frame = pd.DataFrame({f"c{place}": rng.normal(scale=place + 1, size=80) for place in range(8)})
         frame.to_csv("data/people.csv", index=False)
-        lines = leakbound(command("calibrate", "--fits 40")).out.splitlines()
+        lines = leakbound(command("calibrate", "--compare drawn,fits=40")).out.splitlines()
         rows = {line.split("  ")[0]: line.split() for line in lines if line.startswith("mean of ")}
         assert list(rows) == [f"mean of c{place}" for place in range(8)]
         errors = [float(cells[-1]) for cells in rows.values()]
@@ -105,7 +105,7 @@ class TestChoice:
 
     def test_the_comparison_and_its_recommendation_on_a_page(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr("leakbound.reports.report.Report.to_html", real_page)
-        left = leakbound(command("calibrate", "--fits 40 --ranges wage=0:80,hours=0:60 --out there"))
+        left = leakbound(command("calibrate", "--compare drawn,fits=40 --range wage=0:80,hours=0:60 --out there"))
         assert left.code == 0
         assert left.err.startswith("leakbound: wrote there: report.json, report.html, noise.csv, designs.csv;")
         page = Path("there/report.html").read_text()
@@ -132,14 +132,14 @@ class TestChoice:
         assert mean_of_wage.standard_error == pytest.approx(people.wage.sem(), rel=1e-5)
 
     def test_without_one_the_owner_reads_the_same_lines_as_with_one(self, leakbound) -> None:
-        ranges = "--ranges wage=0:50,hours=0:60"
-        without = leakbound(command("calibrate", f"{ranges} --fits 40"))
+        ranges = "--range wage=0:50,hours=0:60"
+        without = leakbound(command("calibrate", f"{ranges} --compare drawn,fits=40"))
         chosen = leakbound(command("calibrate", f"{ranges} --promise anyone"))
         assert without.err == chosen.err
         assert "values of wage lie outside of 0 to 50" in without.err
         with Path("data/people.csv").open("a") as file:
             file.write("12,many\n")
-        told = leakbound(command("calibrate", "--fits 40")).err
+        told = leakbound(command("calibrate", "--compare drawn,fits=40")).err
         assert told.startswith("leakbound: error: not only numbers in hours, as 'many' in record")
 
     @pytest.mark.parametrize("more", ["--json", "--signals s.npz"])
@@ -155,7 +155,7 @@ class TestChoice:
 
     def test_somebody_at_a_terminal_is_shown_the_designs(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-        left = leakbound(command("protect", "--fits 200"))
+        left = leakbound(command("protect", "--compare drawn,fits=200"))
         assert left.code == 1
         assert left.out.startswith("Would be released: 2 numbers.")
         assert left.err == f"leakbound: error: {NO_CHOICE}\n"
@@ -163,7 +163,7 @@ class TestChoice:
 
 
 def test_columns_are_left_out_with_commas_or_one_by_one(leakbound) -> None:
-    asked = "--promise file --games 0"
+    asked = "--promise file,games=0"
     frame = pd.read_csv("data/people.csv").assign(a=1.0, b=2.0)
     frame.to_csv("data/people.csv", index=False)
     first, second = (leakbound(command("calibrate", f"{drop} {asked}")) for drop in ("--drop a,b", "--drop a --drop b"))
@@ -172,7 +172,7 @@ def test_columns_are_left_out_with_commas_or_one_by_one(leakbound) -> None:
 
 
 def test_a_ratio_for_anyone_says_what_to_do_instead(leakbound) -> None:
-    asked = command("calibrate", "--promise anyone --set denominator=hours --ranges wage=0:80,hours=0:60", "ratio")
+    asked = command("calibrate", "--promise anyone --set denominator=hours --range wage=0:80,hours=0:60", "ratio")
     left = leakbound(asked)
     assert left.code == 1
     assert "release the totals as statistic sum with the ranges of both columns, and divide them" in left.err
@@ -182,10 +182,10 @@ class TestPlanned:
     """The noise of each number before anything is released."""
 
     def test_each_number_in_its_own_unit(self, leakbound) -> None:
-        left = leakbound(command("calibrate", "--promise file --games 0"))
+        left = leakbound(command("calibrate", "--promise file,games=0"))
         lines = [line.split() for line in left.out.splitlines() if line.startswith("mean of ")]
         assert [cells[2] for cells in lines] == ["wage", "hours"]
-        released = command("protect", "--promise file --games 0 --out there")
+        released = command("protect", "--promise file,games=0 --out there")
         assert leakbound(released).code == 0
         table = pd.read_csv("there/release.csv")
         assert [float(cells[3]) for cells in lines] == pytest.approx(table.noise_std.to_list(), rel=0.05)
@@ -194,11 +194,11 @@ class TestPlanned:
         errors = pd.read_csv("data/people.csv").sem().to_list()
         assert [float(cells[6]) for cells in lines] == pytest.approx(errors, rel=0.05)
 
-    @pytest.mark.parametrize("promise", ["file", "anyone", "drawn"])
+    @pytest.mark.parametrize("promise", ["file,games=0", "anyone", "drawn,games=0"])
     def test_counts_with_their_margins(self, leakbound, promise) -> None:
         towns = pd.DataFrame({"town": ["a"] * 30 + ["b"] * 27 + ["c"] * 3, "sex": ["f", "m"] * 30})
         towns.to_csv("data/people.csv", index=False)
-        words = f"--by town,sex --levels town=a,b,c --levels sex=f,m --promise {promise} --games 0"
+        words = f"--by town,sex --levels town=a,b,c --levels sex=f,m --promise {promise}"
         assert leakbound(command("calibrate", f"{words} --out trial", "table")).code == 0
         assert leakbound(command("protect", f"{words} --out there", "table")).code == 0
         planned = pd.read_csv("trial/noise.csv").set_index("name")
@@ -210,7 +210,7 @@ class TestPlanned:
     def test_many_numbers_are_named_in_a_file(self, leakbound) -> None:
         rng = np.random.default_rng(1)
         pd.DataFrame(rng.normal(size=(60, 9))).add_prefix("c").to_csv("data/people.csv", index=False)
-        left = leakbound(command("calibrate", "--promise file --games 0 --out there", "covariance"))
+        left = leakbound(command("calibrate", "--promise file,games=0 --out there", "covariance"))
         assert "\nand 5 more\n" in left.out
         assert "noise.csv in the folder of --out has all" in " ".join(left.out.split())
         assert len(pd.read_csv("there/noise.csv")) == 45
@@ -218,7 +218,7 @@ class TestPlanned:
     def test_a_mean_of_too_few_has_none(self, leakbound) -> None:
         frame = pd.DataFrame({"town": ["a"] * 500 + ["b"] * 8, "wage": np.arange(508) % 80})
         frame.to_csv("data/people.csv", index=False)
-        words = "--by town --levels town=a,b --ranges wage=0:80 --promise anyone --out there"
+        words = "--by town --levels town=a,b --range wage=0:80 --promise anyone --out there"
         left = leakbound(command("calibrate", words))
         # a count has noise of 2 / mu = 8.0, mu = 2 Phi^-1(1/2 + eta): 1.96 times that is more than the 8 records of b
         assert "A mean is left out where its noisy count is not above 16: " in " ".join(left.out.split())
@@ -241,10 +241,10 @@ class TestCountsBelow0:
         "words",
         [
             "table --promise anyone",
-            "table --promise file --games 0",
-            "table --promise drawn --games 0 --ledger l",
-            "mean --promise file --games 0",
-            "mean --promise anyone --ranges wage=0:80",
+            "table --promise file,games=0",
+            "table --promise drawn,games=0 --ledger l",
+            "mean --promise file,games=0",
+            "mean --promise anyone --range wage=0:80",
         ],
     )
     def test_are_said_and_avoided_under_every_promise(self, towns, words) -> None:
@@ -350,7 +350,7 @@ class TestRelease:
 
 class TestDeclare:
     def test_declared_queries_are_released_in_any_order(self, leakbound) -> None:
-        words = "--promise file --games 0 --budget 0.1"
+        words = "--promise file,games=0 --budget 0.1"
         for number, statistic in enumerate(("mean", "sum"), 1):
             left = leakbound(command("protect", f"{words} --declare", statistic))
             assert left == (0, f"{LEDGER}: {number} declared, 0 released\n", "")
@@ -362,7 +362,7 @@ class TestDeclare:
         refused(leakbound(command("protect", f"{words} --declare", "quantiles")), f"2 releases of {LEDGER} came before")
 
     def test_it_can_be_json(self, leakbound) -> None:
-        left = leakbound(command("protect", "--promise file --games 0 --declare --json"))
+        left = leakbound(command("protect", "--promise file,games=0 --declare --json"))
         assert json.loads(left.out) == f"{LEDGER}: 1 declared, 0 released"
 
     def test_it_releases_nothing(self, leakbound) -> None:
@@ -377,11 +377,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ("--promise anyone --noise-scale 1", "protect: design dp takes no noise_scale"),
-            ("--promise file --k 3", "protect: k belongs to design half, got design leave-one-out"),
-            ("--promise file --noise-scale 0.001", "this noise is proved to keep eta = "),
+            ("--promise anyone,scale=1", "protect: promise: anyone has no scale"),
+            ("--promise file,k=3", "protect: promise: file has no k"),
+            ("--promise file,scale=0.001", "this noise is proved to keep eta = "),
             ("--promise file --budget 0.01", "protect: budget is that of all releases together"),
-            ("--promise file --signals s.npz", "signals are of simulated releases of design half"),
+            ("--promise file --signals s.npz", "signals are of simulated releases under promise drawn"),
             ("--promise anyone", "differential privacy needs the range of each column"),
             ("--promise nobody", "protect: promise: Input should be 'anyone', 'file' or 'drawn', got 'nobody'"),
         ],
@@ -392,16 +392,16 @@ class TestRefusals:
         assert [path.name for path in Path().iterdir()] == ["data"]
 
     def test_a_budget_that_is_spent(self, leakbound) -> None:
-        assert leakbound(command("protect", "--promise file --games 0 --out one")).code == 0
+        assert leakbound(command("protect", "--promise file,games=0 --out one")).code == 0
         refused(
-            leakbound(command("protect", "--promise file --games 0 --out two", "sum")),
+            leakbound(command("protect", "--promise file,games=0 --out two", "sum")),
             "the whole budget was given to the first query: this one is refused; a next time, budget = 0.1 with "
             "eta = 0.05 leaves room for more\n",
         )
         assert not Path("two").exists()
 
     def test_values_outside_of_the_ranges_are_told_to_the_owner_alone(self, leakbound) -> None:
-        left = leakbound(command("protect", "--promise anyone --ranges wage=10:60,hours=0:60 --out there"))
+        left = leakbound(command("protect", "--promise anyone --range wage=10:60,hours=0:60 --out there"))
         assert left.code == 0
         assert "values lie outside" not in left.out
         owner = json.loads(Path("there/owner/private.json").read_text())["about"]["notes"]
@@ -418,7 +418,7 @@ class TestWhatTheOwnerIsTold:
         "leakbound: for you alone: 3 of 60 values of wage lie outside of 0 to 80, and were moved to the nearer end: ",
         "leakbound: for you alone: 7 of 60 values of wage are missing or no numbers, and are in no count and no sum",
     )
-    ASKED = "--promise anyone --by town --levels town=a,b --ranges wage=0:80"
+    ASKED = "--promise anyone --by town --levels town=a,b --range wage=0:80"
 
     @pytest.fixture(autouse=True)
     def people(self, leakbound) -> None:

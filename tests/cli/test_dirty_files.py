@@ -24,15 +24,15 @@ NUMERIC = {
     "bound leakage": "bound leakage --data {file}",
     "bound pmp": "bound pmp --data {file} --clip 60 --scale 1",
     "bound regression": "bound regression --data {file}",
-    "calibrate": "calibrate --data {file} --eta 0.1 --fits 40",
-    "calibrate file": "calibrate --data {file} --promise file --eta 0.1 --games 0",
-    "calibrate drawn": "calibrate --data {file} --promise drawn --eta 0.1 --games 0",
-    "protect": "protect --data {file} --promise file --eta 0.1 --games 0",
+    "calibrate": "calibrate --data {file} --eta 0.1 --compare drawn,fits=40",
+    "calibrate file": "calibrate --data {file} --promise file,games=0 --eta 0.1",
+    "calibrate drawn": "calibrate --data {file} --promise drawn,games=0 --eta 0.1",
+    "protect": "protect --data {file} --promise file,games=0 --eta 0.1",
 }
 OTHERS = {
     "audit": "audit --data {file} --label ill --model sklearn.tree:DecisionTreeClassifier --n-models 4",
     "bound table": "bound table --data {file} --by ill",
-    "calibrate dp": "calibrate --data {file} --promise anyone --eta 0.1 --ranges wage=0:80",
+    "calibrate dp": "calibrate --data {file} --promise anyone --eta 0.1 --range wage=0:80",
 }
 every_numeric = pytest.mark.parametrize("command", NUMERIC.values(), ids=list(NUMERIC))
 every_command = pytest.mark.parametrize("command", (NUMERIC | OTHERS).values(), ids=[*NUMERIC, *OTHERS])
@@ -152,7 +152,7 @@ def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakbound) -
     """It has the rule, which follows from the plan: the same words whether a value is missing or not."""
     for number, content in enumerate((lines(), with_wage(""))):
         file = write(content)
-        command = f"protect --data {file} --promise file --eta 0.1 --games 0 --drop-missing --allow-known-people"
+        command = f"protect --data {file} --promise file,games=0 --eta 0.1 --drop-missing --allow-known-people"
         assert leakbound(f"{command} --ledger {number} --out out{number}").code == 0
         public = json.loads(Path(f"out{number}/release.json").read_text())["about"]
         owner = json.loads(Path(f"out{number}/owner/private.json").read_text())["about"]
@@ -167,7 +167,7 @@ def test_the_public_half_does_not_count_the_rows_that_were_left_out(leakbound) -
 
 def test_the_numbers_are_those_of_the_file_without_the_rows(leakbound) -> None:
     content = with_wage("")
-    command = "calibrate --promise file --eta 0.1 --games 0"
+    command = "calibrate --promise file,games=0 --eta 0.1"
     left_out = leakbound(f"{command} --data {write(content)} --drop-missing --json")
     without = leakbound(f"{command} --data {write(content[:4] + content[5:])} --json")
     first, second = (json.loads(left.out)["about"]["planned"] for left in (left_out, without))
@@ -175,7 +175,7 @@ def test_the_numbers_are_those_of_the_file_without_the_rows(leakbound) -> None:
 
 
 def test_a_table_asks_its_own_columns_alone(leakbound) -> None:
-    table = "--statistic table --by ill --levels ill=0,1 --promise file --eta 0.1 --games 0"
+    table = "--statistic table --by ill --levels ill=0,1 --promise file,games=0 --eta 0.1"
     left = leakbound(f"calibrate --data {write(with_wage(''))} {table} --drop-missing")
     assert "40 records" in left.out
     frame = pd.read_csv("people.csv")
@@ -234,12 +234,12 @@ def test_several_statistics_under_differential_privacy_refuse_to_leave_rows_out(
 def test_differential_privacy_refuses_to_leave_rows_out(leakbound) -> None:
     """N is public there; of all designs side by side it has the reason in place of its errors."""
     file = write(with_wage(""))
-    ranges = "--ranges age=18:99,wage=0:80,ill=0:1"
+    ranges = "--range age=18:99,wage=0:80,ill=0:1"
     refused(
         leakbound(f"protect --data {file} --promise anyone --eta 0.1 {ranges} --drop-missing"),
         "protect: under promise anyone drop_missing is refused: n is public",
     )
-    left = leakbound(f"calibrate --data {file} --eta 0.1 {ranges} --fits 40 --drop-missing")
+    left = leakbound(f"calibrate --data {file} --eta 0.1 {ranges} --compare drawn,fits=40 --drop-missing")
     said = " ".join(left.out.split())
     assert "dp: under promise anyone drop_missing is refused" in said
     assert "Recommended: promise = file. Rows with missing values are left out" in said
@@ -248,7 +248,7 @@ def test_differential_privacy_refuses_to_leave_rows_out(leakbound) -> None:
 def test_a_later_release_without_the_rows_knows_the_same_records_again(leakbound) -> None:
     """A record has the same name in the ledger with and without its neighbours, so that the same one is left out."""
     write(with_wage(""))
-    command = "protect --data people.csv --promise file --eta 0.1 --budget 0.4 --games 0 --ledger l"
+    command = "protect --data people.csv --promise file,games=0 --eta 0.1 --budget 0.4 --ledger l"
     assert leakbound(f"{command} --statistic mean --drop wage --out first").code == 0
     assert leakbound(f"{command} --statistic mean --drop-missing --out second").code == 0
     second = json.loads(Path("second/release.json").read_text())["about"]["certificate"]

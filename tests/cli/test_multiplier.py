@@ -193,9 +193,7 @@ def test_steps_and_rate_are_needed(leakbound) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "flags", ["--data x.csv", "--n-jobs 2", "--json", "--out there", "--pairs-seed 0", "--by a", "--compare"]
-)
+@pytest.mark.parametrize("flags", ["--data x.csv", "--n-jobs 2", "--json", "--out there", "--by a", "--compare all"])
 def test_flags_before_the_command_are_refused(leakbound, flags: str) -> None:
     line = f"calibrate dpsgd takes no {flags.split()[0]} before it"
     refused(leakbound(f"calibrate {flags} dpsgd --sample-rate 0.1 --steps 9 --advantage 0.1"), line)

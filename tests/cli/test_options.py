@@ -16,6 +16,7 @@ from leakbound.cli.options import Spelling, argument, command, grouped, option, 
 from leakbound.plans import BOUND_PLANS, ProtectionPlan
 from leakbound.plans.audits import AuditPlan, TrainedPlan
 from leakbound.plans.plan import Plan
+from leakbound.plans.promises import File
 from leakbound.plans.protects import CalibrationPlan, MultiplierPlan
 
 
@@ -184,9 +185,9 @@ def test_the_plan_of_a_protection_is_read_whole() -> None:
     assert [each.name for each in parameters] == list(ProtectionPlan.model_fields)
     typed = dict.fromkeys(ProtectionPlan.model_fields) | {
         "data": "a.csv", "eta": 0.1, "statistic": "table", "by": ["a", '"b, c"'], "set": ["bins=10"], "compare": True,
-        "levels": ['a=x,"y, z"', '"b, c"=1,2'], "noise_scale": "0.5, 2",
+        "levels": ['a=x,"y, z"', '"b, c"=1,2'], "promise": "file,scale=[0.5, 2]",
     }  # fmt: skip
     plan = ProtectionPlan(**words_of(ProtectionPlan, typed))
     assert plan.levels == {"a": ("x", "y, z"), "b, c": ("1", "2")}
-    assert plan.noise_scale == (0.5, 2.0)
+    assert plan.promise == File(scale=(0.5, 2.0))
     assert (plan.by, plan.set, plan.compare, plan.declare) == (("a", "b, c"), {"bins": 10}, True, False)

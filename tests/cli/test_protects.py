@@ -71,18 +71,19 @@ class Protecting:
         self.meanwhile: Callable[[], Any] = lambda: None
         self.drawn = 0
 
-    def calibrate_file(self, tell_owner: Callable[[str], Any], **words: Any) -> SimpleNamespace:
-        self.asked.append(("calibrate", words))
+    def calibrate_file(self, plan: dict[str, Any], tell_owner: Callable[[str], Any], **words: Any) -> SimpleNamespace:
+        self.asked.append(("calibrate", plan | words))
         return SimpleNamespace(certificate=compared())
 
     def protect_file(
         self,
+        plan: dict[str, Any],
         before: Callable[[], None],
         publish: Callable[[Report], None],
         tell_owner: Callable[[str], Any],
         **words: Any,
     ) -> SimpleNamespace:
-        self.asked.append(("protect", words))
+        self.asked.append(("protect", plan | words))
         self.happens()
         before()
         self.drawn += 1
@@ -90,7 +91,7 @@ class Protecting:
         publish(published(), means())
         return SimpleNamespace(certificate=published(), owner=means())
 
-    def declare_file(self, **words: Any) -> str:
+    def declare_file(self, words: dict[str, Any]) -> str:
         self.asked.append(("declare", words))
         return "announced: mean, eta = 0.05"
 
@@ -110,36 +111,57 @@ def protecting(monkeypatch) -> Protecting:
         (
             "calibrate",
             CalibrationPlan,
-            {"--plan", "--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+            {
+                "--plan",
+                "--out",
+                "--store",
+                "--n-jobs",
+                "--allow-modules",
+                "--json",
+                "--signals",
+                "--help",
+                "--help-all",
+            },
         ),
         ("calibrate dpsgd", MultiplierPlan, {"--json", "--help"}),
         (
             "protect",
             ProtectionPlan,
-            {"--plan", "--out", "--store", "--n-jobs", "--tmp", "--allow-modules", "--json", "--signals", "--help"},
+            {
+                "--plan",
+                "--out",
+                "--store",
+                "--n-jobs",
+                "--allow-modules",
+                "--json",
+                "--signals",
+                "--help",
+                "--help-all",
+            },
         ),
     ],
 )
 def test_options_are_the_fields_of_the_plan(leakbound, monkeypatch, command: str, plan, of_the_run) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    left = leakbound(f"{command} --help")
+    left = leakbound(f"{command} --help-all" if "dpsgd" not in command else f"{command} --help")
     assert left.code == 0
+    of_anyone = {"--range", "--others"} if "dpsgd" not in command else set()
     options = set(re.findall(r"^│ (--[a-z-]+)", left.out, re.MULTILINE))
-    assert options == {f"--{field.replace('_', '-')}" for field in plan.model_fields} | of_the_run
+    assert options == {f"--{field.replace('_', '-')}" for field in plan.model_fields} | of_the_run | of_anyone
 
 
 class TestCalibrate:
     def test_words(self, leakbound, protecting) -> None:
         left = leakbound(
             "calibrate --data ../data/people.csv --drop id --drop name --statistic histogram --by age,pay "
-            "--set n_bins=5 --set edges=[0,1.5],note=x --promise drawn --eta 0.1 --k 40 --about average "
-            "--noise laplace --coupling swap --fits 100 --compare --clip 3 --fpr 0.2 --fpr 0.1 --unit person "
-            "--store S --n-jobs 2 --tmp T"
+            "--set n_bins=5 --set edges=[0,1.5],note=x --promise drawn,k=40,about=average,noise=laplace --eta 0.1 "
+            "--compare all --fpr 0.2 --fpr 0.1 --unit person "
+            "--store S --n-jobs 2"
         )
         assert left.code == 0
         ((what, words),) = protecting.asked
         assert what == "calibrate"
-        assert (words.pop("store"), words.pop("n_jobs"), words.pop("tmp")) == ("S", 2, "T")
+        assert (words.pop("store"), words.pop("n_jobs")) == ("S", 2)
         assert words.pop("command").startswith("leakbound calibrate --data people.csv --drop id")
         assert words == {
             "data": "../data/people.csv",
@@ -148,21 +170,15 @@ class TestCalibrate:
             "by": ["age,pay"],
             "set": {"n_bins": 5, "edges": [0, 1.5], "note": "x"},
             "eta": 0.1,
-            "k": 40,
-            "promise": "drawn",
-            "about": "average",
-            "noise": "laplace",
-            "coupling": "swap",
-            "fits": 100,
-            "compare": True,
-            "clip": 3.0,
+            "promise": "drawn,k=40,about=average,noise=laplace",
+            "compare": ["all"],
             "fpr": [0.2, 0.1],
             "unit": "person",
         }
 
     def test_what_is_not_given_is_left_to_the_plan(self, leakbound, protecting) -> None:
         leakbound(CALIBRATE)
-        places = {"store": "leakbound-report/store", "n_jobs": None, "tmp": None, "command": f"leakbound {CALIBRATE}"}
+        places = {"store": "leakbound-report/store", "n_jobs": None, "command": f"leakbound {CALIBRATE}"}
         assert protecting.asked == [("calibrate", {"data": "people.csv", "promise": "drawn", "eta": 0.05, **places})]
 
     def test_numbers_are_printed_and_nothing_is_written(self, leakbound, protecting) -> None:

@@ -36,17 +36,17 @@ def people(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], Lef
 
 
 def test_calibrate(people) -> None:
-    left = people("calibrate --data people.csv --promise drawn --eta 0.1 --games 0 --json")
+    left = people("calibrate --data people.csv --promise drawn,games=0 --eta 0.1 --json")
     assert (left.code, left.err) == (0, "")
     content = json.loads(left.out)
     Draft202012Validator(SCHEMA).validate(content)
     assert content["about"]["values"] == []
-    assert content["about"]["command"] == "leakbound calibrate --data people.csv --promise drawn --eta 0.1 --games 0"
+    assert content["about"]["command"] == "leakbound calibrate --data people.csv --promise drawn,games=0 --eta 0.1"
     assert not Path("leakbound-report").exists()
 
 
 def test_a_release_is_its_files(people) -> None:
-    left = people("protect --data people.csv --promise drawn --eta 0.1 --games 0 --out a")
+    left = people("protect --data people.csv --promise drawn,games=0 --eta 0.1 --out a")
     report, owner = Report.from_json("a/release.json"), Report.from_json("a/owner/private.json")
     wrote = "leakbound: wrote a: release.json, release.html and release.csv for publication, owner/ for you alone\n"
     assert left == (0, report.table() + "\n", wrote)
@@ -60,7 +60,7 @@ def test_a_release_is_its_files(people) -> None:
 
 @pytest.mark.slow
 def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -> None:
-    release = "protect --data people.csv --promise drawn --eta 0.1 --games 0"
+    release = "protect --data people.csv --promise drawn,games=0 --eta 0.1"
     for name in ("a", "b"):
         assert people(f"{release} --out {name}").code == 0
     for name in ("c", "d"):
@@ -74,7 +74,7 @@ def test_each_release_has_a_draw_of_its_own_and_a_seed_is_told_nowhere(people) -
 
 @pytest.mark.slow
 def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
-    words = "--data people.csv --statistic own:middle --promise drawn --eta 0.2 --fits 200 --games 0 --n-jobs 1"
+    words = "--data people.csv --statistic own:middle --promise drawn,fits=200,games=0 --eta 0.2 --n-jobs 1"
     assert people(f"calibrate {words}").code == 0
     kept = sorted(Path("leakbound-report/store").iterdir())
     assert kept != []
@@ -84,7 +84,7 @@ def test_the_calibration_is_kept_and_the_draw_is_not(people) -> None:
 
 @pytest.mark.slow
 def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
-    words = "--data people.csv --promise drawn --eta 0.1 --games 0 --ledger my-secrets.json"
+    words = "--data people.csv --promise drawn,games=0 --eta 0.1 --ledger my-secrets.json"
     for statistic in ("mean", "sum"):
         assert people(f"protect {words} --declare --statistic {statistic}").code == 0
     assert [path.name for path in Path().glob("leakbound*")] == []
@@ -101,9 +101,9 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
     [
         ("--data nobody.csv", "nobody.csv: no such file"),
         ("--data people.csv --drop pya", "people.csv: no column 'pya' (did you mean 'pay'?)"),
-        ("--data people.csv --k 60", "k must be from 1 to n - 1 = 59, got 60"),
+        ("--data people.csv --promise drawn,k=60", "k must be from 1 to n - 1 = 59, got 60"),
         (
-            "--data people.csv --noise laplace",
+            "--data people.csv --promise drawn,noise=laplace",
             "noise laplace is for one number, the statistic has 2; take gaussian",
         ),
         ("--data people.csv --statistic own:nothing", "own:nothing: cannot be imported: "),
@@ -114,5 +114,5 @@ def test_a_ledger_remembers_and_is_told_nowhere(people) -> None:
 )
 def test_one_line_for_what_cannot_be(people, flags: str, line: str) -> None:
     before = sorted(Path().iterdir())
-    refused(people(f"protect --promise drawn --eta 0.1 --games 0 {flags}"), line)
+    refused(people(f"protect --promise drawn,games=0 --eta 0.1 {flags}"), line)
     assert sorted(Path().iterdir()) == before

@@ -16,9 +16,8 @@ from tests.cli.calling import Left, caller, refused
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_pages")
 PLAN = """
 data = "people.csv"
-promise = "file"
+promise = "file,games=0"
 eta = 0.05
-games = 0
 
 [[statistic]]
 statistic = "mean"
@@ -79,7 +78,7 @@ class TestPlan:
         Path("one.toml").write_text(PLAN.split("[[statistic]]")[0] + 'statistic = "mean"\ndrop = ["town"]\n')
         assert leakbound("calibrate --plan one.toml --n-jobs 1").code == 0
         assert leakbound("protect --plan one.toml --n-jobs 1 --out mean").code == 0
-        flags = "--data people.csv --drop town --promise file --eta 0.05 --games 0"
+        flags = "--data people.csv --drop town --promise file,games=0 --eta 0.05"
         assert leakbound(f"protect {flags} --n-jobs 1 --out again").code == 0
         one, other = (json.loads(Path(folder, "release.json").read_text()) for folder in ("mean", "again"))
         assert one["about"]["values"] == other["about"]["values"]
@@ -99,10 +98,9 @@ LINES = {
     "--plan none.toml": "none.toml: no such plan file",
     "--plan plan.toml --statistic sum": "plan.toml has several statistics: --statistic belongs to one of them, in its "
     "table",
-    "--plan plan.toml --noise-scale 3": "plan.toml has several statistics: --noise-scale belongs to one of them, in "
-    "its table",
-    "--plan plan.toml --promise drawn": "plan.toml: statistic 1: design half releases one statistic at a time; several "
-    "take promise = anyone or file",
+    "--plan plan.toml --by town": "plan.toml has several statistics: --by belongs to one of them, in its table",
+    "--plan plan.toml --promise drawn": "plan.toml: statistic 1: promise drawn releases one statistic at a time; "
+    "several take promise = anyone or file",
 }
 
 
@@ -113,7 +111,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(leakbound, words) -> N
 
 
 def test_a_plan_without_a_promise(leakbound) -> None:
-    Path("plan.toml").write_text(PLAN.replace('promise = "file"\n', ""))
+    Path("plan.toml").write_text(PLAN.replace('promise = "file,games=0"\n', ""))
     for verb in ("protect", "calibrate"):
         refused(leakbound(f"{verb} --plan plan.toml --n-jobs 1"), "choose what is promised: ")
 
@@ -123,12 +121,12 @@ def test_a_second_design(leakbound) -> None:
     assert leakbound(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out counts").code == 0
     refused(
         leakbound("protect --plan plan.toml --n-jobs 1 --out survey"),
-        "these data were released under design dp (release 1 of 2027-01-04 of people.csv.ledger), and no joint number "
-        "is promised over two designs: choose promise anyone, or say another_design (--another-design) to release "
-        "under design leave-one-out all the same, in a ledger of its own",
+        "these data were released under promise anyone (release 1 of 2027-01-04 of people.csv.ledger), and no joint "
+        "number is promised over two promises: choose promise anyone, or say another_promise "
+        "(--another-promise) to release under promise file all the same, in a ledger of its own",
     )
     assert not Path("survey").exists()
-    left = leakbound("protect --plan plan.toml --n-jobs 1 --another-design --out survey")
+    left = leakbound("protect --plan plan.toml --n-jobs 1 --another-promise --out survey")
     assert left.code == 0
     others = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]["others"]
     entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
@@ -144,11 +142,11 @@ def test_another_ledger_in_the_folder(leakbound) -> None:
     others = frame[20:].assign(wage=frame.wage + 0.001)
     for name, rows in (("first.csv", frame), ("second.csv", frame[20:]), ("others.csv", others)):
         rows.to_csv(name, index=False)
-    promise = "--promise file --eta 0.02 --budget 0.1 --games 0 --n-jobs 1"
+    promise = "--promise file,games=0 --eta 0.02 --budget 0.1 --n-jobs 1"
     left = leakbound(f"protect --data first.csv --id person {promise} --out first")
     assert (left.code, "the folder of the ledger has others" in left.err) == (0, False)
     ways = (
-        " of its budget of 0.1 (design leave-one-out): join it by ledger (--ledger) first.csv.ledger; if these are "
+        " of its budget of 0.1 (promise file): join it by ledger (--ledger) first.csv.ledger; if these are "
         "other people or stay apart, say allow_known_people (--allow-known-people), which the certificate names\n"
     )
     for words, what in (
@@ -188,6 +186,6 @@ def test_tables_rules_and_csv_are_those_of_each_statistic(leakbound) -> None:
 
 def test_compare_is_for_one_statistic(leakbound) -> None:
     line = (
-        "plan.toml: statistic 1: compare shows what each design would cost for one statistic; leave it out for several"
+        "plan.toml: statistic 1: compare shows what each promise would cost for one statistic; leave it out for several"
     )
-    refused(leakbound("protect --plan plan.toml --compare --n-jobs 1"), line)
+    refused(leakbound("protect --plan plan.toml --compare all --n-jobs 1"), line)

@@ -302,8 +302,8 @@ class TestOurOwn:
         monkeypatch.setattr(game, "IMPUTER", forest)
         words = "--data people.csv --label label --model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1"
         assert leakbound(f"audit {words} --game attribute,column=a,bins=3 --allow-modules numpy").code == 0
-        words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --fits 200 --games 100 --n-jobs 1"
-        assert leakbound(f"protect --promise drawn {words} --allow-modules numpy").code == 0
+        words = "--data people.csv --drop label --eta 0.2 --statistic quantiles --n-jobs 1"
+        assert leakbound(f"protect --promise drawn,fits=200,games=100 {words} --allow-modules numpy").code == 0
 
 
 class TestSecrets:

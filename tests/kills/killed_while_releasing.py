@@ -45,7 +45,7 @@ def patched(at: int) -> None:
     os.fsync, os.replace = fsync, replace
 
 
-def protect_file(before: Any, publish: Any, **words: Any) -> SimpleNamespace:
+def protect_file(plan: Any, before: Any, publish: Any, **words: Any) -> SimpleNamespace:
     """A release whose bytes are known."""
     before()
     publish(published(), means())

@@ -90,7 +90,9 @@ def test_the_wrapper_keeps_eta_whatever_the_base_algorithm(base: str, order: flo
 def test_protect_keeps_eta_whatever_the_base_algorithm(base: str):
     """The same promise with the least Laplace noise that the package finds."""
     outputs = np.array([BASES[base](RECORDS[half]) for half in HALVES])
-    made = ls.protect(base, RECORDS[:, None], eta=0.1, promise="drawn", noise="laplace", games=0, seed=0, n_jobs=1)
+    made = ls.protect(
+        base, RECORDS[:, None], eta=0.1, promise=ls.Drawn(noise="laplace", games=0), insecure_seed=0, n_jobs=1
+    )
     assert isinstance(made.noise, ls.noise.LaplaceNoise)
     assert 0.1 / 3 < eta_of_laplace(outputs, np.full(70, made.noise.scale)) <= 0.1
     assert eta_of_laplace(outputs, np.full(70, made.noise.scale / 3)) > 0.1

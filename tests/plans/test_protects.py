@@ -8,7 +8,8 @@ import pytest
 
 from leakbound.noise.families import FAMILIES
 from leakbound.plans.plan import read
-from leakbound.plans.protects import NOISES, CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakbound.plans.promises import NOISES, Anyone, Drawn, File
+from leakbound.plans.protects import CalibrationPlan, MultiplierPlan, ProtectionPlan
 
 DATA: dict[str, Any] = {"data": "people.csv", "eta": 0.05}
 TABLE: dict[str, Any] = {"statistic": "table", "by": "town", "levels": {"town": ["a", "b", "c", "d"]}}
@@ -26,9 +27,34 @@ def test_the_names_are_those_of_the_rooms() -> None:
 
 def test_what_is_promised_unless_told() -> None:
     plan = read(ProtectionPlan, DATA, "protect")
-    assert (plan.statistic, plan.about, plan.noise, plan.coupling) == ("mean", "every", "gaussian", "auto")
-    assert (plan.promise, plan.chosen, plan.budget) == (None, None, None)
-    assert (plan.k, plan.confidence, plan.fits, plan.ledger, plan.insecure_seed) == (None, 0.95, 2000, None, None)
+    assert (plan.statistic, plan.promise, plan.chosen, plan.budget) == ("mean", None, None, None)
+    assert (plan.ledger, plan.insecure_seed) == (None, None)
+    drawn = Drawn()
+    assert (drawn.about, drawn.noise, drawn.coupling) == ("every", "gaussian", "auto")
+    assert (drawn.k, drawn.confidence, drawn.fits) == (None, 0.95, 2000)
+
+
+def test_the_other_promises_have_what_is_declared_for_them_or_the_fields_of_the_one_that_is_made() -> None:
+    words = {"promise": "file,scale=2,games=0", "compare": Anyone(ranges={"wage": (0, 80)})}
+    plan = read(CalibrationPlan, DATA | words, "calibrate")
+    assert plan.under(File) == File(scale=2, games=0)
+    assert plan.under(Anyone) == Anyone(ranges={"wage": (0, 80)})
+    assert plan.under(Drawn) == Drawn(scale=2, games=0)
+    assert read(CalibrationPlan, DATA | {"compare": "all"}, "calibrate").compare is True
+
+
+@pytest.mark.parametrize(
+    ("written", "ranges"),
+    [
+        ("wage=0:80", {"wage": (0, 80)}),
+        (["wage=0:80,age=-1.5:99"], {"wage": (0, 80), "age": (-1.5, 99)}),
+        ({"wage": [0, 80]}, {"wage": (0, 80)}),
+        ({"wage": "0:80"}, {"wage": (0, 80)}),
+    ],
+)
+def test_ranges_are_kept_as_they_were_written(written, ranges) -> None:
+    """A ledger knows a query again by the digits of its ranges."""
+    assert repr(Anyone(written).ranges) == repr(ranges)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +64,10 @@ def test_what_is_promised_unless_told() -> None:
         {"statistic": "ols"},  # data sets and .npz files come with their own
         {"statistic": "numpy:median"},
         {"statistic": "histogram", "by": "age,pay"},
-        {"promise": "drawn", "about": "average", "coupling": "average_swap"},
-        {"compare": True, "clip": 5},
-        {"eta": 0.499, "k": 1, "fits": 2, "games": 0},
+        {"promise": Drawn(about="average", coupling="average_swap")},
+        {"promise": {"file": {"at_most": ["tpr@0.01=0.1", "tpr@0.001=0.02"]}}},
+        {"compare": True},
+        {"eta": 0.499, "promise": "drawn,k=1,fits=2,games=0"},
     ],
 )
 def test_what_can_be_asked(words) -> None:
@@ -55,36 +82,39 @@ def test_what_can_be_asked(words) -> None:
         ({"eta": 0.5}, "eta must be > 0 and < 0.5, got 0.5"),
         ({"eta": float("nan")}, "eta must be finite, got nan"),
         ({"eta": "small"}, "eta: Input should be a valid number, unable to parse string as a number, got 'small'"),
-        ({"k": 0}, "k: Input should be greater than or equal to 1, got 0"),
-        ({"k": 2.5}, "k: Input should be a valid integer, got a number with a fractional part, got 2.5"),
-        ({"confidence": 1}, "confidence must be > 0 and < 1, got 1"),
-        ({"fits": 1}, "fits: Input should be greater than or equal to 2, got 1"),
-        ({"games": -1}, "games: Input should be greater than or equal to 0, got -1"),
-        ({"delta": 0}, "delta must be > 0 and < 1, got 0"),
-        ({"pairs_seed": -1}, "pairs_seed: Input should be greater than or equal to 0, got -1"),
-        ({"fpr": (1.0,)}, "fpr must be > 0 and < 1, got 1"),
-        ({"promise": "all"}, "promise: Input should be 'anyone', 'file' or 'drawn', got 'all'"),
+        ({"promise": "drawn,k=0"}, "promise: drawn: k: Input should be greater than or equal to 1, got 0"),
         (
-            {"promise": "every"},
-            "promise is anyone, file or drawn; to every record or to a random one is about = every",
+            {"promise": {"drawn": {"k": 2.5}}},
+            "promise: drawn: k: Input should be a valid integer, got a number with a fractional part, got 2.5",
         ),
-        ({"about": "all"}, "about: Input should be 'every' or 'average', got 'all'"),
+        ({"promise": "drawn,confidence=1"}, "promise: drawn: confidence must be > 0 and < 1, got 1"),
+        ({"promise": "drawn,fits=1"}, "promise: drawn: fits: Input should be greater than or equal to 2, got 1"),
+        ({"promise": "file,games=-1"}, "promise: file: games: Input should be greater than or equal to 0, got -1"),
+        ({"promise": "anyone,delta=0"}, "promise: anyone: delta must be > 0 and < 1, got 0"),
+        ({"promise": "file,seed=-1"}, "promise: file: seed: Input should be greater than or equal to 0, got -1"),
+        ({"fpr": (1.0,)}, "fpr must be > 0 and < 1, got 1"),
+        ({"promise": "all"}, "promise must be one of anyone, file, drawn; got 'all'"),
+        ({"k": 3}, "k is now k of [promise.drawn]"),
+        ({"promise": "drawn,about=all"}, "promise: drawn: about: Input should be 'every' or 'average', got 'all'"),
         (
             {"promise": "drawn", "budget": 0.2},
-            "budget belongs to design dp or leave-one-out, got design half",
+            "budget belongs to promise anyone or file, got promise drawn",
         ),
-        ({"promise": "file", "k": 3}, "k belongs to design half, got design leave-one-out"),
+        (
+            {"promise": "file,k=3"},
+            "promise: file has no k; it has: noise, scale, allow_exact, at_most, games, confidence, seed",
+        ),
         ({"promise": "file", "id": "a", "group": "b"}, "group names the units that are left out; give no id beside it"),
-        ({"promise": "file", "noise": "laplace"}, "design leave-one-out takes the noise gaussian, gaussian_diagonal, "),
-        ({"promise": "anyone", "noise_scale": 1.0}, "design dp takes no noise_scale"),
+        ({"promise": "file,noise=laplace"}, "promise: file: noise: Input should be 'gaussian', 'gauss"),
+        ({"promise": "anyone,scale=1"}, "promise: anyone has no scale; it has: ranges, others, delta"),
         ({"promise": "file", "budget": 0.01}, "budget is that of all releases together, and must be >= eta = 0.05"),
         (
-            {"noise": "normal"},
-            "noise: unknown noise 'normal' (did you mean 'norm'?); known: gaussian, gaussian_diagonal",
+            {"promise": "drawn,noise=normal"},
+            "promise: drawn: noise: unknown noise 'normal' (did you mean 'norm'?); known: gaussian, gaussian_diagonal",
         ),
         (
-            {"coupling": "moment"},
-            "coupling: Input should be 'auto', 'swap', 'mixture_swap', 'complement' or 'average_s",
+            {"promise": "drawn,coupling=moment"},
+            "promise: drawn: coupling: Input should be 'auto', 'swap', 'mixture_swap', 'complement' or 'average_s",
         ),
         (
             {"statistic": "men"},
@@ -96,12 +126,15 @@ def test_what_can_be_asked(words) -> None:
         ({"by": '"age'}, "by: write columns as a,b and a name with a comma in double quotes, got '\"age'"),
         ({"label": "pay"}, "statistic mean takes no label; drop leaves a column out, got 'pay'"),
         (
-            {"coupling": "average_swap"},
-            "coupling average_swap promises nothing to every record; it needs about = average",
+            {"promise": "drawn,coupling=average_swap"},
+            "promise: drawn: coupling average_swap promises nothing to every record; it needs about = average",
         ),
-        ({"clip": 3}, "clip is for compare: it belongs to no other noise than theirs, got clip = 3"),
-        ({"clip": -1, "compare": True}, "clip: Input should be greater than 0, got -1"),
-        ({"clip": float("inf"), "compare": True}, "clip: Input should be a finite number, got inf"),
+        ({"clip": 3}, "clip is now a range of each column, as compare = [{ anyone = "),
+        (
+            {"promise": {"anyone": {"ranges": "a=3:1"}}},
+            "promise: anyone: ranges: a range is a column with its least and",
+        ),
+        ({"compare": "everything"}, "compare: promise must be one of anyone, file, drawn; got 'everything'"),
         ({"etta": 0.1}, "unknown key 'etta' (did you mean 'eta'?); known: "),
         ({"promise": "drawn", "declare": True}, "declare needs a ledger"),
         ({"insecure_seed": -1}, "insecure_seed: Input should be greater than or equal to 0, got -1"),
@@ -139,10 +172,16 @@ def test_what_can_be_asked(words) -> None:
             {"statistic": "table", "by": "town", "levels": {"twon": ["a"]}},
             "unknown column of levels 'twon' (did you mean 'town'?); known: town",
         ),
-        ({"noise_scale": 0}, "noise_scale must be > 0, got 0"),
-        ({"noise_scale": ()}, "noise_scale must be a number > 0, or one for each coordinate; got none"),
-        ({"noise_scale": "much"}, "noise_scale.0: Input should be a valid number"),
-        ({"noise_scale": 1.0, "noise": "Own (from Python)"}, "noise_scale is that of a noise by name (gaussian, "),
+        ({"promise": "file,scale=0"}, "promise: file: scale must be > 0, got 0"),
+        (
+            {"promise": {"drawn": {"scale": ()}}},
+            "promise: drawn: scale must be a number > 0, or one for each coordinate; got none",
+        ),
+        ({"promise": "file,scale=much"}, "promise: file: scale.0: Input should be a valid number"),
+        (
+            {"promise": {"drawn": {"scale": 1, "noise": object()}}},
+            "promise: drawn: scale is that of a noise by name (gau",
+        ),
         ({"ledger": ""}, "ledger: String should have at least 1 character, got ''"),
     ],
 )

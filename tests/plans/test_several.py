@@ -82,12 +82,12 @@ LINES = {
     "half": (
         ["mean", "sum"],
         {"promise": "drawn"},
-        "statistic 1: design half releases one statistic at a time; several take promise = anyone or file",
+        "statistic 1: promise drawn releases one statistic at a time; several take promise = anyone or file",
     ),
     "declared and weighted": (
-        ["mean", {"statistic": "sum", "noise_scale": 3.0, "weight": 2}],
+        ["mean", {"statistic": "sum", "promise": "file,scale=3", "weight": 2}],
         {},
-        "statistic 2: a noise_scale is declared, and shares no eta: give no weight, got 2",
+        "statistic 2: a scale is declared, and shares no eta: give no weight, got 2",
     ),
     "levels": (["mean", {"statistic": "table", "by": ["town"]}], {}, "statistic 2: a table is published with the "),
 }

@@ -14,7 +14,6 @@ from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays, read
 from leakbound.noise import GaussianNoise, eta_bound
 from leakbound.noise.ledger import Ledger
-from leakbound.protection import calibrate, calibrate_file, declare_file, protect, protect_file
 from leakbound.protection.half import _released
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.noise_search import search_noise
@@ -24,12 +23,13 @@ from leakbound.reports import Report
 from leakbound.reports.numbers import rounded_to_noise
 from leakbound.runtime.observe import Execution
 from tests.marks import nightly
+from tests.promising import calibrate, calibrate_file, declare_file, protect, protect_file
 
 ROWS = np.random.default_rng(0).normal(size=(120, 2))
 VALID = Draft202012Validator(
     json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 )
-QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
+QUICK = {"promise": ls.Drawn(games=0), "n_jobs": 1}
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ class TestProtect:
     def test_two_releases_differ_and_two_of_a_seed_do_not(self):
         unseeded = [protect("mean", ROWS, eta=0.1, **QUICK) for _ in range(2)]
         assert unseeded[0].value.tolist() != unseeded[1].value.tolist()
-        seeded = [protect("mean", ROWS, eta=0.1, seed=7, **QUICK) for _ in range(2)]
+        seeded = [protect("mean", ROWS, eta=0.1, insecure_seed=7, **QUICK) for _ in range(2)]
         assert seeded[0].to_json() == seeded[1].to_json()
         assert seeded[0].certificate.about.insecure_seed is True
         assert "Not for publication." in seeded[0].certificate.to_html()
@@ -97,7 +97,7 @@ class TestProtect:
         mechanism = Mechanism.of(named("mean"), from_arrays(ROWS), execution=Execution(n_jobs=1))
         found = search_noise(mechanism, PrivacyTarget(0.1))
         values = np.array([_released(mechanism, found, subsets(120, 60, 1, rng)[0], rng) for rng in _streams(2000)])
-        row = protect("mean", ROWS, eta=0.1, seed=0, **QUICK).owner.about.values[0]
+        row = protect("mean", ROWS, eta=0.1, insecure_seed=0, **QUICK).owner.about.values[0]
         assert row.noise_std == found.rms[0]
         want = row.noise_std**2 + row.sampling_std**2 / 2  # k = n/2 without replacement
         assert abs(values[:, 0].var() / want - 1) < 5 * np.sqrt(2 / 2000)
@@ -147,7 +147,7 @@ class TestProtect:
     )
     def test_the_noise_for_the_other_promise_is_compared(self, about, other, beside) -> None:
         rows, words = ROWS[:24, :1], {"eta": 0.1, "fits": 40, **QUICK}
-        report = calibrate("mean", rows, about=about, compare=True, clip=3.0, **words).certificate
+        report = calibrate("mean", rows, about=about, compare=Anyone({"x0": (-3, 3)}), **words).certificate
         alone = calibrate("mean", rows, about=other, **words).certificate
         noise = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
         assert noise[beside] == found(alone, "noise_rms").value
@@ -161,13 +161,13 @@ class TestProtect:
             ({"eta": 0.1, "k": 120}, "k must be from 1 to n - 1 = 119, got 120"),
             ({"eta": 0.1, "k": 0}, "k"),
             ({"eta": 0.1, "declare": True}, "protect takes no declare; use leakbound.protection.declare"),
-            ({"eta": 0.1, "insecure_seed": 3}, "protect takes no insecure_seed; use seed"),
+            ({"eta": 0.1, "seed": 3}, "protect takes no seed; use insecure_seed="),
             ({"eta": 0.1, "noise": "gausian"}, "did you mean 'gaussian'"),
             ({"eta": 0.1, "statistic": "mena"}, "did you mean 'mean'"),
             ({"eta": 0.1, "promise": "all"}, "promise"),
             ({"eta": 0.1, "promise": None}, "choose what is promised: promise = anyone .*, file .* or drawn"),
             ({"eta": 0.1, "about": "all"}, "about"),
-            ({"eta": 0.1, "couplign": "swap"}, "unknown keyword 'couplign' \\(did you mean 'coupling'"),
+            ({"eta": 0.1, "legder": "l"}, "unknown keyword 'legder' \\(did you mean 'ledger'"),
             ({"eta": 0.1, "x": [[1.0]]}, "at least 2 points"),
             ({"eta": 0.1, "x": [[1.0], [np.nan]]}, "missing or infinite"),
             ({"eta": 0.1, "x": [[1.0], [np.inf]]}, "missing or infinite"),

@@ -17,7 +17,7 @@ from leakbound.noise import calibrate, eta_bound, izzo, moment, noise_of_informa
 from leakbound.protection.comparison import compared, total_errors
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.sensitivity import Ranges, sensitivity
-from leakbound.releases.statistics.features import Cells, Histogram, SecondMoments
+from leakbound.releases.statistics.features import Cells, Histogram, SecondMoments, columns_of
 from leakbound.releases.statistics.statistic import Linear, named
 from leakbound.reports.phrases import title
 from leakbound.reports.render.text import table
@@ -57,8 +57,13 @@ def mechanism(statistic: Any, x: np.ndarray, k: int | None = None, y: Any = None
     return Mechanism.of(statistic, Points(x, y), k, execution=Execution(n_jobs=1))
 
 
-def rows(made: Mechanism, eta: float = ETA, clip: float | None = None, n_draws: int = 50) -> dict[str, Any]:
-    found = compared(made, eta, clip, n_draws, seed=0)
+def within(made: Mechanism, most: float | None) -> dict[str, tuple[float, float]]:
+    """The same range of all columns."""
+    return {} if most is None else dict.fromkeys(columns_of(made.points.x), (-most, most))
+
+
+def rows(made: Mechanism, eta: float = ETA, most: float | None = None, n_draws: int = 50) -> dict[str, Any]:
+    found = compared(made, eta, n_draws, seed=0, declared=within(made, most))
     assert tuple(row.release for row in found) == NAMES
     return {row.release: row for row in found}
 
@@ -71,7 +76,7 @@ def nats(eta: float, prior: float = 0.5) -> float:
 class TestOneMean:
     """n = 1000 points of N(0, I) in R^3, halves of 500, accuracy at most 0.55."""
 
-    found = rows(mechanism("mean", NORMAL), clip=4.0)
+    found = rows(mechanism("mean", NORMAL), most=4.0)
     sigma = np.cov(NORMAL.T) / 1000  # (1 - 500/1000)/500
 
     def test_the_numbers_of_the_theory(self):
@@ -165,15 +170,15 @@ def test_sampled_covariances_agree_with_exact_ones():
 
 def test_the_draws_follow_from_the_seed():
     made = mechanism("tests.protection.test_comparison:average", NORMAL[:50])
-    first, again = (compared(made, ETA, None, 40, seed=1) for _ in range(2))
-    other = compared(made, ETA, None, 40, seed=2)
+    first, again = (compared(made, ETA, 40, seed=1) for _ in range(2))
+    other = compared(made, ETA, 40, seed=2)
     assert first == again
     assert [row.value for row in first[3:]] != [row.value for row in other[3:]]
 
 
-def bounds(made: Mechanism, clip: float) -> tuple[Any, float, float]:
+def bounds(made: Mechanism, most: float) -> tuple[Any, float, float]:
     """Units and bounds of the moves by the code."""
-    found = sensitivity(made, Ranges.of(made, clip))
+    found = sensitivity(made, Ranges.of(made, within(made, most)))
     return found.unit, found.l1, found.l2
 
 
@@ -206,7 +211,7 @@ class TestSensitivity:
     def test_is_reached(self, statistic, k):
         """By records in the corners and the middle of the square, each k times."""
         made = mechanism(statistic, np.vstack([CORNERS] * k), k)
-        found = sensitivity(made, None if statistic in (HISTOGRAM, TABLE) else Ranges.of(made, CLIP))
+        found = sensitivity(made, None if statistic in (HISTOGRAM, TABLE) else Ranges.of(made, within(made, CLIP)))
         np.testing.assert_allclose([found.l1, found.l2], moved(made, found.unit), rtol=1e-9)
 
     def test_of_products_is_reached(self):
@@ -241,7 +246,7 @@ class TestSensitivity:
             for bound, found in zip(most, moved(made, unit), strict=True):
                 assert found <= bound * (1 + 1e-12)
 
-    def test_counts_need_no_clip(self):
+    def test_counts_need_no_range(self):
         made = mechanism(HISTOGRAM, CORNERS)
         found = sensitivity(made)
         assert (found.unit.tolist(), found.l1, found.l2) == (
@@ -265,7 +270,7 @@ class TestSensitivity:
         ],
     )
     def test_without_a_bound(self, statistic, what):
-        found = rows(mechanism(statistic, NORMAL[:30]), clip=1.0)
+        found = rows(mechanism(statistic, NORMAL[:30]), most=1.0)
         for name in DP:
             assert found[name].value is None
             assert words(found[name].reason) == (
@@ -277,19 +282,19 @@ class TestSensitivity:
         with pytest.raises(NotApplicable, match="the covariance of a single record is 0"):
             bounds(mechanism("covariance", CORNERS, 1), 1.0)
 
-    def test_values_beyond_the_clip_are_counted(self):
-        assumption = rows(mechanism("mean", NORMAL), clip=2.0)["dp_gaussian"].assumptions[0]
+    def test_values_beyond_the_range_are_counted(self):
+        assumption = rows(mechanism("mean", NORMAL), most=2.0)["dp_gaussian"].assumptions[0]
         n_beyond = (np.abs(NORMAL) > 2).sum()
         ranges = "x0 from -2 to 2, x1 from -2 to 2, x2 from -2 to 2"
         assert assumption == Term("declared_ranges_clip", ranges=ranges, beyond=n_beyond)
-        assert rows(mechanism("mean", NORMAL), clip=9.0)["dp_gaussian"].assumptions == (
+        assert rows(mechanism("mean", NORMAL), most=9.0)["dp_gaussian"].assumptions == (
             Term("declared_ranges", ranges="x0 from -9 to 9, x1 from -9 to 9, x2 from -9 to 9"),
         )
 
     def test_each_column_has_a_range_of_its_own(self):
         """Wages from 0 to 80 and parts from 0 to 1: noise in proportion to the range, by hand."""
         x = np.random.default_rng(0).uniform(size=(400, 2)) * [80, 1]
-        found = compared(mechanism("mean", x), ETA, None, 50, 0, {"x0": (0.0, 80.0), "x1": (0.0, 1.0)})
+        found = compared(mechanism("mean", x), ETA, 50, 0, {"x0": (0.0, 80.0), "x1": (0.0, 1.0)})
         row = next(each for each in found if each.release == "dp_gaussian")
         expected = np.array([80, 1]) * math.sqrt(2) / 200 / (2 * stats.norm.ppf(0.5 + ETA))
         np.testing.assert_allclose(list(row.detail.values()), expected, rtol=1e-7)
@@ -297,7 +302,7 @@ class TestSensitivity:
 
     def test_a_range_of_the_data_is_said_to_favour_differential_privacy(self):
         x = np.random.default_rng(0).uniform(size=(400, 2)) * [80, 1]
-        found = compared(mechanism("mean", x), ETA, None, 50, 0, {"x1": (0.0, 1.0)})
+        found = compared(mechanism("mean", x), ETA, 50, 0, {"x1": (0.0, 1.0)})
         row = next(each for each in found if each.release == "dp_laplace")
         assert row.status == "estimated"
         assert row.assumptions[1] == Term("ranges_of_these_data", columns="x0")
@@ -306,7 +311,7 @@ class TestSensitivity:
 
     def test_an_unknown_column_of_ranges_is_refused(self):
         with pytest.raises(ValueError, match="unknown column of ranges 'wagge'"):
-            compared(mechanism("mean", NORMAL), ETA, None, 50, 0, {"wagge": (0.0, 1.0)})
+            compared(mechanism("mean", NORMAL), ETA, 50, 0, {"wagge": (0.0, 1.0)})
 
 
 def survey_wages() -> np.ndarray:
@@ -354,7 +359,7 @@ class TestTotalErrors:
     def test_the_page_says_which_is_smaller(self):
         wages = survey_wages()
         made, declared = mechanism("mean", wages), {"x0": (0.0, 80.0)}
-        found = compared(made, ETA, None, 50, 0, declared)
+        found = compared(made, ETA, 50, 0, declared)
         found += total_errors(made, ETA, np.array([0.37]), declared=declared)
         own, curve = made_protected.ceiling()
         report = made_protected.protected([*own, *found], [curve], noise={"rms": [0.37]})
@@ -367,7 +372,7 @@ class TestTotalErrors:
 
 class TestOddData:
     def test_another_share_of_the_records(self):
-        found = rows(mechanism("mean", NORMAL, 200), clip=4.0)
+        found = rows(mechanism("mean", NORMAL, 200), most=4.0)
         sigma = np.cov(NORMAL.T) / 200 * 0.8
         least = sigma.trace() / 3 / math.expm1(2 * nats(ETA, 0.2) / 3)
         assert found["pac_shape_of_sigma"].value == pytest.approx(math.sqrt(least), rel=1e-9)
@@ -395,7 +400,7 @@ class TestOddData:
             assert found[name].value == pytest.approx(plain[name].value * math.sqrt(3 / 4))
 
     def test_the_same_for_every_draw(self):
-        found = rows(mechanism("mean", np.full((20, 2), 0.1)), clip=1.0)
+        found = rows(mechanism("mean", np.full((20, 2), 0.1)), most=1.0)
         for name in SPREAD:
             assert found[name].value is None
             assert (
@@ -412,14 +417,14 @@ class TestOddData:
             assert first > 0
 
     def test_numbers_too_large_for_a_covariance(self):
-        found = rows(mechanism("mean", NORMAL * 1e200), clip=1e201)
+        found = rows(mechanism("mean", NORMAL * 1e200), most=1e201)
         assert {words(found[name].reason) for name in SPREAD} == {"the numbers are too large for a covariance"}
         assert all(np.isfinite(found[name].value) for name in DP)
 
     def test_too_many_numbers(self):
         x = np.zeros((4, 2001))
         x[0] = 1.0
-        found = rows(mechanism("mean", x), clip=1.0)
+        found = rows(mechanism("mean", x), most=1.0)
         assert {words(found[name].reason) for name in SPREAD} == {
             "a covariance is made of at most 2,000 numbers, the statistic has 2,001"
         }
@@ -453,11 +458,11 @@ class TestOddData:
         assert math.log(row.value) == pytest.approx(math.log(x.std() / math.sqrt(2_000)) - 2_000 * nats(ETA), rel=1e-3)
 
     def test_two_records(self):
-        found = rows(mechanism("mean", np.array([[0.0], [1.0]])), clip=1.0)
+        found = rows(mechanism("mean", np.array([[0.0], [1.0]])), most=1.0)
         assert all(row.value > 0 for row in found.values())
 
     def test_a_tiny_eta_takes_a_smaller_delta(self):
-        row = rows(mechanism("mean", NORMAL), eta=1e-7, clip=1.0)["dp_gaussian_pair"]
+        row = rows(mechanism("mean", NORMAL), eta=1e-7, most=1.0)["dp_gaussian_pair"]
         assert row.operating_point == {"delta": 1e-7}  # half of eta/(1/2)
         assert row.value > 0
 
@@ -467,8 +472,6 @@ class TestOddData:
             ({"eta": 0.0}, "eta must be > 0 and < 0.5, the smaller prior; got 0"),
             ({"eta": 0.5}, "eta must be > 0 and < 0.5, the smaller prior; got 0.5"),
             ({"eta": math.nan}, "eta must be finite, got nan"),
-            ({"clip": 0.0}, "clip must be > 0, got 0"),
-            ({"clip": math.inf}, "clip must be finite, got inf"),
             ({"n_draws": 1}, "n_draws must be >= 2, got 1"),
         ],
     )
@@ -486,10 +489,11 @@ def test_the_printed_radius_keeps_eta_for_every_covariance_that_is_made(d, eta):
     assert eta_bound(moment(1.0, d, norm=noise.norm), noise)[0] < eta
 
 
-@pytest.mark.parametrize("clip", [4.0, None])
-def test_one_table(clip):
+@pytest.mark.parametrize("most", [4.0, None])
+def test_one_table(most):
     """All rows with noise, promise and certificate on one page, at most 100 columns wide."""
-    found = compared(mechanism("mean", NORMAL), ETA, clip, 50, seed=0)
+    made = mechanism("mean", NORMAL)
+    found = compared(made, ETA, 50, seed=0, declared=within(made, most))
     own, curve = made_protected.ceiling()
     text = table(made_protected.protected([*own, *found], [curve], noise={"rms": [0.0357] * 3}))
     lines = text.splitlines()
@@ -497,6 +501,6 @@ def test_one_table(clip):
     for row in found:
         line = next(line for line in lines if line.startswith(title(row.release, row.scope, "record")))
         assert line.endswith(row.status)
-        undeclared = clip is None and row.release in DP
+        undeclared = most is None and row.release in DP
         assert (row.status == "estimated") == (undeclared or row.release == "izzo_printed")
         assert ("a random person" in line) == (row.scope.kind == "average")

@@ -11,11 +11,13 @@ import pytest
 
 from leakbound.core.findings import Term
 from leakbound.plans.plan import read
+from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection import differential_privacy, protect_file
+from leakbound.protection import differential_privacy
 from leakbound.protection.request import arrays_request, file_request, request_of_file
 from leakbound.protection.units import Units
 from leakbound.runtime.observe import Execution
+from tests.promising import promising, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 HERE = Execution(n_jobs=1)
@@ -33,6 +35,7 @@ COUNTS = {"statistic": "table", "by": "town", "levels": {"town": ["Zürich", "Be
 def exact(path: Path, **words: Any) -> np.ndarray:
     """The statistic before its noise."""
     plan = {"data": path, "promise": "anyone", "eta": 0.05, "id": "id", **words}
+    plan = promising(plan)
     prepared = differential_privacy.prepare(file_request(read(ProtectionPlan, plan, "protect"), HERE))
     return prepared.value_of(0) / prepared.divisor
 
@@ -140,7 +143,7 @@ class TestEveryFormat:
         assert exact(tmp_path / "a.parquet", **words).tolist() == first.tolist()
         content = {"data": "array", "promise": "anyone", "eta": 0.05, "id": "id", **words}
         del content["data"], content["statistic"]
-        request = arrays_request(ProtectionPlan, words["statistic"], self.FRAME, None, "gaussian", content, HERE)
+        request = arrays_request(ProtectionPlan, words["statistic"], self.FRAME, None, promising(content), HERE)
         prepared = differential_privacy.prepare(request)
         assert (prepared.value_of(0) / prepared.divisor).tolist() == first.tolist()
 
@@ -153,10 +156,9 @@ class TestEveryFormat:
         for file, how in (("a.csv", {}), ("b.csv", {"separator": ";", "decimal": ","}), ("a.parquet", {})):
             words = {
                 "data": tmp_path / file,
-                "promise": "anyone",
+                "promise": Anyone(ranges={"age": (0, 99)}),
                 "eta": 0.05,
                 "statistic": "sum",
-                "ranges": "age=0:99",
             }
             request = file_request(read(ProtectionPlan, words | how, "protect"), HERE)
             names.append(Units.of(request).names.tolist())
@@ -176,7 +178,7 @@ def test_several_statistics_are_read_by_the_same_rule(tmp_path) -> None:
             {"statistic": "sum", "ranges": "wage=0:100"},
         ],
     }
-    prepared = differential_privacy.prepare(request_of_file(ProtectionPlan, content, "protect", HERE))
+    prepared = differential_privacy.prepare(request_of_file(ProtectionPlan, promising(content), "protect", HERE))
     counts, total = prepared.value_of(0)[:2], prepared.value_of(0)[2]
     assert counts.tolist() == [TRUTHS[1:].sum(), (~TRUTHS[1:]).sum()]
     assert total == pytest.approx(WAGES[1:].sum(), abs=1e-3)
@@ -190,7 +192,7 @@ def test_a_level_is_declared_once(tmp_path) -> None:
 
 def test_the_first_assumption_is_the_form_of_the_file(tmp_path) -> None:
     path = lines(tmp_path / "a.csv", "id,wage", ["0,1", "1,2"])
-    plan = {"data": path, "promise": "anyone", "eta": 0.05, "id": "id", "statistic": "sum", "ranges": "wage=0:9"}
+    plan = {"data": path, "promise": Anyone(ranges={"wage": (0, 9)}), "eta": 0.05, "id": "id", "statistic": "sum"}
     prepared = differential_privacy.prepare(file_request(read(ProtectionPlan, plan, "protect"), HERE))
     assert prepared.assumptions[0] == Term("declared_form")
 
@@ -202,16 +204,16 @@ def test_a_value_that_other_designs_refuse_ends_no_release(tmp_path) -> None:
     made = protect_file(data=path, promise="anyone", eta=0.05, **words)
     assert made.owner.about.designs is None
     assert any(
-        note.startswith("what other designs would cost cannot be computed: 1 record has no town")
+        note.startswith("what other promises would cost cannot be computed: 1 record has no town")
         for note in made.owner.about.notes
     )
-    assert "what other designs" not in made.certificate.to_json()
+    assert "what other promises" not in made.certificate.to_json()
 
 
 @pytest.mark.usefixtures("ledgers_apart")
 def test_other_designs_are_compared_on_fields_that_are_texts(tmp_path) -> None:
     rows = [f"{record},{town}" for record, town in enumerate(TOWNS)]
-    words = {"id": "id", "compare": True, "promise": "anyone", "eta": 0.05, "games": 0}
+    words = {"id": "id", "compare": True, "promise": "anyone", "eta": 0.05}
     counted = protect_file(data=lines(tmp_path / "a.csv", "id,town", rows), **COUNTS, **words)
     assert counted.owner.about.designs is not None
     rows = [f"{record},{wage}" for record, wage in enumerate(WAGES)]

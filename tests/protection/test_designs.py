@@ -16,31 +16,33 @@ from scipy.stats import norm
 from leakbound.core.grid import Grid
 from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.plan import read
-from leakbound.plans.protects import NO_CHOICE, NO_GROUP, OF_DESIGN, PROMISE_OF, CalibrationPlan, ProtectionPlan
-from leakbound.protection import (
-    Protected,
-    calibrate,
-    calibrate_file,
-    declare,
-    declare_file,
-    design_table,
-    protect,
-    protect_file,
-    released,
-)
+from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
+from leakbound.plans.protects import NO_CHOICE, NO_GROUP, CalibrationPlan, ProtectionPlan
+from leakbound.protection import Protected, released
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import arrays_request, file_request
 from leakbound.protection.units import Units
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution
+from tests.promising import (
+    calibrate,
+    calibrate_file,
+    declare,
+    declare_file,
+    design_table,
+    promising,
+    protect,
+    protect_file,
+)
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; tests/theory executes the shapes
 HERE = Execution(n_jobs=1)
 ROWS = np.random.default_rng(0).normal(size=(24, 2))
 WORDS: Mapping[str, dict[str, Any]] = {
-    "leave-one-out": {"promise": "file", "games": 0},
-    "dp": {"promise": "anyone", "ranges": ("x0=-2:2", "x1=-2:2")},
+    "leave-one-out": {"promise": File(games=0)},
+    "dp": {"promise": Anyone(ranges={"x0": (-2, 2), "x1": (-2, 2)})},
 }
+DECLARED = [Anyone(ranges={"x0": (-2, 2), "x1": (-2, 2)})]
 every_design = pytest.mark.parametrize("design", WORDS)
 WHOLE = (
     "the whole budget was given to the first query: this one is refused; a next time, budget = 0.1 with eta = 0.05 "
@@ -49,7 +51,7 @@ WHOLE = (
 
 
 def release(design: str, ledger: Path, statistic: Any = "mean", x: Any = ROWS, **more: Any) -> Protected:
-    words = {"eta": 0.05, **WORDS[design], **more}
+    words = promising({"eta": 0.05, **WORDS[design], **more})
     return protect(statistic, x, words.pop("y", None), ledger=ledger, n_jobs=1, **words)
 
 
@@ -108,29 +110,24 @@ def without_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # The choice
 
-# A value that is not the default, for each field that belongs to some designs alone.
-OTHERS: Mapping[str, dict[str, Any]] = {
-    "k": {"k": 3},
-    "about": {"about": "average"},
-    "coupling": {"coupling": "swap"},
-    "fits": {"fits": 99},
-    "games": {"games": 5},
-    "delta": {"delta": 1e-3},
-    "noise": {"noise": "gaussian_diagonal"},
-    "clip": {"clip": 1.0},
-    "group": {"group": "person"},
-    "id": {"id": "person"},
-    "budget": {"budget": 0.2},
-    "allow_exact": {"allow_exact": True},
-    "at_most": {"at_most": ["tpr@0.01=0.1"]},
-    "declare": {"declare": True},
-    "others": {"others": ["sector"]},
-}
-FOREIGN = [(field, design) for field, designs in OF_DESIGN.items() for design in PROMISE_OF if design not in designs]
+# Fields that belong to some promises alone, and keywords that do.
+FOREIGN = [
+    ("anyone", "k=3", "anyone has no k; it has: ranges, others, delta"),
+    ("anyone", "noise=gaussian", "anyone has no noise; it has: ranges, others, delta"),
+    ("file", "about=average", "file has no about; it has: noise, scale, allow_exact, at_most, games, confidence, seed"),
+    ("file", "others=town", "file has no others; it has: noise, scale, allow_exact, at_most, games, confidence, seed"),
+    ("drawn", "allow_exact=true", "drawn has no allow_exact; it has: k, about, noise, scale, coupling, fits, games, "),
+    ("drawn", "at_most=tpr@0.1=0.2", "drawn has no at_most; it has: k, about, noise, scale, coupling, fits, games, "),
+]
+NO_WORDS = [
+    ("anyone", {"group": "person"}, f"group belongs to promise file, got promise anyone; {NO_GROUP['dp']}"),
+    ("drawn", {"group": "person"}, f"group belongs to promise file, got promise drawn; {NO_GROUP['half']}"),
+    ("drawn", {"budget": 0.2}, "budget belongs to promise anyone or file, got promise drawn"),
+]
 
 
 class TestChoice:
-    @pytest.mark.parametrize("words", [{"promise": "file"}, {"promise": "anyone", "ranges": "a=0:1"}])
+    @pytest.mark.parametrize("words", [{"promise": "file"}, {"promise": Anyone(ranges={"a": (0, 1)})}])
     def test_no_column_is_left(self, tmp_path, words) -> None:
         """An empty release would be certified, and say nothing."""
         file = tmp_path / "people.csv"
@@ -158,25 +155,28 @@ class TestChoice:
         assert [each.name for each in tmp_path.iterdir()] == ["people.csv"]
         assert "\n" not in NO_CHOICE
 
-    @pytest.mark.parametrize(("field", "design"), FOREIGN)
-    def test_what_belongs_to_another_design_is_refused(self, field, design) -> None:
-        words = {"data": "people.csv", "eta": 0.05, "promise": PROMISE_OF[design], **OTHERS[field]}
-        more = f"; {NO_GROUP[design]}" if field == "group" else ""
-        with pytest.raises(ValueError, match=rf"(?:^|: ){field} belongs to design [\w -]+, got design {design}{more}$"):
-            read(ProtectionPlan, words, "protect")
+    @pytest.mark.parametrize(("promise", "field", "line"), FOREIGN)
+    def test_a_promise_has_its_own_fields_alone(self, promise, field, line) -> None:
+        with pytest.raises(ValueError, match=f"^protect: promise: {re.escape(line)}"):
+            read(ProtectionPlan, {"data": "people.csv", "eta": 0.05, "promise": f"{promise},{field}"}, "protect")
 
-    def test_and_by_the_call(self, ledger) -> None:
-        with pytest.raises(ValueError, match=r"k belongs to design half, got design leave-one-out$"):
-            protect("mean", ROWS, eta=0.05, promise="file", k=3, ledger=ledger)
-        with pytest.raises(ValueError, match=r"games belongs to design half or leave-one-out, got design dp$"):
-            calibrate("mean", ROWS, eta=0.05, promise="anyone", games=3)
+    @pytest.mark.parametrize(("promise", "words", "line"), NO_WORDS)
+    def test_what_makes_no_sense_under_a_promise_is_refused(self, promise, words, line) -> None:
+        with pytest.raises(ValueError, match=f"^protect: {re.escape(line)}$"):
+            read(ProtectionPlan, {"data": "people.csv", "eta": 0.05, "promise": promise, **words}, "protect")
+
+    def test_a_keyword_of_before_says_the_new_one(self, ledger) -> None:
+        with pytest.raises(TypeError, match=r"^protect takes no k; use promise=Drawn\(k=...\)$"):
+            protect("mean", ROWS, eta=0.05, promise="file", ledger=ledger, k=3)  # pyright: ignore[reportCallIssue]
+        with pytest.raises(TypeError, match=r"^file has no k; it has: noise, scale, "):
+            File(k=3)  # pyright: ignore[reportCallIssue]
         assert not ledger.exists()
 
     @every_design
     def test_arrays_need_a_ledger(self, design) -> None:
         with refused(
-            f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is left "
-            "out and what was released"
+            f"promise {NAME_OF[design]} needs a ledger = FILE, which is kept for the life of the data: it remembers "
+            "who is left out and what was released"
         ):
             protect("mean", ROWS, eta=0.05, **WORDS[design])
 
@@ -192,14 +192,14 @@ class TestChoice:
 
     def test_the_table_of_designs_draws_nothing(self, tmp_path, monkeypatch) -> None:
         monkeypatch.chdir(tmp_path)
-        table = design_table("mean", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
+        table = design_table("mean", ROWS, eta=0.05, compare=[*DECLARED, Drawn(fits=100)])
         assert (table.recommended, table.why) == ("dp", "ranges")
         chosen = [row.design for row in table.rows if not row.method]
         assert chosen == ["dp", "leave-one-out", "half"]
         others = [(row.design, row.method) for row in table.rows if row.method]
         assert others == [("half", "pac_least_noise"), ("half", "izzo_gamma")]
         assert "Estimated" not in repr(table)
-        median = design_table("quantiles", ROWS, eta=0.05, ranges=("x0=-2:2", "x1=-2:2"), fits=100)
+        median = design_table("quantiles", ROWS, eta=0.05, compare=[*DECLARED, Drawn(fits=100)])
         assert [row.is_estimated for row in median.rows if row.errors is not None and row.design == "half"] == [
             True
         ] * 3
@@ -214,7 +214,7 @@ class TestChoice:
     def test_the_noise_of_other_methods_by_hand(self) -> None:
         """A mean of half: its sampling variance, and what each method adds to it."""
         x, eta = np.random.default_rng(2).normal(size=(200, 1)), 0.05
-        table = design_table("mean", x, eta=eta, fits=100)
+        table = design_table("mean", x, eta=eta, compare=Drawn(fits=100))
         errors = {row.method: row.errors[0] for row in table.rows if row.design == "half"}
         sampling = x.var(ddof=1) * (1 / 100 - 1 / 200)
         # a guess that is right in 55 of 100 cases tells so many nats of a fair coin; log(1 + v/e)/2 of a Gaussian
@@ -228,7 +228,9 @@ class TestChoice:
         """A replaced record goes from one cell to another: P(X - X' in {0, 1}) = 2 eta."""
         towns = np.random.default_rng(0).choice(["a", "b", "c"], size=300)
         levels = {"town": ["a", "b", "c", "d"]}
-        table = design_table("table", pd.DataFrame({"town": towns}), by="town", levels=levels, eta=0.05, fits=50)
+        table = design_table(
+            "table", pd.DataFrame({"town": towns}), by="town", levels=levels, eta=0.05, compare=Drawn(fits=50)
+        )
         (errors,) = [row.errors for row in table.rows if row.method == "discrete_gaussian"]
         scale = errors[0]  # at this size the deviation is the parameter
         x = np.arange(-200, 201)
@@ -242,9 +244,9 @@ class TestChoice:
 
     @pytest.mark.parametrize("design", WORDS)
     def test_with_compare_the_owner_sees_what_every_design_costs(self, ledger, design) -> None:
-        made = release(design, ledger, compare=True, fits=100)
-        words = {name: value for name, value in WORDS[design].items() if name in ("ranges", "noise_scale")}
-        table = design_table("mean", ROWS, eta=0.05, fits=100, **words)
+        made = release(design, ledger, compare=Drawn(fits=100))
+        declared = DECLARED if design == "dp" else []
+        table = design_table("mean", ROWS, eta=0.05, compare=[*declared, Drawn(fits=100)])
         assert to_twelve_digits(made.owner.about.designs) == to_twelve_digits(table.facts)
         assert made.certificate.about.designs is None
         assert "What each design would have cost" in made.owner.to_html()
@@ -352,7 +354,7 @@ def test_another_request_has_independent_noise(ledger, design, name) -> None:
 def left_out_of(path: Path, x: np.ndarray) -> int:
     """The row that is left out, by its content."""
     words = {"eta": 0.05, "promise": "file"}
-    names = Units.of(arrays_request(ProtectionPlan, "mean", x, None, "gaussian", words, HERE)).names
+    names = Units.of(arrays_request(ProtectionPlan, "mean", x, None, words, HERE)).names
     return ReleaseLedger.open(path, "leave-one-out").left_out(names)
 
 
@@ -399,10 +401,16 @@ class TestTheSameUnit:
             else:
                 table.to_csv(tmp_path / name, index=False, sep=words.get("separator", ","),
                              decimal=words.get("decimal", "."))  # fmt: skip
-            fields = {"data": tmp_path / name, "eta": 0.05, "promise": "file", "games": 0, "ledger": path, "id": id}
+            fields = {
+                "data": tmp_path / name,
+                "eta": 0.05,
+                "promise": "file,games=0,scale=100",
+                "ledger": path,
+                "id": id,
+            }
             unused = ["hours", "partner", "town", *([] if id else ["person"])]
             drop = [column for column in unused if column in table]
-            asked = {**fields, **words, "drop": sorted(set(drop)), "noise_scale": 100.0, "budget": 0.45}
+            asked = {**fields, **words, "drop": sorted(set(drop)), "budget": 0.45}
             made = protect_file(**asked)
             request = file_request(read(ProtectionPlan, asked, "protect"), HERE)
             names = Units.of(request).names
@@ -414,7 +422,7 @@ class TestTheSameUnit:
 
     def test_a_row_that_goes_changes_it_if_it_was_that_one(self, tmp_path) -> None:
         frame, path = people().set_index("person", drop=False), tmp_path / "ledger"
-        words = {"eta": 0.05, "promise": "file", "games": 0, "id": "person", "budget": 0.3, "ledger": path}
+        words = {"eta": 0.05, "promise": File(games=0), "id": "person", "budget": 0.3, "ledger": path}
         numbers = frame[["person", "wage"]]
         protect("mean", numbers, **words)
         opened = ReleaseLedger.open(path, "leave-one-out")
@@ -422,13 +430,13 @@ class TestTheSameUnit:
         without, other = numbers.drop(index=out), numbers.drop(index=next(name for name in frame.index if name != out))
         assert opened.left_out(without.person.tolist()) is not None
         assert other.person.iloc[opened.left_out(other.person.tolist())] == out
-        made = protect("mean", other, noise_scale=1000.0, **words).certificate.about.certificate
+        made = protect("mean", other, **promising({**words, "scale": 1000.0})).certificate.about.certificate
         (term,) = [each for each in made.assumptions if each.id == "versions_differ"]
         assert term.values["difference"] == pytest.approx(1 / N)
 
     def test_persons_are_left_out_with_all_rows(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"person": list("aabbbcdd"), "wage": [1.0, 2, 3, 4, 5, 60, 7, 8]})
-        made = protect("mean", frame, eta=0.1, promise="file", games=0, group="person", ledger=ledger)
+        made = protect("mean", frame, eta=0.1, promise=File(games=0), group="person", ledger=ledger)
         opened = ReleaseLedger.open(ledger, "leave-one-out")
         out = "abcd"[opened.left_out(list("abcd"))]
         scale = made.noise.scale
@@ -452,14 +460,14 @@ class TestTheSameUnit:
     def test_differential_privacy_needs_one_row_for_each_person(self, ledger) -> None:
         """Neither id nor group is advised, because that design takes no group."""
         frame = pd.DataFrame({"person": list("abbbcc"), "wage": [1.0, 2, 3, 4, 5, 6]})
-        words = {"eta": 0.1, "promise": "anyone", "ranges": "wage=0:80", "ledger": ledger}
+        words = {"eta": 0.1, "promise": Anyone(ranges={"wage": (0, 80)}), "ledger": ledger}
         advice = (
             "under promise anyone a person is one row: aggregate the rows of each person to one first, and remove "
             "duplicates"
         )
         with refused(f"person names several records alike: 'b' names 3 records, and 1 more repeat; {advice}"):
             protect("mean", frame, id="person", **words)
-        with refused(f"protect: group belongs to design leave-one-out, got design dp; {advice}"):
+        with refused(f"protect: group belongs to promise file, got promise anyone; {advice}"):
             protect("mean", frame, group="person", **words)
         assert not ledger.exists()
 
@@ -479,16 +487,16 @@ class TestTheSameUnit:
         words = {"eta": 0.3, "promise": "file", naming: "person"}
         for form in forms:
             frame = pd.DataFrame({"person": form, "wage": [1.0, 2.0, 4.0]})
-            request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+            request = arrays_request(ProtectionPlan, "mean", frame, None, words, HERE)
             assert sorted(Units.of(request).ids) == ["101", "102", "7"]
             frame.to_csv(tmp_path / "people.csv", index=False)
             of_file = file_request(read(ProtectionPlan, {"data": tmp_path / "people.csv", **words}, "protect"), HERE)
             assert sorted(Units.of(of_file).ids) == ["101", "102", "7"]
         frame = pd.DataFrame({"person": ["101.0", "0101", "7"], "wage": [1.0, 2.0, 4.0]})
-        request = arrays_request(ProtectionPlan, "mean", frame, None, "gaussian", words, HERE)
+        request = arrays_request(ProtectionPlan, "mean", frame, None, words, HERE)
         assert sorted(Units.of(request).ids) == ["0101", "101.0", "7"]
         fractions = pd.DataFrame({"person": [0.5, 1e300, -3.0], "wage": [1.0, 2.0, 4.0]})
-        request = arrays_request(ProtectionPlan, "mean", fractions, None, "gaussian", words, HERE)
+        request = arrays_request(ProtectionPlan, "mean", fractions, None, words, HERE)
         assert sorted(Units.of(request).ids) == sorted(["0.5", str(int(1e300)), "-3"])
 
     @pytest.mark.parametrize("naming", ["id", "group"])
@@ -508,9 +516,9 @@ class TestTheSameUnit:
     def test_every_unit_is_left_out_now_and_then(self, tmp_path, without_draw) -> None:
         """Of 3 records, 24 ledgers: for one choice of seeds in 5,000 one of them would never be."""
         rows = np.array([[0.0], [1.0], [5.0]])
-        words = {"eta": 0.2, "promise": "file", "games": 0}
+        words = {"eta": 0.2, "promise": File(games=0)}
         values = [
-            protect("sum", rows, ledger=tmp_path / str(seed), seed=seed, **words).value[0].round(1)
+            protect("sum", rows, ledger=tmp_path / str(seed), insecure_seed=seed, **words).value[0].round(1)
             for seed in range(24)
         ]
         assert {round(value) for value in values} == {1, 5, 6}
@@ -552,10 +560,10 @@ class TestBudget:
         with pytest.raises(ValueError, match=r"was not declared .* and needs [\d.]+ times its noise to fit") as error:
             release("leave-one-out", ledger, "sum", eta=0.05, noise="gaussian_isotropic")
         factor = float(re.findall(r"needs ([\d.]+) times", str(error.value))[0])
-        scale = calibrate("sum", ROWS, eta=0.05, noise="gaussian_isotropic", **WORDS["leave-one-out"]).noise.scale
+        scale = calibrate("sum", ROWS, eta=0.05, promise=File(noise="gaussian_isotropic", games=0)).noise.scale
         with pytest.raises(ValueError, match=r"needs 1\.0[0-9]* times its noise"):
-            release("leave-one-out", ledger, "sum", noise_scale=scale * factor / 1.01)
-        made = release("leave-one-out", ledger, "sum", noise_scale=scale * factor * 1.0001)
+            release("leave-one-out", ledger, "sum", scale=scale * factor / 1.01)
+        made = release("leave-one-out", ledger, "sum", scale=scale * factor * 1.0001)
         assert made.certificate.about.certificate.entry.number == 2
 
     def test_a_declared_query_may_come_in_another_order_of_the_records(self, ledger) -> None:
@@ -606,17 +614,19 @@ class TestBudget:
 
     def test_other_noise_than_declared_is_refused(self, ledger) -> None:
         words = {"eta": 0.05, "ledger": ledger, **WORDS["leave-one-out"]}
-        scale = calibrate("mean", ROWS, eta=0.05, noise="gaussian_isotropic", **WORDS["leave-one-out"]).noise.scale
-        declare("mean", ROWS, noise_scale=scale, **words)
+        scale = calibrate("mean", ROWS, eta=0.05, promise=File(noise="gaussian_isotropic", games=0)).noise.scale
+        declare("mean", ROWS, **promising({**words, "scale": scale}))
         with refused(WHOLE):
-            protect("mean", ROWS, noise_scale=scale * 1.1, **words)
+            protect("mean", ROWS, **promising({**words, "scale": scale * 1.1}))
         with refused(WHOLE):
-            protect("mean", ROWS, noise="gaussian_isotropic", **words)  # that it is the same scale was not declared
-        assert protect("mean", ROWS, noise_scale=scale, **words).noise.scale == scale
+            protect(
+                "mean", ROWS, **promising({**words, "noise": "gaussian_isotropic"})
+            )  # that it is the same scale was not declared
+        assert protect("mean", ROWS, **promising({**words, "scale": scale})).noise.scale == scale
 
     def test_other_data_than_declared_are_refused(self, ledger) -> None:
         frame = people()[["person", "wage"]]
-        words = {"eta": 0.05, "ledger": ledger, "id": "person", "noise_scale": 50.0, **WORDS["leave-one-out"]}
+        words = {"eta": 0.05, "ledger": ledger, "id": "person", "promise": File(scale=50.0, games=0)}
         declare("mean", frame, **words)
         with refused(
             f"the values of this declared query are not those that {ledger} counted before the first output: data or "
@@ -639,18 +649,22 @@ class TestBudget:
             protect("mean", ROWS, **words)
 
     @every_design
-    def test_ledgers_of_another_design_budget_or_seed(self, tmp_path, ledger, design) -> None:
+    def test_ledgers_of_another_promise_budget_or_seed(self, tmp_path, ledger, design) -> None:
         release(design, ledger, budget=0.2)
         with refused(f"{ledger} has a budget of 0.2, fixed by its first release; got 0.3"):
             release(design, ledger, budget=0.3)
         for other in WORDS:
             if other != design:
-                with pytest.raises(ValueError, match=rf"^these data were released under design {design} \(release 1 "):
+                with pytest.raises(
+                    ValueError, match=rf"^these data were released under promise {NAME_OF[design]} \(release 1 "
+                ):
                     release(other, ledger)
         with refused(f"{ledger} was begun with another seed, or with none: start another ledger"):
-            release(design, ledger, seed=3)
-        with pytest.raises(ValueError, match=rf"^these data were released under design {design} \(release 1 "):
-            protect("mean", ROWS, eta=0.05, promise="drawn", games=0, ledger=ledger)
+            release(design, ledger, insecure_seed=3)
+        with pytest.raises(
+            ValueError, match=rf"^these data were released under promise {NAME_OF[design]} \(release 1 "
+        ):
+            protect("mean", ROWS, eta=0.05, promise=Drawn(games=0), ledger=ledger)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -661,7 +675,7 @@ class TestBudget:
 class TestInsecureSeed:
     def test_the_same_seed_gives_the_same_bytes(self, tmp_path, design) -> None:
         one, again, other = (
-            release(design, tmp_path / name, seed=seed) for name, seed in (("a", 7), ("b", 7), ("c", 8))
+            release(design, tmp_path / name, insecure_seed=seed) for name, seed in (("a", 7), ("b", 7), ("c", 8))
         )
         assert both(one) == both(again)
         assert one.value.tolist() != other.value.tolist()
@@ -670,13 +684,13 @@ class TestInsecureSeed:
         assert release(design, tmp_path / "d").certificate.about.insecure_seed is False
 
     def test_its_ledger_is_for_nothing_else(self, ledger, design) -> None:
-        release(design, ledger, seed=7, budget=0.2)
+        release(design, ledger, insecure_seed=7, budget=0.2)
         line = f"{ledger} was begun with another seed, or with none: start another ledger"
-        for words in ({}, {"seed": 8}):
+        for words in ({}, {"insecure_seed": 8}):
             with refused(line):
                 release(design, ledger, **words)
         assert ReleaseLedger.open(ledger, design).is_insecure
-        release(design, ledger, eta=0.06, seed=7)
+        release(design, ledger, eta=0.06, insecure_seed=7)
         assert len(ReleaseLedger.open(ledger, design).releases) == 2
 
 
@@ -688,10 +702,9 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("design", "words", "line"),
         [
-            ("leave-one-out", {"noise_scale": 0.001}, r"this noise is proved to keep eta = 0\.\d+ only, asked for 0"),
-            ("leave-one-out", {"noise_scale": (1, 2, 3)}, "noise_scale has 3 numbers, the statistic 2: give one, or"),
+            ("leave-one-out", {"scale": 0.001}, r"this noise is proved to keep eta = 0\.\d+ only, asked for 0"),
+            ("leave-one-out", {"scale": (1, 2, 3)}, "scale has 3 numbers, the statistic 2: give one, or"),
             ("leave-one-out", {"noise": "laplace"}, "protect: design leave-one-out takes the noise gaussian, "),
-            ("dp", {"noise_scale": 1.0}, "protect: design dp takes no noise_scale: it follows from the declared rang"),
             ("dp", {"ranges": ()}, "differential privacy needs the range of each column that is used, declared and n"),
             ("dp", {"ranges": "y=-2:2"}, "unknown column of ranges 'y'"),
             ("dp", {"ranges": "x0=2:-2"}, r"protect: (ranges: )?a range is a column with its least and its largest v"),
@@ -730,7 +743,7 @@ class TestRefusals:
         def refuses() -> None:
             raise OSError("the disk is full")
 
-        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": "file", "games": 0}
+        words = {"data": tmp_path / "people.csv", "eta": 0.05, "promise": File(games=0)}
         words["drop"] = ["person", "partner", "town"]
         with pytest.raises(OSError, match="the disk is full"):
             protect_file(before=refuses, **words)
@@ -773,7 +786,7 @@ class TestExactNumbers:
     CONSTANT = np.column_stack([np.full(9, 0.1), ROWS[:9, 0]])
     LINE = (
         "the same whoever is left out, so that it would be released exactly, outside of the promise: mean of x0; leave "
-        "it out, allow it (allow_exact), or declare a noise_scale"
+        "it out, allow it (allow_exact), or declare a scale"
     )
 
     def test_they_are_refused(self, ledger) -> None:
@@ -817,7 +830,7 @@ class TestExactNumbers:
         words = {"x": rows, "eta": 0.3, **words}
         line = (
             "so many of the values without a record are equal that eta = 0.3 is kept without noise, and they would be "
-            "released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
+            "released exactly: allow it (allow_exact), declare a scale, or ask for a smaller eta"
         )
         with refused(line):
             release("leave-one-out", ledger, statistic, **words)
@@ -832,7 +845,7 @@ class TestExactNumbers:
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == pytest.approx(11 / 20 / 2)
         with refused(WHOLE.replace("0.1 with eta = 0.05", "0.3 with eta = 0.15")):
             release("leave-one-out", ledger, "mean", x=rows, eta=0.2)
-        declared = release("leave-one-out", ledger.with_name("b"), statistic, noise_scale=3.0, **words)
+        declared = release("leave-one-out", ledger.with_name("b"), statistic, scale=3.0, **words)
         assert declared.noise.scale == 3.0
         less = release("leave-one-out", ledger.with_name("c"), statistic, **(words | {"eta": 0.2}))
         assert less.noise.scale > 0
@@ -844,11 +857,11 @@ class TestExactNumbers:
             ValueError, match=r"^the noise of mean of x0 would be [\d.e-]+, no more than the rounding "
         ) as error:
             release("leave-one-out", ledger, x=rows)
-        assert "noise_scale" in str(error.value)
+        assert "declare a larger scale" in str(error.value)
         assert not ledger.exists()
 
     def test_a_declared_scale_gives_them_noise(self, ledger) -> None:
-        made = release("leave-one-out", ledger, x=self.CONSTANT, noise_scale=2.0)
+        made = release("leave-one-out", ledger, x=self.CONSTANT, scale=2.0)
         assert [row.noise_std for row in made.certificate.about.values] == [2.0, 2.0]
         assert made.certificate.about.certificate.noise.declared is True
 
@@ -862,7 +875,7 @@ class TestDeclaredRanges:
 
     def test_values_outside_are_moved_and_counted_for_the_owner_alone(self, ledger, without_draw) -> None:
         rows = np.array([[1.0], [2.0], [50.0], [-7.0]])
-        made = release("dp", ledger, x=rows, ranges="x0=0:10", eta=0.45)
+        made = release("dp", ledger, x=rows, ranges={"x0": (0, 10)}, eta=0.45)
         assert made.value.tolist() == pytest.approx([(1 + 2 + 10 + 0) / 4, 4], abs=1e-6)
         assert made.owner.about.notes == (
             "2 of 4 values of x0 lie outside of 0 to 10, and were moved to the nearer end: correct them in the file, "
@@ -877,7 +890,7 @@ class TestDeclaredRanges:
         """The numbers are those of the other records, which numpy computes; n stays as it is."""
         values = np.tile([2.0, 5.0, 7.0], 12)
         frame = pd.DataFrame({"x0": [bad, *values]}, dtype=object)
-        made = release("dp", tmp_path / "l", statistic, frame, ranges="x0=1:10", eta=0.45)
+        made = release("dp", tmp_path / "l", statistic, frame, ranges={"x0": (1, 10)}, eta=0.45)
         wanted = {
             "mean": values.mean(),
             "sum": values.sum(),
@@ -895,12 +908,12 @@ class TestDeclaredRanges:
         """From 10 to 20 a record may add nothing or 20, and not only 10 more or less."""
         x = np.full((30, 3), 15.0)
         ranges = "x0=10:20,x1=-5:20,x2=-20:-10"
-        noise = calibrate("sum", x, eta=0.05, promise="anyone", ranges=ranges).certificate.about.certificate.noise
+        noise = calibrate("sum", x, eta=0.05, promise=Anyone(ranges=ranges)).certificate.about.certificate.noise
         assert noise.rms == pytest.approx(np.sqrt(3) * np.array([20, 25, 20]) / (2 * norm.ppf(0.55)), rel=1e-6)
 
     def test_means_of_incomplete_columns_are_each_of_their_own_records(self, tmp_path, without_draw) -> None:
         frame = pd.DataFrame({"x0": [1.0, 2.0, np.nan] * 10, "x1": [np.nan, 4.0, 6.0] * 10})
-        made = release("dp", tmp_path / "l", "mean", frame, ranges="x0=0:10,x1=0:10", eta=0.45)
+        made = release("dp", tmp_path / "l", "mean", frame, ranges={"x0": (0, 10), "x1": (0, 10)}, eta=0.45)
         assert made.value.tolist() == pytest.approx([1.5, 5, 20, 20], rel=1e-6)
         names = ["mean of x0", "mean of x1", "records with x0", "records with x1"]
         assert [row.name for row in made.certificate.about.values] == names
@@ -908,7 +921,7 @@ class TestDeclaredRanges:
     def test_the_planned_noise_of_a_mean_is_that_of_its_exact_sum_and_count(self) -> None:
         """To first order: ``sqrt(s^2 + (mean - middle)^2 t^2)/N`` with the deviations s and t of sum and count."""
         x = pd.DataFrame({"x0": [1.0, 2.0, np.nan] * 10})
-        made = calibrate("mean", x, eta=0.45, promise="anyone", ranges="x0=0:10")
+        made = calibrate("mean", x, eta=0.45, promise=Anyone(ranges={"x0": (0, 10)}))
         mu = 2 * norm.ppf(0.95)
         of_sum, of_count = 2 * 5 / mu, 2 / (np.sqrt(3) * mu)
         mean, _ = made.certificate.about.planned
@@ -917,7 +930,7 @@ class TestDeclaredRanges:
     def test_columns_go_to_units_of_their_ranges(self) -> None:
         """Noise that is right for ages is nothing beside incomes: no grid fitted both."""
         x = np.random.default_rng(0).uniform(0, [100, 20_000], (500, 2))
-        made = calibrate("covariance", x, eta=0.05, promise="anyone", ranges="x0=0:100,x1=0:20000")
+        made = calibrate("covariance", x, eta=0.05, promise=Anyone(ranges={"x0": (0, 100), "x1": (0, 20000)}))
         *numbers, count = made.certificate.about.planned
         of_ages, of_both, of_incomes = (number.noise_std for number in numbers)
         assert 150 < of_both / of_ages < 250
@@ -926,7 +939,7 @@ class TestDeclaredRanges:
 
     @pytest.mark.parametrize("call", [protect, calibrate])
     def test_no_quantiles(self, ledger, call) -> None:
-        words = {"eta": 0.05, "promise": "anyone", "ranges": "x0=0:9,x1=0:9"}
+        words = {"eta": 0.05, "promise": Anyone(ranges={"x0": (0, 9), "x1": (0, 9)})}
         words |= {"ledger": ledger} if call is protect else {}
         with refused(
             "there are no quantiles under promise anyone yet: the noise would be as large as the whole range; take "
@@ -938,7 +951,7 @@ class TestDeclaredRanges:
     def test_what_is_assumed_in_order(self, ledger, tmp_path) -> None:
         """All of it, and nothing else: a record may be any other one, and what was declared was declared blindly."""
         pd.DataFrame({"x0": ROWS[:, 0], "town": ["Bern", "Biel"] * 12}).to_csv(tmp_path / "people.csv", index=False)
-        mean = {"statistic": "mean", "ranges": ["x0=-2:2"], "drop": ["town"]}
+        mean = {"statistic": "mean", "promise": Anyone({"x0": (-2, 2)}), "drop": ["town"]}
         table = {"statistic": "table", "by": "town", "levels": {"town": ["Bern", "Biel"]}}
         data = tmp_path / "people.csv"
         made = protect_file(data=data, statistic=[mean, table], promise="anyone", eta=0.05, ledger=ledger, n_jobs=1)
@@ -968,7 +981,7 @@ class TestDeclaredRanges:
 
     def test_a_value_without_a_level_is_in_no_cell(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"town": ["a", "b", None, "c"]})
-        made = release("dp", ledger, "table", frame, by="town", levels={"town": ["a", "b"]}, ranges=())
+        made = release("dp", ledger, "table", frame, by="town", levels={"town": ["a", "b"]}, ranges={})
         assert made.value.tolist() == [1, 1]
         note = (
             "2 of 4 records have a value that no level was declared for, and are in no cell (town 2, of these 1 "
@@ -1002,18 +1015,17 @@ class TestDeclaredRanges:
                 {"others": "town", "levels": {"town": ["a", "others"]}},
                 "the level others of town is declared already: leave it out, or leave others out",
             ),
-            ({"others": "town", "promise": "file"}, "others belongs to design dp, got design leave-one-out"),
         ],
     )
     def test_others_that_are_refused(self, words, line) -> None:
         frame = pd.DataFrame({"town": ["a", "b"], "age": [1.0, 2.0]})
         asked = {"promise": "anyone", "by": "town", "levels": {"town": ["a", "b"]}} | words
         with pytest.raises(ValueError, match=re.escape(line)):
-            calibrate("table", frame, eta=0.05, **asked)
+            calibrate("table", frame, eta=0.05, **promising(asked))
 
     def test_what_is_missing_from_a_histogram_is_in_no_bin(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"age": [1.0, 2.0, 3.0, 99.0, None]})
-        words = {"by": "age", "set": {"edges": [0, 2, 4]}, "ranges": ()}
+        words = {"by": "age", "set": {"edges": [0, 2, 4]}, "ranges": {}}
         made = release("dp", ledger, "histogram", frame, **words)
         assert made.value.tolist() == [1, 2]
         outside, missing = made.owner.about.notes
@@ -1033,7 +1045,7 @@ class TestDeclaredRanges:
 
     def test_columns_with_a_range_alone_are_used(self, ledger, without_draw) -> None:
         frame = pd.DataFrame({"town": ["a", "b", "c"], "age": [1.0, 2.0, 3.0], "wage": [1.0, 2.0, 9.0]})
-        made = release("dp", ledger, x=frame, ranges="wage=0:10", eta=0.45)
+        made = release("dp", ledger, x=frame, ranges={"wage": (0, 10)}, eta=0.45)
         assert [row.name for row in made.certificate.about.values] == ["mean of wage", "records with wage"]
         assert made.value.tolist() == pytest.approx([4.0, 3.0], abs=1e-6)
 
@@ -1066,7 +1078,7 @@ class TestDeclaredRanges:
         noises = []
         for largest in (1000.0, 10.0):
             x = np.random.default_rng(0).uniform(0, largest, size=(100_000, 1))
-            made = calibrate(statistic, x, eta=0.05, promise="anyone", ranges="x0=0:1000")
+            made = calibrate(statistic, x, eta=0.05, promise=Anyone(ranges={"x0": (0, 1000)}))
             noises.append(made.certificate.about.certificate.noise)
         assert noises[0] == noises[1]
 
@@ -1091,17 +1103,16 @@ def survey() -> pd.DataFrame:
 
 
 PUBLISHED: Mapping[str, dict[str, Any]] = {
-    "left out": {"promise": "file", "games": 50, "id": "person"},
-    "left out, declared": {"promise": "file", "games": 50, "id": "person", "noise_scale": 30.0},
-    "left out, a regression": {"promise": "file", "games": 50, "id": "person", "statistic": "ols", "label": "pay",
-                               "noise_scale": "900,300"},
-    "left out, counts": {"promise": "file", "games": 0,
-                         "noise_scale": 8.0, "statistic": "table", "by": "sector",
+    "left out": {"promise": File(games=50), "id": "person"},
+    "left out, declared": {"promise": File(games=50, scale=30.0), "id": "person"},
+    "left out, a regression": {"promise": File(games=50, scale=(900, 300)), "id": "person", "statistic": "ols",
+                               "label": "pay"},
+    "left out, counts": {"promise": File(games=0, scale=8.0), "statistic": "table", "by": "sector",
                          "levels": {"sector": ["care", "trade", "none"]}},
-    "left out, means of groups": {"promise": "file", "games": 0, "noise_scale": 30.0, "statistic": "mean",
+    "left out, means of groups": {"promise": File(games=0, scale=30.0), "statistic": "mean",
                                   "by": "sector", "levels": {"sector": ["care", "trade"]}, "id": "person"},
-    "private": {"promise": "anyone", "ranges": "pay=10:60,hours=0:50"},
-    "private, means of groups": {"promise": "anyone", "statistic": "mean", "by": "sector", "ranges": "pay=10:60",
+    "private": {"promise": Anyone(ranges={"pay": (10, 60), "hours": (0, 50)})},
+    "private, means of groups": {"promise": Anyone(ranges={"pay": (10, 60)}), "statistic": "mean", "by": "sector",
                                  "levels": {"sector": ["care", "trade", "none"]}},
     "private, counts": {"promise": "anyone", "statistic": "table", "by": "sector",
                         "levels": {"sector": ["care", "trade", "none"]}},
@@ -1260,11 +1271,11 @@ def test_a_histogram_is_of_the_columns_of_its_plan(tmp_path) -> None:
     frame, path = survey()[["pay", "sector"]], tmp_path / "people.csv"
     frame.to_csv(path, index=False)
     words = {"data": path, "eta": 0.1, "statistic": "histogram", "promise": "file", "set": {"edges": [0, 30, 90]}}
-    made = protect_file(by="pay", games=0, n_jobs=1, **words)
+    made = protect_file(by="pay", n_jobs=1, **words)
     assert len(made.value) == 2
     assert made.certificate.about.notes == ()
     with pytest.raises(ValueError, match=r"^not only numbers in sector, as '\w+' in record 0 of sector"):
-        protect_file(by="sector", games=0, ledger=tmp_path / "other", n_jobs=1, **words)
+        protect_file(by="sector", ledger=tmp_path / "other", n_jobs=1, **words)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

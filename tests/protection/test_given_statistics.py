@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import calibrate, protect
+from leakbound.plans.promises import Drawn, File
 from leakbound.releases.statistics.features import Cells, Columns, Histogram
 from leakbound.releases.statistics.statistic import Linear, Statistic
 from leakbound.reports.sentences import sentences
+from tests.promising import calibrate, protect
 
 FRAME = pd.DataFrame({"town": list("aabbbcccc") * 3, "age": np.arange(27.0)})
 LABELS = np.arange(27) % 2
 DESIGNS: Mapping[str, dict[str, Any]] = {
-    "leave-one-out": {"promise": "file", "games": 0},
+    "leave-one-out": {"promise": File(games=0)},
     "dp": {"promise": "anyone"},
-    "half": {"promise": "drawn", "games": 0, "fits": 200},
+    "half": {"promise": Drawn(games=0, fits=200)},
 }
 READ: Mapping[str, tuple[Statistic, str]] = {
     "levels": (

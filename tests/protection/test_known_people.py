@@ -19,15 +19,17 @@ from leakbound.cli import main as cli
 from leakbound.core import private_file
 from leakbound.noise.ledger import Ledger
 from leakbound.noise.release_ledger import ReleaseLedger
-from leakbound.protection import Protected, declare, declare_file, protect_file
+from leakbound.plans.promises import Anyone, Drawn, File
+from leakbound.protection import Protected
 from leakbound.protection.known_ledgers import list_file, listed_ledgers, note_ledger
 from leakbound.protection.other_ledgers import opened, state_of
+from tests.promising import declare, declare_file, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")
 WORDS: dict[str, dict[str, Any]] = {
-    "anyone": {"promise": "anyone", "ranges": ["wage=0:80", "age=18:99"], "drop": ["town"]},
-    "file": {"promise": "file", "games": 0, "drop": ["town"]},
-    "drawn": {"promise": "drawn", "games": 0, "drop": ["town"], "ledger": "people.csv.ledger"},
+    "anyone": {"promise": Anyone(ranges={"wage": (0, 80), "age": (18, 99)}), "drop": ["town"]},
+    "file": {"promise": File(games=0), "drop": ["town"]},
+    "drawn": {"promise": Drawn(games=0), "drop": ["town"], "ledger": "people.csv.ledger"},
 }
 PROMISES = list(WORDS)
 N = 40
@@ -185,20 +187,18 @@ class TestCopies:
         release("drawn")
         assert release("drawn", ledger=None) is not None
 
-    def test_another_design_of_a_copy(self) -> None:
+    def test_another_promise_of_a_copy(self) -> None:
         release("anyone")
         shutil.copy("people.csv", "copy.csv")
         with pytest.raises(
-            ValueError, match=r"people\.csv\.ledger too, .* or say another_design \(--another-design\) to release"
+            ValueError, match=r"people\.csv\.ledger too, .* or say another_promise \(--another-promise\) to rel"
         ):
             release("file", "copy.csv")
         with pytest.raises(
-            ValueError,
-            match=r"or say another_design \(--another-design\) to release under design "
-            r"half",
+            ValueError, match=r"say another_promise \(--another-promise\) to release under promise drawn"
         ):
             release("drawn", "copy.csv", ledger=None)
-        made = release("file", "copy.csv", another_design=True)
+        made = release("file", "copy.csv", another_promise=True)
         assert [other.design for other in made.certificate.about.certificate.others] == ["dp"]
 
 
@@ -409,7 +409,7 @@ class TestList:
         release("anyone", data, **more, date="2027-01-04")
         path = Path(more["ledger"]).resolve()
         assert run("ledgers") == 0
-        state = "which has spent 0.05 of its budget of 0.2 (design dp)"
+        state = "which has spent 0.05 of its budget of 0.2 (promise anyone)"
         assert capsys.readouterr().out == f"2027-01-04  anyone  {path}, {state}\n"
         assert run("ledgers", "forget", more["ledger"]) == 0
         assert capsys.readouterr().out == (
@@ -462,8 +462,8 @@ class TestEarlierLedgers:
     FOLDER = Path(__file__).parent / "earlier_ledgers"
     ASKED: ClassVar[dict[str, dict[str, Any]]] = {
         "anyone": {"promise": "anyone", "statistic": "table", "by": ["age"], "levels": {"age": ["25", "43", "60"]}},
-        "file": {"promise": "file", "games": 0, "id": "person"},
-        "drawn": {"promise": "drawn", "games": 0, "id": "person"},
+        "file": {"promise": File(games=0), "id": "person"},
+        "drawn": {"promise": Drawn(games=0), "id": "person"},
     }
 
     @pytest.fixture(autouse=True)
@@ -474,7 +474,7 @@ class TestEarlierLedgers:
             os.chmod(file.name, 0o600)
 
     def again(self, promise: str, **more: Any) -> Protected:
-        words = {"data": "people.csv", "eta": 0.05, "n_jobs": 1, "date": "2026-11-20", "another_design": True}
+        words = {"data": "people.csv", "eta": 0.05, "n_jobs": 1, "date": "2026-11-20", "another_promise": True}
         return protect_file(**{**words, **self.ASKED[promise], **more})
 
     @pytest.mark.parametrize("promise", PROMISES)
@@ -518,15 +518,15 @@ class TestEarlierLedgers:
     def test_a_retired_design_is_named_where_its_people_are_known(self, retired) -> None:
         assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
         ways = (
-            "say another_design (--another-design) to release under design leave-one-out all the same, with no "
-            "joint number over both"
+            "say another_promise (--another-promise) to release under promise file all the same, with no joint number "
+            "over both"
         )
         line = (
             "30 of the 30 records are in retired.ledger too, which is of the retired design per-instance "
             f"(releases: 1): design per-instance is retired, and nothing more is released under it; {ways}"
         )
         with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
-            self.again("file", another_design=False)
+            self.again("file", another_promise=False)
         made = self.again("file")
         (other,) = made.certificate.about.certificate.others
         assert (other.design, other.date, other.number) == ("per-instance", "2026-11-20", 1)
@@ -539,11 +539,11 @@ class TestEarlierLedgers:
             shutil.copy(retired, name)
             line = (
                 f"these data were released under design per-instance (release 1 of 2026-11-20 of {name}), and no joint "
-                "number is promised over two designs: design per-instance is retired, and nothing more is released "
-                "under it; say another_design (--another-design)"
+                "number is promised over two promises: design per-instance is retired, and nothing more is released "
+                "under it; say another_promise (--another-promise)"
             )
             with pytest.raises(ValueError, match=f"^{re.escape(line)}"):
-                self.again("anyone", another_design=False)
+                self.again("anyone", another_promise=False)
             Path(name).unlink()
 
     def test_nothing_is_added_to_the_ledger_of_a_retired_design(self, retired) -> None:

@@ -19,13 +19,13 @@ from leakbound.core.repeated_rows import RepeatedRows
 from leakbound.core.types import Points
 from leakbound.data import content, read
 from leakbound.data.content import row_names, row_names_of_parquet
-from leakbound.plans.protects import PROMISE_OF
-from leakbound.protection import protect, protect_file
+from leakbound.plans.promises import NAME_OF, File
 from leakbound.protection.left_out_noise import search_left_out_noise
 from leakbound.releases.statistics import left_out
 from leakbound.releases.statistics.features import Cells, Histogram
 from leakbound.releases.statistics.left_out import left_out_values
 from leakbound.releases.statistics.statistic import Linear
+from tests.promising import protect, protect_file
 
 LEVELS = {"town": ["Bonn", "Köln", "Mainz"], "sex": ["0", "1"]}
 
@@ -124,7 +124,7 @@ def dense_values(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_whole_release_of_counts(tmp_path, monkeypatch) -> None:
     """The owner's page but for the last digits of standard errors, and what is published byte for byte."""
     words: dict[str, Any] = {
-        "by": "town,sex", "levels": LEVELS, "eta": 0.05, "promise": "file", "games": 200, "seed": 3,
+        "by": "town,sex", "levels": LEVELS, "eta": 0.05, "promise": File(games=200), "insecure_seed": 3,
         "date": "2027-01-04",
     }  # fmt: skip
     made = [protect("table", people(), ledger=tmp_path / "compact", **words)]
@@ -163,7 +163,7 @@ def test_no_step_of_a_release_of_counts_makes_a_row_for_each_record(tmp_path, mo
 def test_persons_with_several_records(tmp_path) -> None:
     """Their rows are counted together, and distinct ones once."""
     frame = people()
-    words: dict[str, Any] = {"by": "town,sex", "levels": LEVELS, "eta": 0.05, "promise": "file", "games": 0}
+    words: dict[str, Any] = {"by": "town,sex", "levels": LEVELS, "eta": 0.05, "promise": File(games=0)}
     made = protect("table", frame, ledger=tmp_path / "ledger", group="person", **words)
     by_person = pd.DataFrame(indicators(frame)).groupby(frame.person.to_numpy()).sum().to_numpy()
     expected = search_left_out_noise(
@@ -256,7 +256,7 @@ def test_a_release_reads_a_file_as_a_whole_for_its_names(tmp_path, design) -> No
     frame.to_parquet(tmp_path / "people.parquet")
     words: dict[str, Any] = {
         "data": tmp_path / "people.parquet", "statistic": "table", "by": "sex", "levels": {"sex": ["0", "1"]},
-        "eta": 0.05, "promise": PROMISE_OF[design], "ledger": tmp_path / "ledger", "budget": 0.3,
+        "eta": 0.05, "promise": NAME_OF[design], "ledger": tmp_path / "ledger", "budget": 0.3,
     }  # fmt: skip
     first = protect_file(**words)
     again = protect_file(**words)

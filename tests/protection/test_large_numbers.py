@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 
 from leakbound.bounding.api import bound
-from leakbound.protection import calibrate_file, design_table, protect
+from leakbound.plans.promises import Anyone, Drawn, File
 from tests.cli.calling import caller, refused
+from tests.promising import calibrate_file, design_table, protect
 
 DESIGNS: Mapping[str, dict[str, Any]] = {
-    "leave-one-out": {"promise": "file", "games": 20},
-    "half": {"promise": "drawn", "games": 20, "fits": 200},
+    "leave-one-out": {"promise": File(games=20)},
+    "half": {"promise": Drawn(games=20, fits=200)},
 }
 STATISTICS: Mapping[str, dict[str, Any]] = {
     **{name: {} for name in ("mean", "sum", "second_moment", "covariance", "correlation", "quantiles", "ols", "ridge")},
@@ -58,12 +59,12 @@ def test_a_column_is_named(tmp_path: Path, design: str, statistic: str) -> None:
 @pytest.mark.parametrize("statistic", ["second_moment", "mean", "sum", "covariance"])
 def test_declared_ranges_alone_decide_under_differential_privacy(tmp_path: Path, statistic: str) -> None:
     line = re.escape("x1 may be as large as 1e+201 within its declared range, and squares above ")
-    words: dict[str, Any] = {"eta": 0.05, "promise": "anyone", "n_jobs": 1}
-    wide = ("x0=-9:9", "x1=-1e201:1e201")
+    words: dict[str, Any] = {"eta": 0.05, "n_jobs": 1}
+    wide = {"x0": (-9, 9), "x1": (-1e201, 1e201)}
     for table in (rows(), np.ones((30, 2))):
         with pytest.raises(ValueError, match=f"^{line}.* overflow here: declare the column in larger units$"):
-            protect(statistic, table, ranges=wide, ledger=tmp_path / "a", **words)
-    made = protect(statistic, rows(), ranges=("x0=-9:9", "x1=-9:9"), ledger=tmp_path / "b", **words)
+            protect(statistic, table, promise=Anyone(wide), ledger=tmp_path / "a", **words)
+    made = protect(statistic, rows(), promise=Anyone({"x0": (-9, 9), "x1": (-9, 9)}), ledger=tmp_path / "b", **words)
     assert np.isfinite(made.value).all() or statistic == "covariance"  # 30 records are too few for one
 
 
@@ -87,7 +88,9 @@ def test_a_product_that_overflows_is_named_by_the_owner_s_calls(tmp_path: Path, 
     pd.DataFrame({"pay": [1.0, 2.0, 1e200], "age": [1.0, 2.0, 4.0]}).to_csv("people.csv", index=False)
     with pytest.raises(ValueError, match=r"^column pay holds numbers up to "):
         bound("leave-one-out", data="people.csv", statistic="mean", noise_scale=1.0)
-    table = design_table("mean", rows() / 1e60, eta=0.05, ranges=("x0=-9:9", "x1=-9:9"), fits=100)
+    table = design_table(
+        "mean", rows() / 1e60, eta=0.05, compare=[Anyone({"x0": (-9, 9), "x1": (-9, 9)}), Drawn(fits=100)]
+    )
     assert table.rows[0].errors is not None
 
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +22,15 @@ from leakbound.noise import GaussianNoise, LaplaceNoise
 from leakbound.noise.keyed import SCHEME
 from leakbound.noise.ledger import Ledger
 from leakbound.plans.plan import read
+from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection import declare, protect, protect_file
 from leakbound.protection.jobs import Job
 from leakbound.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
 from leakbound.protection.request import file_request
 from leakbound.releases.statistics.features import Cells
 from leakbound.releases.statistics.statistic import Linear, named
 from leakbound.runtime.observe import Execution
+from tests.promising import declare, declare_file, promising, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures(
     "as_users_run_it", "without_bands"
@@ -38,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 KEY = bytes(range(32))
 D = 2000  # coordinates: noise that shares a hundredth of its variance with other noise is found
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
-QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
+QUICK = {"promise": Drawn(games=0), "n_jobs": 1}
 SUBJECT = ReleaseSubject(
     "digest of the data",
     np.arange(8) % 2 == 0,
@@ -148,11 +149,11 @@ class TestLedgers:
         """Put back, and declared with another eta: the bytes depend on the noise, not on what it was promised for."""
         path, copy = tmp_path / "l.json", tmp_path / "copy.json"
         noise = GaussianNoise(2.0)
-        declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path, noise=noise)
+        declare("mean", ROWS, eta=0.1, promise=Drawn(noise=noise), ledger=path)
         shutil.copy2(path, copy)
         first = released(path, noise=noise)
         shutil.copy2(copy, path)
-        declare("mean", ROWS, eta=0.2, promise="drawn", ledger=path, noise=noise)
+        declare("mean", ROWS, eta=0.2, promise=Drawn(noise=noise), ledger=path)
         released(path, noise=noise)
         other = released(path, noise=noise, eta=0.2)
         # declared as two releases: each has noise of its own (one of two numbers is equal in a run of some 2,000)
@@ -180,7 +181,7 @@ class TestLedgers:
         """Also where the next query is the same one, and where another was released in between."""
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "mean", "sum"):
-            assert "released" in leakbound.protection.declare_file(**words, statistic=statistic, promise="drawn")
+            assert "released" in declare_file(**words, statistic=statistic, promise="drawn")
         seen = []
 
         def fails(public, owner):
@@ -207,7 +208,7 @@ class TestLedgers:
     def test_another_process_may_write_the_ledger_before_the_release_is_marked(self, tmp_path, people):
         words = {"data": people, "eta": 0.1, "ledger": str(tmp_path / "l.json"), "drop": ("town", "side")}
         for statistic in ("mean", "sum"):
-            leakbound.protection.declare_file(**words, statistic=statistic, promise="drawn")
+            declare_file(**words, statistic=statistic, promise="drawn")
 
         def meanwhile(public, owner):
             protect_file(**words, statistic="sum", **QUICK)
@@ -275,11 +276,11 @@ class TestLedgers:
 
     def test_a_key_from_a_seed_belongs_to_that_seed(self, tmp_path):
         path = tmp_path / "l.json"
-        values = [released(tmp_path / name, seed=5).value.tolist() for name in ("a.json", "b.json")]
+        values = [released(tmp_path / name, insecure_seed=5).value.tolist() for name in ("a.json", "b.json")]
         assert values[0] == values[1]
-        released(path, seed=5)
+        released(path, insecure_seed=5)
         with pytest.raises(ValueError, match=r"was begun with another insecure seed, got 6: start another ledger"):
-            released(path, seed=6)
+            released(path, insecure_seed=6)
 
 
 class TestMadeUp:
@@ -330,7 +331,7 @@ class TestDeclared:
     )
     def test_another_noise_is_not_the_declared_one(self, tmp_path, other):
         path, declared = tmp_path / "l.json", GaussianNoise(3.0, np.array([1.0, 1.0]))
-        declare("mean", ROWS, eta=0.1, promise="drawn", ledger=path, noise=declared)
+        declare("mean", ROWS, eta=0.1, promise=Drawn(noise=declared), ledger=path)
         before = path.read_bytes()
         with pytest.raises(ValueError, match="the query was not declared"):
             released(path, noise=other)
@@ -343,7 +344,7 @@ class TestDeclared:
         path = tmp_path / "l.json"
         for call in (declare, protect):
             with pytest.raises(ValueError, match=r"^a ledger takes no function as its noise: nobody could tell"):
-                call("mean", ROWS, eta=0.1, promise="drawn", ledger=str(path), noise=noise, games=0)
+                call("mean", ROWS, eta=0.1, promise=Drawn(noise=noise, games=0), ledger=str(path))
         assert list(tmp_path.iterdir()) == []
 
     def test_noise_of_a_class_of_ones_own_is_no_declared_noise(self, tmp_path):
@@ -351,7 +352,7 @@ class TestDeclared:
             """Whatever it draws, its fields do not tell."""
 
         with pytest.raises(ValueError, match=r"^expected a noise of leakbound.noise .*, got Louder: its parameters"):
-            declare("mean", ROWS, eta=0.1, promise="drawn", ledger=str(tmp_path / "l.json"), noise=Louder(3.0))
+            declare("mean", ROWS, eta=0.1, promise=Drawn(noise=Louder(3.0)), ledger=str(tmp_path / "l.json"))
 
     def test_functions_without_a_path_are_no_declared_statistic(self, tmp_path):
         def local(x):
@@ -394,16 +395,14 @@ WITHOUT_INFLUENCE = {
     "fpr": (0.2,),
     "games": 40,
     "delta": 1e-3,
-    "compare": True,
-    "clip": 50.0,
-    "ranges": {"wage": (0.0, 80.0)},
+    "compare": Anyone(ranges={"wage": (0, 80)}),
     "rules": {"minimum": 5},
 }
 OF_TABLES = {"merge", "non_negative"}  # what is made of a released table
 # the file itself, one beside it; what is done; compared with the key of the file
 OF_THE_CALL = {
     "ledger",
-    "another_design",
+    "another_promise",
     "allow_known_people",
     "known_ledgers",
     "declare",
@@ -411,13 +410,13 @@ OF_THE_CALL = {
     "depends_on",  # of the models that are stored
 }
 # which a ledger of draws is not for
-OF_OTHER_DESIGNS = {"promise", "budget", "id", "group", "allow_exact", "at_most", "others"}
+OF_OTHER_DESIGNS = {"promise", "budget", "id", "group"}
 OF_CSV = {
     "separator",
     "decimal",
     "encoding",
 }  # how the file is read: its records are compared, however they are written
-OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "pairs_seed": 3}
+OF_SAMPLED_PAIRS = {"confidence": 0.9, "fits": 300, "seed": 3}
 CHANGED = {
     "data": "other.csv",
     "label": None,
@@ -425,7 +424,7 @@ CHANGED = {
     "statistic": "covariance",
     "set": {"probabilities": [0.5]},
     "eta": 0.11,
-    "noise_scale": (0.5,),
+    "scale": (0.5,),
     "k": 40,
     "about": "average",
     "noise": "gaussian_diagonal",
@@ -453,7 +452,7 @@ def digest(people):
 
 def identity(**words):
     """What a ledger compares: digest of the data, k, promise and coupling of the draw, digest of the query."""
-    plan = read(ProtectionPlan, {"promise": "drawn", "ledger": "none.json", **words}, "protect")
+    plan = read(ProtectionPlan, promising({"promise": "drawn", "ledger": "none.json", **words}), "protect")
     query = LedgerQuery.of(Job.of(file_request(plan, Execution(n_jobs=1))), "none.json")
     return query.job.mechanism.points.digest, query._query.digest
 
@@ -471,7 +470,7 @@ class TestEveryFieldOfThePlan:
             | OF_TABLES
             | {"by", "levels"}
         )
-        assert placed == set(ProtectionPlan.model_fields)
+        assert placed == set(ProtectionPlan.model_fields) | {field.name for field in fields(Drawn)}
 
     @pytest.mark.parametrize("field", sorted(set(CHANGED) - {"label"}))
     def test_it_is_part_of_what_a_ledger_compares(self, people, field):
@@ -522,18 +521,14 @@ class TestEveryFieldOfThePlan:
         """Of a mean, whose pairs are not sampled: the ledger is put back, and the release made with all of them."""
         base = {"data": people, "statistic": "mean", "eta": 0.1, "drop": ("town", "side")}
         others = WITHOUT_INFLUENCE | OF_SAMPLED_PAIRS
-        compared = {name: {"compare": True, name: others[name]} for name in ("clip", "ranges")}
-        fields = {name: compared.get(name, {name: value}) for name, value in others.items()}
-        changed = [name for name, words in fields.items() if identity(**base | words) != identity(**base)]
+        changed = [name for name, value in others.items() if identity(**base | {name: value}) != identity(**base)]
         assert changed == []
-        leakbound.protection.declare_file(**base, promise="drawn", ledger="l.json")
+        declare_file(**base, promise="drawn", ledger="l.json")
         shutil.copy2("l.json", "copy.json")
         first = protect_file(**base, ledger="l.json", **QUICK)
-        for left_out in ({"ranges"}, {"clip"}):  # a comparison takes one of the two
-            words = {name: value for name, value in others.items() if name not in left_out}
-            shutil.copy2("copy.json", "l.json")
-            again = protect_file(**base | words, promise="drawn", ledger="l.json", n_jobs=1)
-            assert again.value.tobytes() == first.value.tobytes()
+        shutil.copy2("copy.json", "l.json")
+        again = protect_file(**base | others, promise="drawn", ledger="l.json", n_jobs=1)
+        assert again.value.tobytes() == first.value.tobytes()
 
     def test_the_docs_name_those_without_influence(self):
         text = (ROOT / "docs" / "limit.md").read_text(encoding="utf-8")
@@ -547,7 +542,7 @@ class TestKills:
 
     SCRIPT = ROOT / "tests" / "kills" / "killed_with_a_ledger.py"
     WORDS = (
-        "protect --data people.csv --drop town --drop side --promise drawn --eta 0.1 --games 0 --n-jobs 1 "
+        "protect --data people.csv --drop town --drop side --promise drawn,games=0 --eta 0.1 --n-jobs 1 "
         "--store s --ledger l.json"
     )
 
@@ -563,9 +558,7 @@ class TestKills:
         template = tmp_path / "template"
         template.mkdir()
         shutil.copy2(people, template)
-        leakbound.protection.declare_file(
-            data=people, drop=("town", "side"), eta=0.1, promise="drawn", ledger=str(template / "l.json")
-        )
+        declare_file(data=people, drop=("town", "side"), eta=0.1, promise="drawn", ledger=str(template / "l.json"))
         paths = os.pathsep.join([str(ROOT), str(Path(leakbound.__file__).parents[1])])
         words = [sys.executable, str(self.SCRIPT), str(template), json.dumps(numbers), *shlex.split(self.WORDS)]
         environment = os.environ | {"PYTHONPATH": paths}

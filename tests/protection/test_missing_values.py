@@ -10,6 +10,7 @@ import pytest
 
 import leakbound as ls
 from leakbound.releases.statistics.features import Cells, numbers
+from tests.promising import calibrate
 
 NUMBERS = np.random.default_rng(0).integers(0, 5, 40)
 
@@ -41,7 +42,7 @@ TEXTS: dict[str, pd.Series] = {
     "pyarrow": pd.Series(NUMBERS).map(str).astype("string[pyarrow]"),
 }
 MEAN: dict[str, Callable[[pd.DataFrame], object]] = {
-    promise: lambda x, promise=promise: ls.calibrate("mean", x, eta=0.1, promise=promise, games=0)
+    promise: lambda x, promise=promise: calibrate("mean", x, eta=0.1, promise=promise, games=0)
     for promise in ("file", "drawn")
 }
 
@@ -70,7 +71,7 @@ def test_a_level_that_is_missing(kind, missing) -> None:
     x = frame(first_missing(TEXTS[kind], missing))
     said = r"^1 record has no b \(an empty cell\): fill it in the file, for example with 'unknown', and declare that"
     with pytest.raises(ValueError, match=said):
-        ls.calibrate("table", x, by="b", eta=0.1, promise="file", games=0)
+        calibrate("table", x, by="b", eta=0.1, promise=ls.File(games=0))
     with pytest.raises(ValueError, match=said):
         Cells.declared(x, ["b"], {"b": ["0", "1", "2", "3", "4"]})
 

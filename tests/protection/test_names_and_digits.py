@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import protect, protect_file
+from leakbound.plans.promises import File
+from tests.promising import protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
-FILE: dict[str, Any] = {"promise": "file", "eta": 0.1, "games": 0, "seed": 1}
+FILE: dict[str, Any] = {"promise": File(games=0), "eta": 0.1, "insecure_seed": 1}
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -43,7 +44,7 @@ def test_values_have_a_hundredth_of_their_noise(size, tmp_path) -> None:
 def test_a_large_number_keeps_its_digits(tmp_path) -> None:
     """10,000,004 had the interval 9.99996e+06 to 1.00001e+07."""
     x = np.random.default_rng(0).integers(0, 2, (1000, 1)) + 10_000_003.5
-    made = protect("mean", x, noise_scale=20.0, ledger=str(tmp_path / "ledger"), **FILE)
+    made = protect("mean", x, scale=20.0, ledger=str(tmp_path / "ledger"), **FILE)
     (row,) = rows_of(made.to_csv())
     assert abs(float(row["low"]) + 39.2 - float(row["value"])) < 0.2
     assert abs(float(row["high"]) - 39.2 - float(row["value"])) < 0.2
@@ -62,7 +63,7 @@ def test_no_escape_and_no_mark_of_direction_is_printed(statistic, tmp_path) -> N
         fields = {"drop": [BACKWARDS]}
     of = "table" if statistic == "table" else "mean"
     made = protect_file(
-        data=str(tmp_path / "people.csv"), statistic=of, title="a\u202eb", promise="file", eta=0.1, games=0, **fields
+        data=str(tmp_path / "people.csv"), statistic=of, title="a\u202eb", promise=File(games=0), eta=0.1, **fields
     )
     halves = [half for report in (made.certificate, made.owner) for half in (report.to_html(), report.table())]
     for text in (*halves, made.to_csv(), made.to_json(), made.certificate._repr_html_()):

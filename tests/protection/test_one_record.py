@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import half, protect_file, released
+from leakbound.protection import half, released
 from leakbound.reports import Report
 from leakbound.reports.render.csv_table import released_csv
 from tests.marks import nightly
+from tests.promising import protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -88,7 +89,7 @@ OF_FILE: Mapping[str, dict[str, Any]] = {
 }
 OPTIONS: Mapping[str, dict[str, Any]] = {
     "several": {"statistic": SEVERAL, "drop": []},
-    "declared scale": {**OF_FILE["mean"], "noise_scale": [900.0, 20.0]},
+    "declared scale": {**OF_FILE["mean"], "scale": [900.0, 20.0]},
     "diagonal": {**OF_FILE["ols"], "noise": "gaussian_diagonal"},
     "declared columns": {**LOGISTIC, "set": {"centre": [2000, 30], "spread": [1500, 15]}},
     "groups": {**OF_FILE["mean"], "group": "person", "drop": ["sector", "ill", "id"]},
@@ -183,6 +184,7 @@ def made(promise: str, words: Mapping[str, Any], folder: Path, change: bool) -> 
         fields["ranges"] = ",".join(each for each in RANGES.split(",") if each.partition("=")[0] not in dropped)
         if statistic in ("table", "histogram"):
             fields.pop("ranges")
+        fields.pop("games")
     if promise == "drawn":
         fields.setdefault("fits", 60)
         if statistic in ("mean", "sum", "second_moment", "histogram"):
@@ -243,9 +245,9 @@ def compare(promise: str, case: str, folder: Path) -> None:
     words = OF_FILE[case] if case in OF_FILE else OPTIONS[case]
     one, two = (made(promise, words, folder, change).certificate for change in (False, True))
     first, second = json.loads(one.to_json()), json.loads(two.to_json())
-    allowed = DIGESTS if "noise_scale" in words else ALLOWED[promise]
+    allowed = DIGESTS if "scale" in words else ALLOWED[promise]
     assert not [each for each in differing(first, second) if each[0] not in allowed]
-    if promise == "file" and "noise_scale" not in words:
+    if promise == "file" and "scale" not in words:
         assert certified_rates(first) <= allowed_rates(first)
         assert certified_rates(second) <= allowed_rates(second)
     # with what may differ taken from the first, page and CSV are the same bytes

@@ -12,16 +12,17 @@ import pytest
 
 from leakbound.core import private_file
 from leakbound.noise.release_ledger import ReleaseLedger
-from leakbound.plans.protects import PROMISE_OF
-from leakbound.protection import Protected, calibrate_file, declare_file, protect, protect_file
+from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
+from leakbound.protection import Protected
+from tests.promising import calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 DATA = "people.csv"
 LEDGER = Path("people.csv.ledger")
 WORDS: Mapping[str, dict[str, Any]] = {
-    "dp": {"promise": "anyone", "ranges": ["a=-9:9", "b=-9:9"]},
-    "leave-one-out": {"promise": "file", "games": 0},
-    "half": {"promise": "drawn", "games": 0},
+    "dp": {"promise": Anyone(ranges={"a": (-9, 9), "b": (-9, 9)})},
+    "leave-one-out": {"promise": File(games=0)},
+    "half": {"promise": Drawn(games=0)},
 }
 PAIRS = [(first, second) for first in WORDS for second in WORDS if first not in (second, "half")]
 DATE = "2027-01-04"
@@ -56,16 +57,15 @@ def entry_of(path: Path, design: str, place: int = 0) -> str:
 
 def refusal(first: str, second: str, where: str = "people.csv.ledger", releases: str = f"release 1 of {DATE}") -> str:
     return (
-        f"these data were released under design {first} ({releases} of {where}), and no joint number is promised over "
-        f"two designs: choose promise {PROMISE_OF[first]}, or say another_design (--another-design) to release under "
-        f"design {second} "
-        "all the same, in a ledger of its own"
+        f"these data were released under promise {NAME_OF[first]} ({releases} of {where}), and no joint number is "
+        f"promised over two promises: choose promise {NAME_OF[first]}, or say another_promise "
+        f"(--another-promise) to release under promise {NAME_OF[second]} all the same, in a ledger of its own"
     )
 
 
 def assert_refused(line: str, call: Any) -> None:
     before = {path: path.read_bytes() for path in Path().iterdir()}
-    with pytest.raises(ValueError, match="design") as caught:
+    with pytest.raises(ValueError, match="promise") as caught:
         call()
     assert str(caught.value) == line
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
@@ -84,7 +84,7 @@ class TestSecondDesign:
     def test_is_allowed_where_it_is_said_and_names_the_first(self, first, second) -> None:
         made = release(first, budget=0.2)
         assert named(made) == []
-        other = release(second, another_design=True)
+        other = release(second, another_promise=True)
         digest = entry_of(LEDGER, first)
         assert named(other) == [{"design": first, "date": DATE, "number": 1, "digest": digest}]
         own = [] if second == "half" else [f"people.csv.{second}.ledger"]
@@ -97,22 +97,22 @@ class TestSecondDesign:
 class TestBothWays:
     def test_the_first_design_names_the_second_one_too(self) -> None:
         release("dp", budget=0.2)
-        release("leave-one-out", another_design=True)
+        release("leave-one-out", another_promise=True)
         beside = Path("people.csv.leave-one-out.ledger")
         more = {"statistic": "covariance"}
         assert_refused(refusal("leave-one-out", "dp", beside.name), lambda: release("dp", **more))
-        made = release("dp", another_design=True, **more)
+        made = release("dp", another_promise=True, **more)
         digest = entry_of(beside, "leave-one-out")
         assert named(made) == [{"design": "leave-one-out", "date": DATE, "number": 1, "digest": digest}]
         assert made.certificate.about.certificate.entry.number == 2
 
     def test_a_certificate_stays_the_same_after_later_releases_of_the_other_design(self) -> None:
         release("dp", budget=0.3)
-        made = release("leave-one-out", another_design=True, budget=0.1)
-        release("dp", another_design=True, statistic="covariance")
-        again = release("leave-one-out", another_design=True, budget=0.1)
+        made = release("leave-one-out", another_promise=True, budget=0.1)
+        release("dp", another_promise=True, statistic="covariance")
+        again = release("leave-one-out", another_promise=True, budget=0.1)
         assert (again.to_json(), len(named(again))) == (made.to_json(), 1)
-        later = release("leave-one-out", another_design=True, eta=0.01, statistic="sum")
+        later = release("leave-one-out", another_promise=True, eta=0.01, statistic="sum")
         assert [other["number"] for other in named(later)] == [1, 2]
 
     @pytest.mark.parametrize("first", ["dp", "leave-one-out"])
@@ -120,7 +120,7 @@ class TestBothWays:
         """It is in its ledger and tells nothing new; its certificate names what came before it alone."""
         made = release(first, budget=0.2)
         second = "dp" if first == "leave-one-out" else "leave-one-out"
-        release(second, another_design=True)
+        release(second, another_promise=True)
         before = {path: path.read_bytes() for path in Path().iterdir()}
         again = release(first, budget=0.2)
         assert (again.to_json(), named(again)) == (made.to_json(), [])
@@ -133,7 +133,7 @@ class TestBothWays:
 
     def test_a_declaration_is_refused_where_the_ledger_has_releases(self) -> None:
         release("leave-one-out", budget=0.2)
-        release("dp", another_design=True)
+        release("dp", another_promise=True)
         words: dict[str, Any] = {"data": DATA, "eta": 0.02, "statistic": "sum", **WORDS["leave-one-out"]}
         line = refusal("dp", "leave-one-out", "people.csv.dp.ledger")
         assert_refused(line, lambda: declare_file(**words))
@@ -141,7 +141,7 @@ class TestBothWays:
     def test_a_ledger_beside_one_that_is_gone_goes_on(self) -> None:
         """Another one would leave another record out."""
         release("dp")
-        release("leave-one-out", another_design=True, budget=0.2)
+        release("leave-one-out", another_promise=True, budget=0.2)
         LEDGER.unlink()
         made = release("leave-one-out", statistic="covariance", eta=0.01)
         assert made.certificate.about.certificate.entry.number == 2
@@ -149,8 +149,8 @@ class TestBothWays:
 
     def test_a_third_design(self) -> None:
         release("half", ledger=LEDGER)
-        release("dp", another_design=True)
-        made = release("leave-one-out", another_design=True)
+        release("dp", another_promise=True)
+        made = release("leave-one-out", another_promise=True)
         assert [other["design"] for other in named(made)] == ["half", "dp"]
         assert len(ledgers()) == 3
 
@@ -164,14 +164,14 @@ class TestHalf:
         release("half", ledger=LEDGER)
         line = refusal("half", "leave-one-out", releases="release 1")
         assert_refused(line, lambda: release("leave-one-out"))
-        (other,) = named(release("leave-one-out", another_design=True))
+        (other,) = named(release("leave-one-out", another_promise=True))
         assert (other["design"], other["date"], other["number"]) == ("half", "", 1)
 
-    def test_its_own_ledger_is_beside_that_of_another_design(self) -> None:
+    def test_its_own_ledger_is_beside_that_of_another_promise(self) -> None:
         release("dp")
-        made = release("half", ledger=LEDGER, another_design=True)
+        made = release("half", ledger=LEDGER, another_promise=True)
         assert ledgers() == ["people.csv.half.ledger", "people.csv.ledger"]
-        again = release("half", ledger=LEDGER, another_design=True)
+        again = release("half", ledger=LEDGER, another_promise=True)
         np.testing.assert_array_equal(again.value, made.value)
 
 
@@ -180,7 +180,7 @@ class TestOtherCalls:
         release("dp")
         words = {"data": DATA, "eta": 0.05, **WORDS["leave-one-out"]}
         assert_refused(refusal("dp", "leave-one-out"), lambda: declare_file(**words))
-        line = declare_file(**words, another_design=True)
+        line = declare_file(**words, another_promise=True)
         assert line == "people.csv.leave-one-out.ledger: 1 declared, 0 released"
 
     def test_a_calibration_releases_nothing_and_is_not(self) -> None:
@@ -190,24 +190,24 @@ class TestOtherCalls:
     def test_a_ledger_that_was_begun_alone(self) -> None:
         declare_file(data=DATA, eta=0.05, **WORDS["leave-one-out"])
         line = (
-            "people.csv.ledger was begun for design leave-one-out, under which nothing is released yet: name another "
-            "ledger for design dp, or say another_design (--another-design), which begins one beside it"
+            "people.csv.ledger was begun for promise file, under which nothing is released yet: name another "
+            "ledger for promise anyone, or say another_promise (--another-promise), which begins one beside it"
         )
         assert_refused(line, lambda: release("dp"))
-        assert named(release("dp", another_design=True)) == []
+        assert named(release("dp", another_promise=True)) == []
         assert ledgers() == ["people.csv.dp.ledger", "people.csv.ledger"]
 
     def test_arrays(self, tmp_path) -> None:
         """There the ledger is named."""
         rows, ledger = np.random.default_rng(0).normal(size=(30, 2)), tmp_path / "rows"
         words: dict[str, Any] = {"eta": 0.05, "date": DATE, "ledger": ledger}
-        private: dict[str, Any] = {"promise": "anyone", "ranges": ["x0=-9:9", "x1=-9:9"]}
-        protect("mean", rows, promise="file", games=0, **words)
+        private: dict[str, Any] = {"promise": Anyone(ranges={"x0": (-9, 9), "x1": (-9, 9)})}
+        protect("mean", rows, promise=File(games=0), **words)
         assert_refused(
             refusal("leave-one-out", "dp", str(ledger)),
             lambda: protect("mean", rows, **private, **words),
         )
-        made = protect("mean", rows, another_design=True, **private, **words)
+        made = protect("mean", rows, another_promise=True, **private, **words)
         assert [other["design"] for other in named(made)] == ["leave-one-out"]
         assert (tmp_path / "rows.dp.ledger").exists()
 
@@ -234,4 +234,4 @@ class TestDamage:
         content = {"format": "leakscope ledger 2", "key": "00" * 32, "releases": releases}
         private_file.write(LEDGER, content, None)
         with pytest.raises(ValueError, match=r"^people\.csv\.ledger is no ledger of this version"):
-            release("leave-one-out", another_design=True)
+            release("leave-one-out", another_promise=True)

@@ -15,14 +15,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import leakbound.protection.half as releasing
 from leakbound.bounds import exact_eta
-from leakbound.protection import calibrate, protect
+from leakbound.plans.promises import Drawn
 from leakbound.protection.publication import promised_curve
 from leakbound.releases.statistics.features import Cells
 from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets
+from tests.promising import calibrate, protect
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # many releases; test_api.py executes the shapes
-QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
+QUICK = {"promise": Drawn(games=0), "n_jobs": 1}
 SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 SIX_DIGITS = 5e-6  # relative
@@ -46,15 +47,15 @@ def fixed(monkeypatch):
 
 
 STATISTICS = {
-    "mean": {"noise_scale": 40.0},
-    "sum": {"noise_scale": (3000.0, 900.0)},
-    "second_moment": {"noise_scale": 1e6},
-    "covariance": {"noise_scale": 1e6, "fits": 80},
-    "quantiles": {"noise_scale": 4e3, "fits": 80},
-    "histogram": {"noise_scale": 20.0, "by": "hours", "set": {"edges": [0, 20, 40, 60, 80]}},
-    "table": {"noise_scale": 20.0, "by": "sector", "levels": {"sector": ["care", "trade", "nobody's"]}},
-    "ols": {"noise_scale": 1e5, "fits": 80},
-    "own": {"noise_scale": 1e5, "fits": 80},
+    "mean": {"scale": 40.0},
+    "sum": {"scale": (3000.0, 900.0)},
+    "second_moment": {"scale": 1e6},
+    "covariance": {"scale": 1e6, "fits": 80},
+    "quantiles": {"scale": 4e3, "fits": 80},
+    "histogram": {"scale": 20.0, "by": "hours", "set": {"edges": [0, 20, 40, 60, 80]}},
+    "table": {"scale": 20.0, "by": "sector", "levels": {"sector": ["care", "trade", "nobody's"]}},
+    "ols": {"scale": 1e5, "fits": 80},
+    "own": {"scale": 1e5, "fits": 80},
 }
 
 
@@ -86,7 +87,7 @@ class TestNonInterference:
 
     @pytest.mark.parametrize("statistic", nightly_but(["mean", "quantiles", "ols", "table"], "mean", "table"))
     def test_a_scale_from_the_file_is_all_that_differs(self, statistic):
-        words = {name: value for name, value in STATISTICS[statistic].items() if name != "noise_scale"}
+        words = {name: value for name, value in STATISTICS[statistic].items() if name != "scale"}
         words["eta"] = 0.05 if statistic == "table" else 0.2
         contents = [json.loads(released(statistic, people(seed), **words).to_json()) for seed in (0, 1)]
         noises = []
@@ -190,7 +191,7 @@ def test_no_published_number_is_an_exact_statistic(name, statistic):
         words = {"by": "group", "levels": {"group": [*group.unique(), "9"]}}
         x = pd.DataFrame({"group": group})
     if name == "adult" and statistic in ("quantiles", "own"):  # ends and quartiles of whole numbers that never move
-        words |= {"noise_scale": 1e6}
+        words |= {"scale": 1e6}
     made = protect(asked, x, y, eta=0.1, unit="patient", **words, **QUICK)
     content = json.loads(made.to_json())
     Draft202012Validator(SCHEMA).validate(content)
@@ -271,7 +272,7 @@ class TestTables:
         frame = pd.DataFrame({"x": values})
         found = calibrate("table", frame, by="x", levels={"x": levels}, eta=0.1, coupling="swap", **QUICK)
         assert found.noise is not None
-        made = protect("table", frame, by="x", levels={"x": levels}, eta=0.1, noise_scale=50.0, **QUICK)
+        made = protect("table", frame, by="x", levels={"x": levels}, eta=0.1, scale=50.0, **QUICK)
         assert [row.name.removeprefix("count of ") for row in made.certificate.about.values] == labels
 
     @pytest.mark.parametrize(
@@ -306,27 +307,25 @@ class TestScale:
 
     def test_a_declared_scale_is_taken_as_it_is_or_refused(self):
         rows = np.random.default_rng(0).normal(size=(120, 2))
-        made = protect("mean", rows, eta=0.1, noise_scale=0.173, **QUICK)
+        made = protect("mean", rows, eta=0.1, scale=0.173, **QUICK)
         assert made.noise.scale == 0.173
         assert made.certificate.about.certificate.noise.declared is True
         assert "was declared beforehand" in made.certificate.table()
         with pytest.raises(ValueError, match=r"this noise is proved to keep eta = 0.\d+ only, asked for 0.1"):
-            protect("mean", rows, eta=0.1, noise_scale=0.01, **QUICK)
-        with pytest.raises(ValueError, match="noise_scale has 3 numbers, the statistic 2: give one, or one for each"):
-            protect("mean", rows, eta=0.1, noise_scale=(1, 2, 3), **QUICK)
+            protect("mean", rows, eta=0.1, scale=0.01, **QUICK)
+        with pytest.raises(ValueError, match="scale has 3 numbers, the statistic 2: give one, or one for each"):
+            protect("mean", rows, eta=0.1, scale=(1, 2, 3), **QUICK)
         with pytest.raises(ValueError, match="noise norm has one scale, got 2"):
-            protect("mean", rows, eta=0.1, noise_scale=(1, 2), noise="norm", **QUICK)
-        each = protect("mean", rows, eta=0.1, noise_scale=(0.2, 0.4), **QUICK)
+            protect("mean", rows, eta=0.1, scale=(1, 2), noise="norm", **QUICK)
+        each = protect("mean", rows, eta=0.1, scale=(0.2, 0.4), **QUICK)
         assert [row.noise_std for row in each.certificate.about.values] == [0.2, 0.4]
 
     def test_a_column_of_equal_values_is_not_published_exactly(self):
         rows = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 41.5)]
-        line = (
-            "in every draw, so that it would be published exactly: mean of x1; leave it out, or declare a noise_scale"
-        )
+        line = "in every draw, so that it would be published exactly: mean of x1; leave it out, or declare a scale"
         with pytest.raises(ValueError, match=line):
             protect("mean", rows, eta=0.1, **QUICK)
-        made = protect("mean", rows, eta=0.1, noise_scale=0.5, **QUICK)
+        made = protect("mean", rows, eta=0.1, scale=0.5, **QUICK)
         assert made.value[1] != 41.5
         assert calibrate("mean", rows, eta=0.1, **QUICK).noise is not None
 
@@ -336,7 +335,7 @@ class TestScale:
         rows = np.c_[rng.normal(size=60), np.where(np.arange(60) < 57, 40.0, rng.normal(size=60))]
         with pytest.raises(ValueError, match=r"it would be published exactly: .*x1.*; leave it out, or declare a"):
             protect("quantiles", rows, eta=0.2, set={"probabilities": [0.5]}, fits=200, **QUICK)
-        made = protect("quantiles", rows, eta=0.2, set={"probabilities": [0.5]}, fits=200, noise_scale=3.0, **QUICK)
+        made = protect("quantiles", rows, eta=0.2, set={"probabilities": [0.5]}, fits=200, scale=3.0, **QUICK)
         assert 40.0 not in made.value
 
 

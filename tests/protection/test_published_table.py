@@ -30,6 +30,7 @@ from leakbound.releases.statistics.group_means import GroupMeans
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports.about import PublishedTable
 from tests.marks import nightly
+from tests.promising import protect
 
 LEVELS = {"sector": ["care", "trade", "mining"], "sex": ["f", "m"]}
 
@@ -46,8 +47,8 @@ def by_levels(table: PublishedTable) -> dict[tuple[str | None, ...], float]:
 
 def released(tmp_path, **words) -> ls.Protected:
     frame = people()[["sector", "sex"]]
-    options = {"eta": 0.1, "promise": "file", "by": ["sector", "sex"], "levels": LEVELS, "seed": 3}
-    return ls.protect("table", frame, **options | {"ledger": tmp_path / "l"} | words)
+    options = {"eta": 0.1, "promise": "file", "by": ["sector", "sex"], "levels": LEVELS, "insecure_seed": 3}
+    return protect("table", frame, **options | {"ledger": tmp_path / "l"} | words)
 
 
 class TestRelease:
@@ -73,15 +74,14 @@ class TestRelease:
 
     def test_people_with_several_records_have_no_public_number_of_records(self, tmp_path) -> None:
         frame = people()[["sector", "sex"]].assign(person=np.arange(300) // 3)
-        release = ls.protect(
+        release = protect(
             "table",
             frame,
             eta=0.2,
-            promise="file",
+            promise=ls.File(games=0),
             by=["sector", "sex"],
             levels=LEVELS,
             group="person",
-            games=0,
             ledger=tmp_path / "l",
         )
         table = release.certificate.about.table
@@ -116,7 +116,7 @@ class TestRelease:
         ("design", "words"),
         [
             ("half", {"promise": "drawn", "ledger": None}),
-            pytest.param("half", {"promise": "drawn", "ledger": None, "noise": "norm"}, marks=pytest.mark.slow),
+            pytest.param("half", {"promise": ls.Drawn(noise="norm"), "ledger": None}, marks=pytest.mark.slow),
         ],
     )
     def test_other_designs(self, tmp_path, design: str, words) -> None:
@@ -137,7 +137,7 @@ class TestRelease:
         assert float(rows[0]["noise_std"]) == pytest.approx(cells[0].noise_std, rel=1e-5)
 
     def test_csv_of_other_statistics(self, tmp_path) -> None:
-        release = ls.protect("mean", people()[["wage"]], eta=0.1, promise="file", games=0, ledger=tmp_path / "l")
+        release = ls.protect("mean", people()[["wage"]], eta=0.1, promise=ls.File(games=0), ledger=tmp_path / "l")
         (row,) = csv.DictReader(io.StringIO(release.to_csv()))
         assert (row["name"], float(row["value"])) == ("mean of wage", release.value[0])
         std = float(row["noise_std"])
@@ -147,8 +147,8 @@ class TestRelease:
     def test_a_level_called_total(self, tmp_path) -> None:
         frame = people()[["sex"]].replace("m", "Total")
         levels = {"sex": ["f", "Total"]}
-        release = ls.protect(
-            "table", frame, eta=0.1, promise="file", by="sex", levels=levels, games=0, ledger=tmp_path / "l"
+        release = protect(
+            "table", frame, eta=0.1, promise=ls.File(games=0), by="sex", levels=levels, ledger=tmp_path / "l"
         )
         assert [row["sex"] for row in csv.DictReader(io.StringIO(release.to_csv()))] == ["f", "Total", "All"]
 

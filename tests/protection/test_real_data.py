@@ -57,7 +57,7 @@ def test_means(adult, step, below_pac, below_least):
 
     The advantage grows with the number of records: with every fiftieth of them it is 13 and 6 times.
     """
-    found = ls.calibrate("mean", adult[::step], eta=ETA, promise="drawn", games=400, compare=True, n_jobs=1)
+    found = ls.calibrate("mean", adult[::step], eta=ETA, promise=ls.Drawn(games=400), compare=True, n_jobs=1)
     check(found, confidence=1.0, below_pac=below_pac)
     assert noise_of(found)[""] * below_least < noise_of(found)["pac_least_noise"]
 
@@ -75,7 +75,7 @@ def test_covariance(adult, step, fits, below_pac):
     by 10^10 in their variances: each entry has a grid of its own.
     """
     found = ls.calibrate(
-        "covariance", adult[::step], eta=ETA, promise="drawn", fits=fits, games=200, compare=True, n_jobs=1
+        "covariance", adult[::step], eta=ETA, promise=ls.Drawn(fits=fits, games=200), compare=True, n_jobs=1
     )
     check(found, confidence=0.95, below_pac=below_pac)
 
@@ -93,5 +93,5 @@ def test_least_squares(adult, step, fits, below_pac):
     """
     some = adult[::step]
     x, y = some.drop(columns="hours-per-week"), some["hours-per-week"].to_numpy(float)
-    found = ls.calibrate("ols", x, y, eta=ETA, promise="drawn", fits=fits, games=200, compare=True, n_jobs=1)
+    found = ls.calibrate("ols", x, y, eta=ETA, promise=ls.Drawn(fits=fits, games=200), compare=True, n_jobs=1)
     check(found, confidence=0.95, below_pac=below_pac)

@@ -9,6 +9,7 @@ import pytest
 
 from leakbound.cli.options import words_of
 from leakbound.plans.plan import read
+from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.protection.release_command import release_command
 
@@ -22,6 +23,9 @@ def read_again(command: str) -> ProtectionPlan:
     given: dict[str, Any] = {}
     while words:
         name = words.pop(0).removeprefix("--").replace("-", "_")
+        if name == "range":
+            given.setdefault(name, []).append(words.pop(0))
+            continue
         field = ProtectionPlan.model_fields[name]
         if field.annotation is bool:
             given[name] = True
@@ -29,6 +33,8 @@ def read_again(command: str) -> ProtectionPlan:
             given.setdefault(name, []).append(words.pop(0))
         else:
             given[name] = words.pop(0)
+    if "range" in given:
+        given["promise"] = Anyone(given.pop("range"))
     if "fpr" in given:
         given["fpr"] = [float(rate) for rate in given["fpr"]]
     return read(ProtectionPlan, words_of(ProtectionPlan, given), "protect")
@@ -42,10 +48,17 @@ def read_again(command: str) -> ProtectionPlan:
         {"statistic": "logistic", "label": "ill", "set": {"centre": [40, 30.5], "spread": (10, 8), "penalty": 2}},
         {"statistic": "table", "by": "town,sex", "levels": {"town": ["Bonn", "Cologne, North"], "sex": ["f", "m"]}},
         {"statistic": "histogram", "by": "age", "set": {"edges": [0, 20, 40]}, "rules": {"p": 0.2, "minimum": 5}},
-        {"promise": "anyone", "ranges": "wage=0:80,age=18:99"},
-        {"noise_scale": "0.4,1.2"},
-        {"promise": "drawn", "k": 20, "about": "average", "fits": 50, "fpr": [0.05]},
-        {"group": "person", "unit": "person", "allow_exact": True, "budget": 0.1, "decimal": ",", "separator": ";"},
+        {"promise": Anyone(ranges={"wage": (0, 80), "age": (18, 99)})},
+        {"promise": "file,scale=[0.4,1.2]"},
+        {"promise": Drawn(k=20, about="average", fits=50), "fpr": [0.05]},
+        {
+            "group": "person",
+            "unit": "person",
+            "promise": "file,allow_exact=true",
+            "budget": 0.1,
+            "decimal": ",",
+            "separator": ";",
+        },
     ],
 )
 def test_the_command_reads_back_as_the_plan(fields) -> None:
@@ -59,7 +72,7 @@ def test_the_command_reads_back_as_the_plan(fields) -> None:
 
 
 def test_what_only_the_comparison_took_is_left_out() -> None:
-    plan = read(CalibrationPlan, DATA | {"compare": True, "ranges": "wage=0:80", "fits": 40}, "calibrate")
+    plan = read(CalibrationPlan, DATA | {"compare": ["anyone", "drawn,fits=40"]}, "calibrate")
     assert release_command(plan) == (
         "leakbound protect --data people.csv --statistic mean --eta 0.05 --promise file",
         "",

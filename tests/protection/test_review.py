@@ -7,7 +7,7 @@ from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays
 from leakbound.noise import Lp, MixtureSwap
 from leakbound.noise.ledger import Ledger
-from leakbound.protection import protect
+from leakbound.plans.promises import Drawn
 from leakbound.protection.half import _released
 from leakbound.protection.ledger_query import randomness
 from leakbound.protection.mechanism import Mechanism
@@ -19,8 +19,9 @@ from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly
 from tests.noise.games import all_subsets
+from tests.promising import protect
 
-QUICK = {"promise": "drawn", "games": 0, "n_jobs": 1}
+QUICK = {"promise": Drawn(games=0), "n_jobs": 1}
 ROWS = stream(0, "rows").normal(size=(60, 2))
 
 
@@ -110,10 +111,10 @@ class TestLedger:
     @pytest.mark.parametrize("seeds", [(7, None), (None, 7)])
     def test_a_draw_from_a_seed_is_for_releases_from_a_seed(self, tmp_path, seeds):
         words = {"eta": 0.1, "ledger": str(tmp_path / "l.json"), **QUICK}
-        protect("mean", ROWS, seed=seeds[0], **words)
+        protect("mean", ROWS, insecure_seed=seeds[0], **words)
         begun = "with" if seeds[0] is not None else "without"
         with pytest.raises(ValueError, match=f"was begun {begun} an insecure seed"):
-            protect("sum", ROWS, seed=seeds[1], **words)
+            protect("sum", ROWS, insecure_seed=seeds[1], **words)
 
     @pytest.mark.parametrize(("statistic", "more"), [("mean", {"noise": "gaussian_diagonal"}), ("ols", {"fits": 90})])
     def test_another_noise_is_another_query(self, tmp_path, statistic, more):

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import calibrate, protect
+from leakbound.plans.promises import File
+from tests.promising import calibrate, protect
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 SAME = "^the same whoever is left out, so that it would be released exactly, outside of the promise: "
-FILE: dict[str, Any] = {"promise": "file", "eta": 0.1, "games": 0}
+FILE: dict[str, Any] = {"promise": File(games=0), "eta": 0.1}
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -42,7 +43,12 @@ def test_the_one_left_out_is_not_told_by_the_last_digits(tmp_path) -> None:
     released = set()
     for seed in range(8):
         made = protect(
-            "correlation", np.c_[x, 0.1 * x], allow_exact=True, ledger=str(tmp_path / f"{seed}"), seed=seed, **FILE
+            "correlation",
+            np.c_[x, 0.1 * x],
+            allow_exact=True,
+            ledger=str(tmp_path / f"{seed}"),
+            insecure_seed=seed,
+            **FILE,
         )
         released.add(made.value[0])
     assert len(released) == 1

@@ -16,10 +16,11 @@ from scipy.special import logsumexp
 import leakbound as ls
 from leakbound.noise import GaussianNoise, LeftOut
 from leakbound.noise.release_ledger import ReleaseLedger
-from leakbound.protection import Protected, declare, protect, protect_file
+from leakbound.protection import Protected
 from leakbound.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
 from leakbound.reports import Report
 from leakbound.reports.toml import toml
+from tests.promising import calibrate_file, declare, design_table_of_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 N = 40
@@ -38,9 +39,7 @@ ETA = 0.05
 
 
 def release(ledger: Path, *statistics: Any, x: Any = PEOPLE, **more: Any) -> Protected:
-    words: dict[str, Any] = {"eta": ETA, "promise": "file", "games": 0, "n_jobs": 1, **more}
-    if words["promise"] == "anyone":
-        words.pop("games")
+    words: dict[str, Any] = {"eta": ETA, "promise": ls.File(games=0), "n_jobs": 1, **more}
     return protect(list(statistics), x, ledger=ledger, **words)
 
 
@@ -162,7 +161,7 @@ class TestLeaveOneOut:
         """Four copies have the noise of one, times the root of 4."""
         column = {"statistic": "mean", "drop": ["town", "age"]}
         four = release(ledger, *({**column, "name": name} for name in "abcd"))
-        one = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", ledger=tmp_path / "one", games=0)
+        one = protect("mean", PEOPLE[["wage"]], eta=ETA, promise=ls.File(games=0), ledger=tmp_path / "one")
         (scale,) = {each.noise.scale for each in four.statistics.values()}
         assert 0.85 < scale / (2 * one.noise.scale) < 1.15  # two digits each; for one number the bound is exact
         # noise of their own: on a grid of 1,024 steps to the scale two of them are equal in 2 of 1,000 runs, and two
@@ -180,19 +179,19 @@ class TestLeaveOneOut:
         assert 3 * 0.8 < proportion < 3 * 1.2  # the root of 9, but for two digits, and for F, which is no line
 
     def test_declared_noise_stays_and_the_others_take_what_is_left(self, ledger) -> None:
-        wide = {"statistic": "mean", "drop": ["town", "age"], "noise_scale": 3.0, "name": "mean"}
+        wide = {"statistic": "mean", "drop": ["town", "age"], "scale": 3.0, "name": "mean"}
         made = release(ledger, wide, TABLE).statistics
         assert made["mean"].noise.scale == 3.0
         assert made["table by town"].noise.scale > 3.0
 
     def test_declared_noises_that_are_too_small(self, ledger) -> None:
-        small = {"statistic": "mean", "drop": ["town", "age"], "noise_scale": 0.1}
+        small = {"statistic": "mean", "drop": ["town", "age"], "scale": 0.1}
         with pytest.raises(
             ValueError, match=r"^mean: this noise is proved to keep eta = 0\.\d+ only, asked for 0\.05: "
         ):
             release(ledger, small, TABLE)
-        made = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", ledger=ledger, games=0)
-        tight = {**small, "noise_scale": made.noise.scale}
+        made = protect("mean", PEOPLE[["wage"]], eta=ETA, promise=ls.File(games=0), ledger=ledger)
+        tight = {**small, "scale": made.noise.scale}
         again = ledger.with_name("again")
         with pytest.raises(ValueError, match=r"^the declared noises together are proved to keep eta = 0\.0\d+ only, "):
             release(again, tight, {**tight, "name": "more"})
@@ -200,20 +199,20 @@ class TestLeaveOneOut:
 
     def test_a_later_release_takes_what_the_budget_leaves(self, ledger) -> None:
         release(ledger, MEAN, TABLE, budget=0.2)
-        later = protect("mean", PEOPLE[["age"]], eta=0.02, promise="file", ledger=ledger, games=0)
+        later = protect("mean", PEOPLE[["age"]], eta=0.02, promise=ls.File(games=0), ledger=ledger)
         assert later.certificate.about.certificate.entry.number == 2
         kept = ReleaseLedger.open(ledger, "leave-one-out")
         assert (len(kept.releases), len(kept.queries), kept.spent() <= 0.2) == (2, 1, True)
 
     def test_after_a_first_output_they_must_fit_in_what_is_left(self, ledger) -> None:
-        protect("mean", PEOPLE[["age"]], eta=ETA, promise="file", ledger=ledger, games=0)
+        protect("mean", PEOPLE[["age"]], eta=ETA, promise=ls.File(games=0), ledger=ledger)
         before = ledger.read_bytes()
         with pytest.raises(ValueError, match=r"^the whole budget was given to the first query: "):
             release(ledger, MEAN, TABLE)
         assert ledger.read_bytes() == before
 
     def test_declared_beforehand_it_counts_once_with_all_its_numbers(self, ledger) -> None:
-        words: dict[str, Any] = {"eta": ETA, "promise": "file", "ledger": ledger, "games": 0}
+        words: dict[str, Any] = {"eta": ETA, "promise": ls.File(games=0), "ledger": ledger}
         assert declare([MEAN, TABLE], PEOPLE, **words) == f"{ledger}: 1 declared, 0 released"
         made = release(ledger, MEAN, TABLE)
         (entry,) = ReleaseLedger.open(ledger, "leave-one-out").releases
@@ -232,7 +231,7 @@ def people(tmp_path, monkeypatch) -> dict[str, Any]:
     monkeypatch.chdir(tmp_path)
     PEOPLE.to_csv("people.csv", index=False)
     tables = [MEAN, TABLE, {"statistic": "ols", "label": "wage", "drop": ["town"]}]
-    return {"data": "people.csv", "promise": "file", "eta": ETA, "games": 0, "n_jobs": 1, "statistic": tables}
+    return {"data": "people.csv", "promise": ls.File(games=0), "eta": ETA, "n_jobs": 1, "statistic": tables}
 
 
 class TestFile:
@@ -301,19 +300,19 @@ class TestFile:
 
     def test_costs_of_designs_are_of_one_statistic(self, people) -> None:
         words = {name: people[name] for name in ("data", "eta", "statistic")}
-        with pytest.raises(ValueError, match=r"^costs of designs are those of one statistic; "):
-            ls.protection.design_table_of_file(**words)
+        with pytest.raises(ValueError, match=r"^costs of promises are those of one statistic; "):
+            design_table_of_file(**words)
 
     def test_calibrate_finds_the_same_noise_and_releases_nothing(self, people) -> None:
-        found = ls.protection.calibrate_file(**people)
+        found = calibrate_file(**people)
         made = protect_file(**people)
         assert scales(found.certificate) == scales(made.certificate)
         assert found.certificate.about.values == ()
 
 
 def test_noises_as_they_are_belong_to_a_single_statistic(ledger) -> None:
-    with pytest.raises(ValueError, match=r"^several statistics take a noise by its name; "):
-        protect([MEAN, TABLE], PEOPLE, eta=ETA, promise="file", ledger=ledger, noise=GaussianNoise(3.0))
+    with pytest.raises(ValueError, match=r"^file: noise: Input should be 'gaussian', "):
+        protect([MEAN, TABLE], PEOPLE, eta=ETA, promise=ls.File(noise=GaussianNoise(3.0)), ledger=ledger)
 
 
 def test_a_function_may_be_one_of_them(ledger) -> None:
@@ -416,9 +415,11 @@ class TestSamplingErrorOfReleasedNumbers:
 
     def test_an_error_that_noise_made_negative_is_no_error(self, ledger) -> None:
         few = NUMBERS[:40]
-        errors = {"statistic": "standard_errors", "noise_scale": 1e6}
+        errors = {"statistic": "standard_errors", "scale": 1e6}
         for seed in range(4):
-            made = release(ledger.with_name(f"{seed}"), {"statistic": "ols"}, errors, x=few, eta=0.4, seed=seed)
+            made = release(
+                ledger.with_name(f"{seed}"), {"statistic": "ols"}, errors, x=few, eta=0.4, insecure_seed=seed
+            )
             values = {row.name: row for row in made.certificate.about.values}
             for name in ("intercept", "wage"):
                 error = values[f"standard error of {name}"].value
@@ -428,7 +429,7 @@ class TestSamplingErrorOfReleasedNumbers:
 @pytest.mark.usefixtures("ledgers_apart")
 def test_a_list_of_one_is_released_as_that_one(ledger: Path) -> None:
     made = release(ledger, MEAN)
-    alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise="file", games=0, ledger=ledger.with_name("other"))
+    alone = protect("mean", PEOPLE[["wage"]], eta=ETA, promise=ls.File(games=0), ledger=ledger.with_name("other"))
     assert made.statistics == {}
     assert made.noise is not None
     assert alone.noise is not None

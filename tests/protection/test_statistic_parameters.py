@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from leakbound.data import from_arrays
+from leakbound.plans.promises import File
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.plans.statistics import STATISTICS
-from leakbound.protection import calibrate_file, protect_file
 from leakbound.protection.statistic_parameters import parameters_of
 from leakbound.releases.statistics.logistic import Logistic
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.reports.sections.protected.parameters import parameters_note
+from tests.promising import calibrate_file, protect_file
 
 CENTRED = {"centre": [40, 30], "spread": [10, 8]}
 # Of each statistic: its fields in a plan, the facts that are published, and what the page says.
@@ -84,7 +85,7 @@ def test_every_statistic_is_listed() -> None:
 @pytest.mark.parametrize("name", list(STATISTICS))
 def test_what_a_reader_must_know_is_published(name, people) -> None:
     fields, facts, said = OF_EACH[name]
-    made = protect_file(data=people, statistic=name, promise="file", eta=0.2, games=0, **fields)
+    made = protect_file(data=people, statistic=name, promise=File(games=0), eta=0.2, **fields)
     for half in (made.certificate, made.owner):
         assert facts_of(half) == facts
         assert said in flat(half.table())
@@ -94,27 +95,27 @@ def test_what_a_reader_must_know_is_published(name, people) -> None:
 
 def test_the_pages_say_it_too(people) -> None:
     fields, _, said = OF_EACH["logistic"]
-    made = protect_file(data=people, statistic="logistic", promise="file", eta=0.2, games=0, **fields)
+    made = protect_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
     for half in (made.certificate, made.owner):
         assert said in flat(half.to_html())
 
 
 def test_a_calibration_says_the_same_to_the_owner(people) -> None:
     fields, facts, said = OF_EACH["logistic"]
-    made = calibrate_file(data=people, statistic="logistic", promise="file", eta=0.2, games=0, **fields)
+    made = calibrate_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
     assert facts_of(made.certificate) == facts
     assert said in flat(made.certificate.table())
 
 
 def test_the_classes_of_a_response_are_named_as_public(people) -> None:
     fields, _, _ = OF_EACH["logistic"]
-    made = protect_file(data=people, statistic="logistic", promise="file", eta=0.2, games=0, **fields)
+    made = protect_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
     assert "the names of the columns, the two classes of the response," in flat(made.certificate.table())
 
 
 def test_several_statistics_each_have_their_own(people) -> None:
     tables = [{"statistic": "ratio"}, {"statistic": "huber", "set": {"threshold": 4}}]
-    made = protect_file(data=people, statistic=tables, promise="file", eta=0.2, games=0)
+    made = protect_file(data=people, statistic=tables, promise=File(games=0), eta=0.2)
     first, second = json.loads(made.certificate.to_json())["about"]["statistics"]
     assert (first["parameters"]["denominator"], second["parameters"]["threshold"]) == ("ill", 4)
     assert "Ratio: Each ratio is a total divided by the total of ill. Huber: A regression of ill" in flat(

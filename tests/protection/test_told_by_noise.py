@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from leakbound.protection import calibrate, protect
+from leakbound.plans.promises import File
+from tests.promising import calibrate, protect
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 REGIONS = ["a", "b", "c"]
-MEANS: dict[str, Any] = {"by": "region", "levels": {"region": REGIONS}, "promise": "file", "eta": 0.03, "games": 0}
+MEANS: dict[str, Any] = {"by": "region", "levels": {"region": REGIONS}, "promise": File(games=0), "eta": 0.03}
 
 
 def people(seed: int = 0) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def test_dominance_is_judged_with_what_the_noise_tells(tmp_path) -> None:
     """One income of 40,000 among 19 that add up to 9,500: by a reader's own formula it has four fifths of the total."""
     incomes = [40_000.0, *np.linspace(100, 900, 19)]
     frame = pd.DataFrame({"income": incomes})
-    words: dict[str, Any] = {"promise": "file", "eta": 0.03, "games": 0}
+    words: dict[str, Any] = {"promise": File(games=0), "eta": 0.03}
     made = protect("mean", frame, ledger=str(tmp_path / "ledger"), rules={"p": 1e-6}, **words)
     (value,) = made.certificate.about.values
     estimate = np.mean(incomes) + 2 * norm.ppf(0.53) * value.noise_std * 20
@@ -89,7 +90,7 @@ def test_dominance_is_judged_with_what_the_noise_tells(tmp_path) -> None:
 
 def test_a_declared_scale_tells_nothing(tmp_path) -> None:
     scales = [20.0] * 3 + [2000.0] * 3
-    made = protect("mean", people(), ledger=str(tmp_path / "ledger"), rules={"p": 0.3}, noise_scale=scales, **MEANS)
+    made = protect("mean", people(), ledger=str(tmp_path / "ledger"), rules={"p": 0.3}, scale=scales, **MEANS)
     assert not {"told_by_noise", "dominance_by_noise"} & {rule.rule for rule in made.owner.about.rules}
 
 

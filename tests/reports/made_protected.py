@@ -216,7 +216,7 @@ def compared() -> Report:
         noise={"rms": [0.0357] * 3},
         title="",
         values=[],
-        command="leakbound calibrate --data survey.csv --statistic mean --promise drawn --eta 0.05 --compare",
+        command="leakbound calibrate --data survey.csv --statistic mean --promise drawn --eta 0.05 --compare all",
     )
 
 

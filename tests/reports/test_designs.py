@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 import leakbound.reports
 from leakbound.core.findings import Finding, Scope, Term
-from leakbound.plans.protects import PROMISE_OF
+from leakbound.plans.promises import NAME_OF
 from leakbound.reports import Report, phrases
 from leakbound.reports.charts.roc import roc
 from leakbound.reports.content import schema
@@ -148,7 +148,7 @@ def test_no_other_module_asks_which_design_it_is():
     reports = Path(leakbound.reports.__file__).parent
     asking = [path.name for path in reports.rglob("*.py") if re.search(r"\.design\b", path.read_text(encoding="utf-8"))]
     assert asking == ["designs.py"]
-    assert set(WORDS) == set(PROMISE_OF)
+    assert set(WORDS) == set(NAME_OF)
 
 
 # the words of half, as they were before there were other designs

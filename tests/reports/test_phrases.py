@@ -127,7 +127,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "audit": audited,
     "two models": samples.two_models,
     "attribute": made_guesses.two,
-    "protected": lambda: ls.protect("mean", ROWS, promise="drawn", eta=0.1, games=60, seed=1).owner,
+    "protected": lambda: ls.protect("mean", ROWS, promise=ls.Drawn(games=60), eta=0.1, insecure_seed=1).owner,
     "compared": made_protected.compared,
     "means": made_protected.means,
     **made_designs.ALL,

@@ -36,6 +36,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 import settings
+from tests.promising import calibrate
 {before}
 
 def depth():
@@ -360,13 +361,11 @@ class TestByHand:
     def test_a_statistic_that_starts_a_program(self, user, tmp_path, promise):
         user.begin(KINDS["a program"], "def scaled_mean(x):\n    return int(depth()) * np.asarray(x).mean(axis=0)")
         store, rows = tmp_path / "store", X[:12]
-        fits: Any = {"fits": 40} if promise == "drawn" else {}
+        made_of = ls.Drawn(fits=40, games=0) if promise == "drawn" else ls.File(games=0)
 
         def noise(store: Path | None) -> tuple[list[float], int]:
             statistic = importlib.import_module("training").scaled_mean
-            made = ls.calibrate(
-                statistic, rows, eta=0.2, promise=promise, games=0, n_jobs=1, store=store, depends_on="program", **fits
-            )
+            made = calibrate(statistic, rows, eta=0.2, promise=made_of, n_jobs=1, store=store, depends_on="program")
             stored = 0 if store is None else len(list(store.rglob("*.npz")))
             return list(made.certificate.about.certificate.noise.rms), stored
 

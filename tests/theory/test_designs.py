@@ -18,12 +18,14 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection import calibrate, differential_privacy, leave_one_out
+from leakbound.protection import differential_privacy, leave_one_out
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import arrays_request
 from leakbound.runtime.observe import Execution
 from tests.marks import nightly
+from tests.promising import calibrate, promising
 
 ETAS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
 EDGES = [-1.0, 0.0, 1.0, 2e6]
@@ -172,12 +174,13 @@ def prepared_of(design: Any, statistic: str, data: Data, eta: float, **more: Any
     fields = {"eta": eta, "promise": promise, **asked.words, **more}
     if promise == "file":
         fields["games"] = 0
+    fields = promising(fields)
     if data.kind == "groups" and promise != "anyone":
         fields["group"] = "person"
     elif data.kind == "groups":
         frame = frame.drop(columns="person")
     what = ends if statistic == "ends" else statistic
-    return design.prepare(arrays_request(CalibrationPlan, what, frame, y, "gaussian", fields, HERE))
+    return design.prepare(arrays_request(CalibrationPlan, what, frame, y, fields, HERE))
 
 
 def without_each(statistic: str, data: Data) -> np.ndarray:
@@ -363,7 +366,7 @@ def check_left_out(met: Counts, prepared: Prepared, statistic: str, data: Data, 
     noisy = prepared.noisy_coords
     assert (np.abs(table - naive)[:, noisy] <= steps[noisy] / 2 + tolerance(statistic, naive, data)).all(), case
     if prepared.noise is None:  # exact values, of which so many are equal that they tell little enough
-        assert prepared.request.plan.allow_exact or np.ptp(table, axis=0).max() == 0, case
+        assert prepared.request.plan.under(File).allow_exact or np.ptp(table, axis=0).max() == 0, case
         assert (np.abs(table - naive) <= tolerance(statistic, naive, data)).all(), case
         assert without_noise(naive) <= eta, case
         return
@@ -475,8 +478,8 @@ def prepared_file(statistic: str, asked: Asked, pair: Neighbours, x: np.ndarray,
     frame = pd.DataFrame(x, columns=[f"x{column}" for column in range(x.shape[1])])
     if statistic == "table":
         frame["x0"] = [LEVELS[int(level)] for level in x[:, 0]]
-    fields = {"eta": eta, "promise": "anyone", **words}
-    request = arrays_request(CalibrationPlan, statistic, frame, None, "gaussian", fields, HERE)
+    fields = promising({"eta": eta, "promise": "anyone", **words})
+    request = arrays_request(CalibrationPlan, statistic, frame, None, fields, HERE)
     return differential_privacy.prepare(request)
 
 
@@ -566,13 +569,13 @@ def test_the_page_of_a_calibration_has_these_numbers() -> None:
     """The public call, of each design."""
     x = np.random.default_rng(3).lognormal(size=(8, 1))
     words: dict[str, Any] = {"eta": 0.1}
-    left_out = calibrate("mean", x, promise="file", games=0, **words)
+    left_out = calibrate("mean", x, promise=File(games=0), **words)
     prepared = prepared_of(leave_one_out, "mean", Data("skewed", x, np.arange(8)), 0.1)
     assert left_out.noise is not None
     assert prepared.noise is not None
     assert left_out.noise.scale == prepared.noise.scale
     by_accuracy = {each.scope.kind: each.value for each in left_out.certificate.findings if each.quantity == "accuracy"}
     assert by_accuracy == {"every": prepared.accuracy}
-    private = calibrate("mean", x, promise="anyone", ranges="x0=0:10", **words)
+    private = calibrate("mean", x, promise=Anyone(ranges={"x0": (0, 10)}), **words)
     assert private.noise is not None
     assert private.certificate.about.certificate.noise.rms[1] == pytest.approx(10 / (2 * norm.ppf(0.6)), rel=1e-6)

@@ -44,6 +44,7 @@ from leakbound.protection.target import PrivacyTarget
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution
+from tests.promising import protect
 from tests.theory.games import Game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")  # thousands of games
@@ -273,15 +274,15 @@ class TestWrongUse:
     ROWS = np.random.default_rng(0).normal(size=(40, 2))
 
     def refused(self, line: str, statistic: str | Callable[..., object] = "mean", rows=ROWS, **words: object) -> str:
-        asked = {"promise": "drawn", "eta": 0.1, "games": 0, "n_jobs": 1} | words
+        asked = {"promise": ls.Drawn(games=0), "eta": 0.1, "n_jobs": 1} | words
         with pytest.raises(ValueError, match=line) as reason:
-            ls.protect(statistic, rows, **asked)  # pyright: ignore[reportArgumentType]
+            protect(statistic, rows, **asked)
         assert "\n" not in str(reason.value)
         return str(reason.value)
 
     def test_a_draw_of_other_data(self, tmp_path: Path) -> None:
         ledger = tmp_path / "ledger.json"
-        ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, ledger=str(ledger))
+        ls.protect("mean", self.ROWS, promise=ls.Drawn(games=0), eta=0.1, ledger=str(ledger))
         before = ledger.read_bytes()
         self.refused(
             r"ledger.json belongs to other data: digest \w{12}, not \w{12}$", rows=self.ROWS[::-1], ledger=str(ledger)
@@ -292,8 +293,8 @@ class TestWrongUse:
 
     def test_a_query_that_is_used_again(self, tmp_path: Path) -> None:
         ledger = str(tmp_path / "ledger.json")
-        first = ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, ledger=ledger)
-        again = ls.protect("mean", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, ledger=ledger)
+        first = ls.protect("mean", self.ROWS, promise=ls.Drawn(games=0), eta=0.1, n_jobs=1, ledger=ledger)
+        again = ls.protect("mean", self.ROWS, promise=ls.Drawn(games=0), eta=0.1, n_jobs=1, ledger=ledger)
         assert again.to_json() == first.to_json()  # no second release
         self.refused("^the query was not declared in .* before the first release", "sum", ledger=ledger)
 
@@ -303,7 +304,7 @@ class TestWrongUse:
         needed = int(re.findall(r"needs at least ([\d,]+) fits", line)[0].replace(",", ""))
         self.refused("needs at least", "covariance", fits=needed - 1)
         assert (
-            ls.calibrate("covariance", self.ROWS, promise="drawn", eta=0.1, games=0, n_jobs=1, fits=needed).noise
+            ls.calibrate("covariance", self.ROWS, promise=ls.Drawn(games=0, fits=needed), eta=0.1, n_jobs=1).noise
             is not None
         )
 
@@ -334,8 +335,8 @@ class TestWrongUse:
         self.refused(rf"eta.*got {eta:g}(\.0)?$", eta=eta, k=k)
 
     def test_a_seed_is_told(self) -> None:
-        words = {"promise": "drawn", "eta": 0.1, "games": 0}
-        secure, seeded, again = (ls.protect("mean", self.ROWS, seed=seed, **words) for seed in (None, 3, 3))
+        words = {"promise": ls.Drawn(games=0), "eta": 0.1}
+        secure, seeded, again = (protect("mean", self.ROWS, insecure_seed=seed, **words) for seed in (None, 3, 3))
         assert (seeded.value == again.value).all()
         assert (secure.value != seeded.value).any()  # one of them may be equal: they lie on a grid
         assert [each.certificate.about.insecure_seed for each in (secure, seeded)] == [False, True]

@@ -19,14 +19,19 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from leakbound.cli import audits, bounds, given, ledgers, papers, protects, stores
-from leakbound.cli.options import HELP, OrderedCommand
+from leakbound.cli.options import HELP, BriefCommand, OrderedCommand
 from leakbound.cli.output import say, to_nowhere
 from leakbound.core.checks import one_line
-from leakbound.plans.moved import OF_AUDITS
+from leakbound.plans.moved import OF_AUDITS, OF_PROTECTIONS
 from leakbound.version import __version__
 
 INTERRUPTED = 130
-MOVED = {"audit": OF_AUDITS, "fit": OF_AUDITS}  # by the first word of a command
+MOVED = {  # by the first word of a command
+    "audit": OF_AUDITS,
+    "fit": OF_AUDITS,
+    "calibrate": OF_PROTECTIONS,
+    "protect": OF_PROTECTIONS,
+}
 
 
 class Commands(TyperGroup):
@@ -79,7 +84,12 @@ _add(given.scores, MEASURE, "leakbound audit scores scores.csv", OrderedCommand,
 _add(given.signals, MEASURE, "leakbound audit signals signals.npz --attack lira", OrderedCommand, "audit signals")
 _add(audits.init, MEASURE, "leakbound init plan.toml")
 _add(audits.attacks, MEASURE, "leakbound attacks --json")
-_add(protects.protect, LIMIT, "leakbound protect --data people.csv --statistic mean --promise file --eta 0.05")
+_add(
+    protects.protect,
+    LIMIT,
+    "leakbound protect --data people.csv --statistic mean --promise file --eta 0.05",
+    BriefCommand,
+)
 app.add_typer(protects.app, name="calibrate", rich_help_panel=LIMIT)
 app.add_typer(bounds.app, name="bound", rich_help_panel=BOUND)
 _add(audits.fit, MEASURE, "leakbound fit audit.toml --store s3://bucket/audit --chunks 0..99")

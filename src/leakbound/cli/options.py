@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 from leakbound.plans.plan import OneText, Plan, columns, named_lists, settings
@@ -34,8 +34,10 @@ ORDER = "leakbound.order"  # key of a context's meta: the keywords of the option
 CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-class BriefCommand(TyperCommand):
+class _Brief:
     """A command whose ``--help`` lists the options that most people need, and whose ``--help-all`` lists all."""
+
+    params: list[Any]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help: of a few options without panels, or of all in theirs."""
@@ -47,7 +49,15 @@ class BriefCommand(TyperCommand):
             else:
                 parameter.rich_help_panel = None
         shown.params = parameters
-        super(BriefCommand, shown).format_help(ctx, formatter)
+        super(_Brief, shown).format_help(ctx, formatter)  # pyright: ignore[reportAttributeAccessIssue] -- of the command
+
+
+class BriefCommand(_Brief, TyperCommand):
+    """A command with a short help."""
+
+
+class BriefGroup(_Brief, TyperGroup):
+    """A command with commands of its own, and a short help."""
 
 
 class OrderedCommand(BriefCommand):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from leakbound.cli.options import ALLOW, FULL, HELP, command, grouped, leave_of, option, options_of, words_of
+from leakbound.cli.options import (
+    ALLOW,
+    FULL,
+    HELP,
+    BriefGroup,
+    Spelling,
+    brief,
+    command,
+    grouped,
+    leave_of,
+    option,
+    options_of,
+    words_of,
+)
 from leakbound.cli.output import OUT, command_line, emit, refuse_file, say, write
-from leakbound.cli.release_files import FOLDER, OWNER, PRIVATE, PUBLISHED, ReleaseFiles
+from leakbound.cli.release_files import FOLDER, OWNER, PUBLISHED, ReleaseFiles
 from leakbound.core import temporary
 from leakbound.core.checks import count
 from leakbound.core.system import open_new
 from leakbound.core.types import Signals
+from leakbound.plans.choices import fields_of, name_of
 from leakbound.plans.plan import read
-from leakbound.plans.protects import NO_CHOICE, PROMISE_OF, CalibrationPlan, MultiplierPlan, ProtectionPlan
+from leakbound.plans.promises import PROMISE_OF, PROMISES, Anyone, as_promise
+from leakbound.plans.protects import NO_CHOICE, CalibrationPlan, MultiplierPlan, ProtectionPlan
 from leakbound.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, is_several, read_plan
+from leakbound.plans.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from leakbound.reports import Report
@@ -33,26 +50,56 @@ if TYPE_CHECKING:
 NOISE_CSV, DESIGNS_CSV = "noise.csv", "designs.csv"
 STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
 PLAN = option(
-    "plan",
-    Path | None,
-    "A plan in TOML, with the flags of this command as keys, and with a [[statistic]] table for each of several "
-    "statistics; flags replace its keys. [none]",
+    "plan", Path | None, "A plan in TOML with these flags as keys, and a [[statistic]] table for each of several."
 )
-AS_JSON = option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json")
+OF_PROMISES = "; ".join(f"{name_of(kind)} has {', '.join(fields_of(kind))}" for kind in PROMISES) + "."
+OF_ANYONE = (  # what names columns is a flag of its own
+    option("range", list[str] | None, "What a column can hold, as wage=0:80: for promise anyone."),
+    option(
+        "others",
+        list[str] | None,
+        "Columns of --by, as sector,sex, with one more level under promise anyone, called others: it takes every value "
+        "without a level of its own, and missing ones.",
+    ),
+    option(
+        "compare",
+        list[str] | None,
+        "For the owner, what every promise would cost, and of promise drawn the noise that other methods need: all, or "
+        f"a promise with its fields, as drawn,fits=500. {OF_PROMISES}",
+    ),
+)
+AS_JSON = option("as_json", bool, "Print the report's JSON alone.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakbound audit signals. [none]"),
     option("store", str | None, f"Folder or URL (s3://BUCKET/FOLDER) of finished fits. [{STORE}]"),
     option("n_jobs", int | None, "Worker processes. [all cores]"),
-    option("tmp", str | None, "Where the workers' temporary files lie. [the store, if it is a folder]"),
     ALLOW,
 )
+SPELT = {  # shorter than in the plan, for those who read the short help
+    "data": Spelling(help="A .csv, .parquet or .npz file."),
+    "drop": Spelling(help="Columns that are not used."),
+    "label": Spelling(help="Response column of a regression."),
+    "id": Spelling(help="The column that names the records."),
+    "statistic": Spelling(help="mean, table, quantiles, ols, ...: see --help-all. [mean]"),
+    "set": Spelling(
+        help=f"Parameters of the statistic, as bins=10 or probabilities=[0.5]. Statistics: {', '.join(STATISTICS)}, or "
+        "module:function."
+    ),
+    "by": Spelling(help="Columns of a table, or of groups of a mean, as a,b."),
+    "levels": Spelling(help="Public levels of a column, as sector=care,trade."),
+    "eta": Spelling(help="Allowed accuracy above the better prior guess."),
+    "promise": Spelling(help="anyone, file or drawn; with fields: drawn,k=100."),
+}
+OF_A_RELEASE = SPELT | {"ledger": Spelling(help="Private memory of releases. [beside the data]")}
+BRIEF = (
+    "plan", "data", "drop", "label", "id", "statistic", "by", "levels", "eta", "promise", "range", "out", "as_json",
+)  # fmt: skip
 
 GROUPS = {  # panels of the help
     "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
-    "Statistic": ("statistic", "by", "levels", "others", "set"),
-    "Promise": ("eta", "promise", "at_most", "budget", "k", "about", "coupling", "confidence", "allow_exact"),
-    "Noise": ("noise", "noise_scale", "fits", "pairs_seed", "insecure_seed"),
-    "Attack and comparison": ("games", "fpr", "delta", "signals", "compare", "clip", "ranges"),
+    "Statistic": ("statistic", "by", "levels", "set"),
+    "Promise": ("eta", "promise", "range", "others", "budget", "insecure_seed"),
+    "Attack and comparison": ("fpr", "signals", "compare"),
     "Output": (
         "merge",
         "non_negative",
@@ -62,16 +109,16 @@ GROUPS = {  # panels of the help
         "date",
         "out",
         "ledger",
-        "another_design",
+        "another_promise",
         "allow_known_people",
         "known_ledgers",
         "declare",
         "as_json",
     ),
-    "Execution": ("store", "depends_on", "n_jobs", "tmp", "allow_modules"),
+    "Execution": ("store", "depends_on", "n_jobs", "allow_modules"),
 }
 
-app = typer.Typer(context_settings=HELP, rich_markup_mode="rich")
+app = typer.Typer(cls=BriefGroup, context_settings=HELP, rich_markup_mode="rich")
 
 
 @contextmanager
@@ -133,29 +180,30 @@ def _calibrate(
         _refuse_before(context)
         return
     started = time.time()
-    n_jobs, tmp = flags.pop("n_jobs"), flags.pop("tmp")
+    n_jobs = flags.pop("n_jobs")
     kind = CalibrationPlan if plan is None else ProtectionPlan  # the plan in a file is that of a release
     words = _words(kind, flags, "calibrate", n_jobs, plan)
     words = {name: value for name, value in words.items() if name in CalibrationPlan.model_fields}
     if out is not None:
         refuse_file(out)
     protection = import_module("leakbound.protection")
-    places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp}
+    places = {"store": store or STORE, "n_jobs": n_jobs}
     if _is_open(words):
         if signals is not None or as_json or is_several(words):
             raise ValueError(NO_CHOICE)
-        table = protection.design_table_of_file(tell_owner=_tell_owner, **places, **words)
+        table = protection.design_table_of_file(words, tell_owner=_tell_owner, **places)
         print(table)
         if out is not None:
             # the page is of the recommended promise, with the comparison; the owner was told the lines above
-            asked = {**words, "promise": PROMISE_OF[table.recommended], "compare": True}
-            report = protection.calibrate_file(command=command_line(), **places, **asked).certificate
+            promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.recommended])
+            asked = {**words, "promise": promise, "compare": words.get("compare") or True}
+            report = protection.calibrate_file(asked, command=command_line(), **places).certificate
             names = ("report.json", "report.html", *_write_calibration(report, out, started))
             say(f"wrote {out}: {', '.join(names)}; the comparison, and the noise of what is recommended")
         return
     with _simulated(signals) as simulated:
         places |= {"tell_owner": _tell_owner, **simulated}
-        report = protection.calibrate_file(command=command_line(), **places, **words).certificate
+        report = protection.calibrate_file(words, command=command_line(), **places).certificate
         others = () if out is None else _write_calibration(report, out, started)
     emit(report, out, as_json, others)
     _say_signals(signals, words["eta"])
@@ -179,20 +227,19 @@ def _protect(
     signals: Path | None,
     store: str | None,
     n_jobs: int | None,
-    tmp: str | None,
     as_json: bool,
     **flags: Any,
 ) -> None:
     """Make a release with its certificate, or declare one in the ledger."""
     words = _words(ProtectionPlan, flags, "protect", n_jobs, plan)
     if _is_open(words):
-        _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp})
+        _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs})
     of_all = _shared_plan(words)
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
                 raise ValueError(f"protect --declare releases nothing; it takes no --{flag}")
-        line = import_module("leakbound.protection").declare_file(**words)
+        line = import_module("leakbound.protection").declare_file(words)
         print(json.dumps(line) if as_json else line)
         return
     ledger = of_all.ledger_file
@@ -200,10 +247,10 @@ def _protect(
     files.check()
     with _simulated(signals, ledger) as simulated:
         protection = import_module("leakbound.protection")
-        places = {"store": store or STORE, "n_jobs": n_jobs, "tmp": tmp, "tell_owner": _tell_owner, **simulated}
+        places = {"store": store or STORE, "n_jobs": n_jobs, "tell_owner": _tell_owner, **simulated}
         ready = {"before": files.ready, "publish": files.write}
         try:
-            protected = protection.protect_file(command=command_line(), **ready, **places, **words)
+            protected = protection.protect_file(words, command=command_line(), **ready, **places)
         finally:
             files.remove_empty()
     emit(protected.certificate, None, as_json)
@@ -248,7 +295,7 @@ def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
     if sys.stdout.isatty() and not is_several(words):
         fields = CalibrationPlan.model_fields
         choices = {name: value for name, value in words.items() if name in fields}
-        print(import_module("leakbound.protection").design_table_of_file(**places, **choices))
+        print(import_module("leakbound.protection").design_table_of_file(choices, **places))
     raise ValueError(NO_CHOICE)
 
 
@@ -283,7 +330,11 @@ def _words(
     kind: type[CalibrationPlan], flags: Mapping[str, Any], name: str, n_jobs: int | None, file: Path | None
 ) -> dict[str, Any]:
     """Check that what was typed makes a plan."""
-    words = _of_plan_and_flags(file, words_of(kind, flags))
+    of_columns = {name: flags[name] for name in ("range", "others")}
+    typed = {flag: value for flag, value in flags.items() if flag not in of_columns}
+    words = _of_plan_and_flags(file, words_of(kind, typed))
+    if any(of_columns.values()):
+        words |= _of_anyone(words, **of_columns)
     if "data" not in words:
         other = "; of DP-SGD: leakbound calibrate dpsgd" if name == "calibrate" else ""
         raise ValueError(
@@ -308,6 +359,23 @@ def _of_plan_and_flags(file: Path | None, typed: dict[str, Any]) -> dict[str, An
     return {**content, **typed}
 
 
+def _of_anyone(words: Mapping[str, Any], range: Sequence[str] | None, others: Sequence[str] | None) -> dict[str, Any]:
+    """Put the flags that name columns into promise anyone: the one that is made, or the one to compare with."""
+    declared: dict[str, Any] = {}
+    if range:
+        declared["ranges"] = range
+    if others:
+        declared["others"] = others
+    promise = None if words.get("promise") is None else as_promise(words["promise"])
+    if isinstance(promise, Anyone):
+        return {"promise": replace(promise, **declared)}
+    if promise is None or (words.get("compare") and not others):
+        earlier = words.get("compare")
+        return {"compare": [*(earlier if isinstance(earlier, list) else ()), Anyone(**declared)]}
+    flag, instead = ("range", ", or for --compare") if range else ("others", "")
+    raise ValueError(f"--{flag} is for promise anyone{instead}; got promise {name_of(type(promise))}")
+
+
 def _refuse_before(context: typer.Context) -> None:
     """Refuse flags between ``calibrate`` and its subcommand, which would do nothing."""
     for name, value in context.params.items():
@@ -326,16 +394,20 @@ app.callback(
         _within_modules(_calibrate),
         [
             _CONTEXT,
-            *grouped(
-                [
-                    PLAN,
-                    *options_of(CalibrationPlan),
-                    option("out", Path | None, f"Folder of report.json, report.html and {NOISE_CSV}. [none]"),
-                    *OF_THE_FITS,
-                    AS_JSON,
-                ],
-                GROUPS,
-                "Promise",
+            *brief(
+                grouped(
+                    [
+                        PLAN,
+                        *options_of(CalibrationPlan, skip=("compare",), spelt=SPELT),
+                        *OF_ANYONE,
+                        option("out", Path | None, f"Folder of report.json, report.html and {NOISE_CSV}. [none]"),
+                        *OF_THE_FITS,
+                        AS_JSON,
+                    ],
+                    GROUPS,
+                    "Promise",
+                ),
+                BRIEF,
             ),
         ],
         name="calibrate",
@@ -356,21 +428,24 @@ app.command("dpsgd", epilog="Example: leakbound calibrate dpsgd --sample-rate 0.
 protect: Callable[..., None] = command(
     "Release a statistic with the least noise that keeps a promise, and its certificate.",
     _within_modules(_protect),
-    grouped(
-        [
-            PLAN,
-            *options_of(ProtectionPlan),
-            option(
-                "out",
-                Path | None,
-                f"Folder of the release: {PUBLISHED} for publication, {OWNER}/ with "
-                f"{' and '.join(PRIVATE)} for you alone. [{FOLDER}]",
-            ),
-            *OF_THE_FITS,
-            AS_JSON,
-        ],
-        GROUPS,
-        "Promise",
+    brief(
+        grouped(
+            [
+                PLAN,
+                *options_of(ProtectionPlan, skip=("compare",), spelt=OF_A_RELEASE),
+                *OF_ANYONE,
+                option(
+                    "out",
+                    Path | None,
+                    f"Folder of the release, and {OWNER}/ for you alone. [{FOLDER}]",
+                ),
+                *OF_THE_FITS,
+                AS_JSON,
+            ],
+            GROUPS,
+            "Promise",
+        ),
+        (*BRIEF, "ledger"),
     ),
     name="protect",
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from leakbound.core.checks import one_of, positive
 from leakbound.plans.limits import PROVED, Limit
@@ -74,11 +74,12 @@ def _scales(scales: object) -> object:
     return (scales,) if isinstance(scales, int | float) else scales
 
 
-def _positive_scales(scales: tuple[float, ...]) -> tuple[float, ...]:
+def _positive_scales(scales: tuple[float, ...], field: ValidationInfo) -> tuple[float, ...]:
+    name = field.field_name or "scale"
     for scale in scales:
-        positive("noise_scale", scale)
+        positive(name, scale)
     if not scales:
-        raise ValueError("noise_scale must be a number > 0, or one for each coordinate; got none")
+        raise ValueError(f"{name} must be a number > 0, or one for each coordinate; got none")
     return scales
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields
 from functools import wraps
 from typing import Any, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Field, ValidationError
-from pydantic.dataclasses import dataclass
+from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from leakbound.core.checks import nearest
 from leakbound.plans.plan import first_complaint, settings
@@ -97,8 +97,9 @@ def set_fields(chosen: Any) -> dict[str, Any]:
     changed = {}
     for field in fields(chosen):
         value = getattr(chosen, field.name)
-        if value != field.default:
-            changed[field.name] = set_fields(value) if is_dataclass(value) else value
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value != default:
+            changed[field.name] = set_fields(value) if is_pydantic_dataclass(type(value)) else value
     return changed
 
 

@@ -87,6 +87,37 @@ OF_AUDITS: Mapping[str, Moved] = {
 }
 
 
+def _of_promise(kind: str, name: str, field: str) -> Moved:
+    return field_of("promise", kind, name, field)
+
+
+_SCALE = _of_promise("File", "file", "scale")
+_OF_DRAWN = ("k", "about", "coupling", "fits", "games", "delta", "confidence")
+_OF_FILE = ("noise", "allow_exact", "at_most")
+OF_PROTECTIONS: Mapping[str, Moved] = {
+    **{word: _of_promise("Drawn", "drawn", word) for word in _OF_DRAWN},
+    **{word: _of_promise("File", "file", word) for word in _OF_FILE},
+    "noise_scale": _SCALE,
+    "pairs_seed": _of_promise("Drawn", "drawn", "seed"),
+    "ranges": Moved("promise=Anyone(ranges={'wage': (0, 80)})", "ranges of [promise.anyone]", "--range wage=0:80"),
+    "others": Moved("promise=Anyone(others=['sector'])", "others of [promise.anyone]", "--others"),
+    "clip": Moved(
+        "a range of each column, as compare=Anyone(ranges={'wage': (-3, 3)})",
+        "a range of each column, as compare = [{ anyone = { ranges = { wage = [-3, 3] } } }]",
+        "a range of each column, as --compare all --range wage=-3:3",
+    ),
+    "another_design": Moved("another_promise=", "another_promise", "--another-promise"),
+    "seed": Moved("insecure_seed=", "insecure_seed", "--insecure-seed"),
+    "title": _PAGE,
+    "unit": _PAGE,
+    "date": _PAGE,
+    "id": renamed("ids"),
+    "group": renamed("groups"),
+    "depends_on": Moved("store=Store(path, depends_on=...)", "", ""),
+    "tmp": Moved("the environment variable TMPDIR", "", "the environment variable TMPDIR"),
+}
+
+
 def keywords(moved: Mapping[str, Moved]) -> dict[str, str]:
     """Say of each word what the keyword is now."""
     return {word: now.keyword for word, now in moved.items()}

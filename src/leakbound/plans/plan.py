@@ -269,13 +269,18 @@ def _outside_of_brackets(text: str) -> list[str]:
 
 
 def constant(text: str) -> Any:
-    """Read a TOML value (number, truth value, quoted text), else return the text as it is; None for ``none``."""
+    """Read a TOML value (number, truth value, quoted text), else return the text as it is; None for ``none``.
+
+    Texts of a list need no quotes.
+    """
     if text.lower() == "none":
         return None
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):  # also of a number with thousands of digits, or of a thousand brackets
-        return text
+        pass
+    is_list = text.startswith("[") and text.endswith("]") and "[" not in text[1:]
+    return [constant(part.strip()) for part in text[1:-1].split(",")] if is_list else text
 
 
 def first_complaint(error: ValidationError, known_at: Callable[[list[str]], list[str]]) -> str:

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from leakbound.core.checks import one_of
-from leakbound.plans.bounds import (
-    EDGES,
-    GROUPED,
-    Adjacency,
-    Batches,
-    Group,
-    Id,
-    Scales,
-    StatisticPlan,
-    TrainingPlan,
-    as_levels,
+from leakbound.plans.bounds import EDGES, GROUPED, Adjacency, Batches, Group, Id, StatisticPlan, TrainingPlan, as_levels
+from leakbound.plans.choices import name_of, table_of
+from leakbound.plans.moved import OF_PROTECTIONS, Moved
+from leakbound.plans.plan import DependsOn, FilePath, a_fraction
+from leakbound.plans.promises import (
+    Anyone,
+    Design,
+    Drawn,
+    File,
+    P,
+    Promise,
+    as_promise,
+    promise_like,
 )
-from leakbound.plans.limits import Limit
-from leakbound.plans.plan import DependsOn, FilePath, a_fraction, columns
 
-Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
-Fits = Annotated[int, Field(ge=2, description="fits of the statistic that the calibration may take")]
-Inside = Annotated[float, a_fraction(above=True, below=True)]
 MaybeInside = Annotated[float | None, a_fraction(above=True, below=True)]
-GAUSSIAN = ("gaussian", "gaussian_diagonal", "gaussian_isotropic")
-NOISES = (*GAUSSIAN, "laplace", "norm", "ball")
 TARGETS = (("advantage",), ("fpr", "fnr"), ("epsilon", "delta"))
 NO_CHOICE = (
     "choose what is promised: promise = anyone (differential privacy: ranges or levels must be declared), file (who is "
     "left out of this file) or drawn (who is among k of the n records)"
 )
-Promise = Literal["anyone", "file", "drawn"]
-Design = Literal["dp", "leave-one-out", "half"]
 # Rules of statistics offices: the common threshold, and the least that makes sense.
 RULES: Mapping[str, tuple[float, float]] = {
     "minimum": (10, 1),
@@ -45,26 +37,6 @@ RULES: Mapping[str, tuple[float, float]] = {
     "dominance_k": (0.9, 0),
     "p": (0.1, 0),
 }
-DESIGN_OF: Mapping[Promise, Design] = {"anyone": "dp", "file": "leave-one-out", "drawn": "half"}
-PROMISE_OF: Mapping[str, Promise] = {design: promise for promise, design in DESIGN_OF.items()}
-# Fields that belong to some designs alone, with their defaults: elsewhere they would do nothing.
-OF_DESIGN: Mapping[str, tuple[Design, ...]] = {
-    "k": ("half",),
-    "about": ("half",),
-    "coupling": ("half",),
-    "fits": ("half",),
-    "games": ("half", "leave-one-out"),
-    "delta": ("half", "dp"),
-    "noise": ("half", "leave-one-out"),
-    "clip": ("half",),
-    "group": ("leave-one-out",),
-    "budget": ("dp", "leave-one-out"),
-    "allow_exact": ("leave-one-out",),
-    "at_most": ("leave-one-out",),
-    "declare": ("half", "leave-one-out"),
-    "others": ("dp",),
-}
-
 
 # Where a person is one row: what to do with several.
 _ONE_ROW = "a person is one row: aggregate the rows of each person to one first, and remove duplicates"
@@ -83,76 +55,60 @@ NO_DROP_MISSING = (
 NOT_PRINTED = {"ledger", "known_ledgers", "insecure_seed", "depends_on"}
 
 
+def printed(plan: CalibrationPlan) -> dict[str, Any]:
+    """Return what a page prints of a plan: its fields and those of its promise, without secrets."""
+    content = plan.model_dump(exclude={*NOT_PRINTED, "promise", "compare"})
+    if isinstance(plan.compare, tuple):
+        content["compare"] = [_table(promise) for promise in plan.compare]
+    else:
+        content["compare"] = plan.compare
+    return content | {"promise": None if plan.promise is None else _table(plan.promise)}
+
+
+def _table(promise: Promise) -> dict[str, Any]:
+    """Write a promise as a table of the plan; a noise from Python by the name of its class."""
+    ((name, fields),) = table_of(promise).items()
+    noise = fields.get("noise", "")
+    return {name: fields if isinstance(noise, str) else fields | {"noise": f"{type(noise).__name__} (from Python)"}}
+
+
+def _promise(value: Any) -> Any:
+    return None if value is None else as_promise(value)
+
+
+def _compared(value: Any) -> Any:
+    """Read what to compare with: true or "all", or promises of which more is declared."""
+    if isinstance(value, bool):
+        return value
+    given = value if isinstance(value, list | tuple) else [value]
+    promises = tuple(as_promise(each) for each in given if each != "all")
+    return promises or bool(given)
+
+
 class CalibrationPlan(StatisticPlan):
     """How much noise a statistic needs for a promise."""
+
+    moved: ClassVar[Mapping[str, Moved]] = OF_PROTECTIONS
 
     eta: Annotated[float, a_fraction(most=0.5, above=True, below=True)] = Field(
         description="allowed accuracy above the better prior guess"
     )
-    promise: Promise | None = Field(
+    promise: Annotated[Promise | None, BeforeValidator(_promise)] = Field(
         default=None,
         description="anyone: differential privacy, for whoever may be in any file; file: who is left out of this file; "
-        "drawn: who is among k of the n records",
+        "drawn: who is among k of the n records; its fields after commas, as drawn,k=100",
     )
     budget: Annotated[float | None, a_fraction(most=0.5, above=True, below=True)] = Field(
         default=None,
         description="allowed accuracy above the prior guess of all releases of the ledger together, fixed by the "
-        "first; that of this query unless given",
-    )
-    k: int | None = Field(
-        default=None, ge=1, description="half: records that are drawn into the data in use; half of all unless given"
-    )
-    about: Literal["every", "average"] = Field(
-        default="every", description="half: the promise is to every record, or average: to a record drawn at random"
-    )
-    at_most: tuple[str, ...] = Field(
-        default=(),
-        description="leave-one-out: limits that are declared beforehand on how often the record left out is "
-        "recognised, as tpr@0.001=0.003: at most 0.3 % of cases at 0.1 % false positives; the noise keeps them as well",
+        "first; that of this query unless given; not of promise drawn",
     )
     id: Id = None
     group: Group = None
-    allow_exact: bool = Field(
+    compare: Annotated[bool | tuple[Promise, ...], BeforeValidator(_compared)] = Field(
         default=False,
-        description="leave-one-out: release numbers exactly that are the same whoever is left out, or for so many of "
-        "them that the promise needs no noise",
-    )
-    noise: str = Field(
-        default="gaussian", description="one of gaussian, gaussian_diagonal, gaussian_isotropic, laplace, norm, ball"
-    )
-    noise_scale: Scales | None = Field(
-        default=None,
-        description="scale of the noise, declared before looking at the data, or one for each number, as 0.4,1.2; it "
-        "is refused unless it keeps the promise; the least that does unless given",
-    )
-    coupling: Coupling = Field(
-        default="auto", description="proof of the promise: auto, swap, mixture_swap, complement or average_swap"
-    )
-    confidence: Inside = Field(default=0.95, description="of a certificate from sampled pairs")
-    fits: Fits = 2000
-    games: int = Field(default=2000, ge=0, description="simulated releases that the best attack is tried on; 0: none")
-    delta: Inside = Field(default=1e-5, description="of the epsilon of practical membership privacy")
-    clip: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description="with compare, no value of a column without a range is larger: for differential privacy",
-    )
-    ranges: tuple[str, ...] = Field(
-        default=(),
-        description="the least and the largest value of columns, as wage=0:80,age=18:99, for differential privacy: "
-        "design dp needs them, and moves values outside to the nearer end; with compare, other columns have the range "
-        "of the data, which favours it",
-    )
-    others: tuple[str, ...] = Field(
-        default=(),
-        description="columns of by, as sector,sex, with one more level, called others: it takes every value without a "
-        "level of its own, and missing ones; with one for every column the counts of a table add up to n",
-    )
-    compare: bool = Field(
-        default=False,
-        description="for the owner, what every design would cost; half: the noise that other methods need for the same "
-        "promise",
+        description="for the owner, what every promise would cost, and of promise drawn the noise that other methods "
+        "need: all, or a promise with its fields, as drawn,fits=500",
     )
     rules: dict[str, Any] = Field(
         default={},
@@ -160,57 +116,16 @@ class CalibrationPlan(StatisticPlan):
         "dominance_n=2, dominance_k=0.9 or p=0.1",
     )
     depends_on: DependsOn = ()
-    pairs_seed: int = Field(default=0, ge=0, description="of the pairs and the simulated releases, never of a real one")
-
-    @field_validator("noise")
-    @classmethod
-    def _family(cls, noise: str) -> str:
-        return noise if "(" in noise else one_of("noise", noise, NOISES)  # a noise as it is, from Python
-
-    @field_validator("ranges", mode="before")
-    @classmethod
-    def _ranges(cls, ranges: object) -> tuple[str, ...]:
-        texts = columns(ranges)
-        for text in texts:
-            _range(text)
-        return texts
-
-    @field_validator("at_most", mode="before")
-    @classmethod
-    def _one_limit(cls, limits: Any) -> Any:
-        return (limits,) if isinstance(limits, str) else limits
-
-    @field_validator("at_most")
-    @classmethod
-    def _limits(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
-        rates = []
-        for text in limits:
-            limit = Limit.parse(text, "at_most", ("tpr",))
-            rates.append(limit.fpr or 0.0)
-            if limit.limit <= rates[-1]:
-                raise ValueError(
-                    f"at_most {text}: a guess by chance is right as often at {rates[-1]:g} false positives; give a "
-                    "larger limit"
-                )
-        if len(set(rates)) < len(rates):
-            raise ValueError(f"at_most has two limits at one rate: {', '.join(limits)}")
-        return limits
 
     @property
     def limits(self) -> dict[float, float]:
         """The largest true positive rate that is allowed, by false positive rate."""
-        parsed = [Limit.parse(text, "at_most", ("tpr",)) for text in self.at_most]
-        return {limit.fpr or 0.0: limit.limit for limit in parsed}
+        return self.promise.limits if isinstance(self.promise, File) else {}
 
     @property
     def rates(self) -> tuple[float, ...]:
         """False positive rates of interest: those of the plan and those of its limits."""
         return (*self.fpr, *(rate for rate in self.limits if rate not in self.fpr))
-
-    @field_validator("others", mode="before")
-    @classmethod
-    def _columns_of_others(cls, others: object) -> tuple[str, ...]:
-        return columns(others)
 
     @field_validator("rules")
     @classmethod
@@ -226,98 +141,50 @@ class CalibrationPlan(StatisticPlan):
         """The thresholds of the rules of statistics offices: those of the plan, and those that are common."""
         return {name: float(self.rules.get(name, common)) for name, (common, _) in RULES.items()}
 
-    @field_validator("promise", mode="before")
-    @classmethod
-    def _known_promise(cls, promise: Any) -> Any:
-        if promise in ("every", "average"):
-            raise ValueError(
-                f"promise is anyone, file or drawn; to every record or to a random one is about = {promise}"
-            )
-        return promise
-
     @property
     def chosen(self) -> Design | None:
-        """The design, which follows from the promise; None without a choice."""
-        return None if self.promise is None else DESIGN_OF[self.promise]
+        """How the promise is kept; None without a choice."""
+        return None if self.promise is None else self.promise.design
 
     @property
-    def declared_ranges(self) -> dict[str, tuple[float, float]]:
-        """The least and the largest value of each column that was declared."""
-        return dict(_range(text) for text in self.ranges)
+    def promise_name(self) -> str:
+        """The name of the promise; none without a choice."""
+        return "" if self.promise is None else name_of(type(self.promise))
+
+    def under(self, kind: type[P]) -> P:
+        """Return the promise if it is of this kind, else the one to compare with."""
+        others = self.compare if isinstance(self.compare, tuple) else ()
+        for promise in (self.promise, *others):
+            if isinstance(promise, kind):
+                return promise
+        return promise_like(kind, self.promise)
 
     @model_validator(mode="after")
-    def _declared(self) -> CalibrationPlan:
-        if self.noise_scale is not None and self.noise not in NOISES:
-            raise ValueError(f"noise_scale is that of a noise by name ({', '.join(NOISES)}), got noise {self.noise}")
-        return self
-
-    @model_validator(mode="after")
-    def _designed(self) -> CalibrationPlan:
-        design = self.chosen
-        if design is None:
+    def _promised(self) -> CalibrationPlan:
+        promise = self.promise
+        if promise is None:
             return self
-        self._check_fields_of(design)
+        if self.group is not None and not isinstance(promise, File):
+            raise ValueError(f"group belongs to promise file, got promise {self.promise_name}; {NO_GROUP[self.chosen]}")
         if self.id is not None and self.group is not None:
             raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
-        if design == "leave-one-out" and self.noise not in GAUSSIAN:
-            raise ValueError(f"design leave-one-out takes the noise {', '.join(GAUSSIAN)}, got {self.noise}")
-        if design == "dp" and self.noise_scale is not None:
-            raise ValueError("design dp takes no noise_scale: it follows from the declared ranges and levels alone")
-        if design == "dp" and self.drop_missing:
-            raise ValueError(NO_DROP_MISSING)
+        if isinstance(promise, Anyone):
+            self._check_others(promise.others)
+            if self.drop_missing:
+                raise ValueError(NO_DROP_MISSING)
+        if self.budget is not None and isinstance(promise, Drawn):
+            raise ValueError("budget belongs to promise anyone or file, got promise drawn")
         if self.budget is not None and self.budget < self.eta:
             raise ValueError(f"budget is that of all releases together, and must be >= eta = {self.eta:g}")
         return self
 
-    def _check_fields_of(self, design: Design) -> None:
-        """Refuse fields that do nothing in a design."""
-        for name, designs in OF_DESIGN.items():
-            if design in designs or getattr(self, name, None) == _default_of(type(self), name):
-                continue
-            is_compared = self.compare and name == "fits"  # those of design half, which is shown with it
-            no_games = name == "games" and self.games == 0  # as every design that has none
-            if not (is_compared or no_games):
-                instead = f"; {NO_GROUP[design]}" if name == "group" and design in NO_GROUP else ""
-                raise ValueError(f"{name} belongs to design {' or '.join(designs)}, got design {design}{instead}")
-
-    @model_validator(mode="after")
-    def _with_others(self) -> CalibrationPlan:
-        for name in self.others:
+    def _check_others(self, others: Sequence[str]) -> None:
+        """Check that the level of all other values is beside declared ones."""
+        for name in others:
             if name not in self.levels:
                 raise ValueError(f"others takes the values of {name} beside its declared levels: {as_levels(name)}")
             if "others" in self.levels[name]:
                 raise ValueError(f"the level others of {name} is declared already: leave it out, or leave others out")
-        return self
-
-    @model_validator(mode="after")
-    def _promised(self) -> CalibrationPlan:
-        if self.about == "every" and self.coupling == "average_swap":
-            raise ValueError("coupling average_swap promises nothing to every record; it needs about = average")
-        if self.ranges and not self.compare and self.chosen not in ("dp", None):
-            raise ValueError(
-                f"ranges are for differential privacy (promise = anyone, or compare), got {self.ranges[0]}"
-            )
-        if self.clip is not None and not self.compare:
-            raise ValueError(f"clip is for compare: it belongs to no other noise than theirs, got clip = {self.clip:g}")
-        return self
-
-
-def _default_of(kind: type[CalibrationPlan], name: str) -> Any:
-    field = kind.model_fields.get(name)
-    return None if field is None else field.default
-
-
-def _range(text: str) -> tuple[str, tuple[float, float]]:
-    """Read a column with its least and its largest value, as ``"wage=0:80"``."""
-    name, _, ends = text.rpartition("=")
-    low, _, high = ends.partition(":")
-    try:
-        least, largest = float(low), float(high)
-    except ValueError:
-        least, largest = math.nan, math.nan
-    if not name or not (math.isfinite(least) and math.isfinite(largest) and least < largest):
-        raise ValueError(f"a range is a column with its least and its largest value, as wage=0:80; got {text!r}")
-    return name, (least, largest)
 
 
 def _range_of_levels(name: str, text: str, levels: Sequence[Any]) -> tuple[int, int]:
@@ -338,16 +205,16 @@ class ProtectionPlan(CalibrationPlan):
     ledger: FilePath | None = Field(
         default=None,
         description="private file that remembers who is in use, and what was released; beside the data unless given "
-        "(half: none unless given)",
+        "(promise drawn: none unless given)",
     )
-    another_design: bool = Field(
+    another_promise: bool = Field(
         default=False,
-        description="release although these data were released under another design, in a ledger of its own; no joint "
+        description="release although these data were released under another promise, in a ledger of its own; no joint "
         "number is promised over both",
     )
     allow_known_people: bool = Field(
         default=False,
-        description="release although another ledger of this design holds these people, or their records; the "
+        description="release although another ledger of this promise holds these people, or their records; the "
         "certificate says so, and nothing adds up the two",
     )
     known_ledgers: FilePath | None = Field(
@@ -446,12 +313,12 @@ class WeightedPlan(ProtectionPlan):
 
     @model_validator(mode="after")
     def _of_several(self) -> WeightedPlan:
-        if self.chosen == "half":
-            raise ValueError("design half releases one statistic at a time; several take promise = anyone or file")
+        if isinstance(self.promise, Drawn):
+            raise ValueError("promise drawn releases one statistic at a time; several take promise = anyone or file")
         if self.compare:
-            raise ValueError("compare shows what each design would cost for one statistic; leave it out for several")
-        if self.weight != 1 and self.noise_scale is not None:
-            raise ValueError(f"a noise_scale is declared, and shares no eta: give no weight, got {self.weight:g}")
+            raise ValueError("compare shows what each promise would cost for one statistic; leave it out for several")
+        if self.weight != 1 and isinstance(self.promise, File) and self.promise.scale is not None:
+            raise ValueError(f"a scale is declared, and shares no eta: give no weight, got {self.weight:g}")
         return self
 
 

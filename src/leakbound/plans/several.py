@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from leakbound.core.checks import nearest
 from leakbound.core.untrusted import in_one_line, toml_table
 from leakbound.plans.bounds import GROUPED
+from leakbound.plans.choices import name_of, set_fields, table_of
 from leakbound.plans.plan import read
+from leakbound.plans.promises import Promise, as_promise
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan, WeightedPlan
 from leakbound.plans.statistics import STATISTICS
 
 SEVERAL = "several statistics"  # the statistic of a plan that has some
 # Keys of a [[statistic]] table. Most may also be above the tables, for all statistics that do not say otherwise.
 OF_A_STATISTIC = (
-    "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "ranges", "others", "noise", "noise_scale",
-    "allow_exact", "merge", "non_negative", "rules",
+    "statistic", "name", "weight", "by", "levels", "set", "label", "drop", "promise", "merge", "non_negative", "rules",
 )  # fmt: skip
 _OF_TABLES_ALONE = ("name", "weight")
 
@@ -29,6 +30,7 @@ class SeveralPlan:
     """A plan with several statistics, which share all fields but those of ``OF_A_STATISTIC``."""
 
     statistics: tuple[WeightedPlan, ...]
+    promise: Promise | None = None
 
     @property
     def shared(self) -> ProtectionPlan:
@@ -36,6 +38,7 @@ class SeveralPlan:
         first = self.statistics[0]
         names = set(ProtectionPlan.model_fields).difference(OF_A_STATISTIC)
         fields = {name: getattr(first, name) for name in names}
+        fields["promise"] = self.promise
         return ProtectionPlan.model_construct(statistic=SEVERAL, **fields)
 
 
@@ -49,10 +52,14 @@ def several_content(plan: SeveralPlan) -> dict[str, Any]:
     fields = WeightedPlan.model_fields
     tables = []
     for statistic in plan.statistics:
-        values = {name: getattr(statistic, name) for name in OF_A_STATISTIC}
-        tables.append(
-            {name: value for name, value in values.items() if name == "statistic" or value != fields[name].default}
-        )
+        table: dict[str, Any] = {"statistic": statistic.statistic}
+        for name in OF_A_STATISTIC:
+            value = getattr(statistic, name)
+            if name != "promise" and value != fields[name].default:
+                table[name] = value
+        if statistic.promise is not None and statistic.promise != plan.promise:
+            table["promise"] = table_of(statistic.promise)
+        tables.append(table)
     return {"statistic": tables}
 
 
@@ -74,7 +81,22 @@ def _of_one(content: Mapping[str, Any]) -> Mapping[str, Any]:
         return content
     table = statistics[0]
     own = table if isinstance(table, Mapping) else {"statistic": table}
-    return {**content, "statistic": "mean", **{name: own[name] for name in own if name not in _OF_TABLES_ALONE}}
+    of_one = {name: own[name] for name in own if name not in _OF_TABLES_ALONE}
+    return with_own({**content, "statistic": "mean"}, of_one, "statistic")
+
+
+def with_own(shared: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Put the fields of a statistic over those that all share; of the promise, the fields that it sets."""
+    if "promise" not in own or shared.get("promise") is None:
+        return {**shared, **own}
+    try:
+        promise, of_all = as_promise(own["promise"]), as_promise(shared["promise"])
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    if type(promise) is not type(of_all):
+        name = name_of(type(of_all))
+        raise ValueError(f"{where}: the promise is the same for all statistics, {name}: give other fields of it alone")
+    return {**shared, **own, "promise": replace(of_all, **set_fields(promise))}
 
 
 @in_one_line
@@ -99,6 +121,7 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
     tables = [_as_table(table, where) for table in content["statistic"]]
     if len(tables) < 2:
         raise ValueError(f"{where}: several statistics are two or more, got {len(tables)}")
+    promise = shared.get("promise")
     plans = []
     for place, table in enumerate(tables, start=1):
         of_one = f"{where}: statistic {place}"
@@ -106,8 +129,8 @@ def read_several(content: Mapping[str, Any], where: str) -> SeveralPlan:
         if common:
             raise ValueError(f"{of_one}: {common[0]} is the same for all statistics: give it above their tables")
         _check_keys(table, OF_A_STATISTIC, of_one)
-        plans.append(read(WeightedPlan, {**_shared_with(table, shared), **table}, of_one))
-    return SeveralPlan(_named(plans, where))
+        plans.append(read(WeightedPlan, with_own(_shared_with(table, shared), table, of_one), of_one))
+    return SeveralPlan(_named(plans, where), None if promise is None else as_promise(promise))
 
 
 def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -119,6 +142,8 @@ def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for name in content:
+        if name not in known and name in ProtectionPlan.moved:
+            raise ValueError(f"{where}: {name} is now {ProtectionPlan.moved[name].key}")
         if name in _OF_TABLES_ALONE and name not in known:
             raise ValueError(f"{where}: {name} belongs to a single statistic: give it in its [[statistic]] table")
         if name not in known:

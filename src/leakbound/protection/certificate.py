@@ -16,7 +16,7 @@ from jaxtyping import Float
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.types import Noise
 from leakbound.noise import BallNoise, GaussianNoise, Mahalanobis
-from leakbound.plans.protects import NOT_PRINTED, ProtectionPlan
+from leakbound.plans.protects import ProtectionPlan, printed
 from leakbound.protection.jobs import Job
 from leakbound.protection.mechanism import game_of
 from leakbound.protection.noise_search import NoiseSearchResult
@@ -112,12 +112,12 @@ def rms_finding(
 
 def _practical(job: Job, calibration: NoiseSearchResult, common: Mapping[str, Any]) -> Finding:
     """Report epsilon of practical membership privacy at the plan's delta."""
-    at = {"delta": job.plan.delta}
+    at = {"delta": job.promise.delta}
     if isinstance(calibration.noise, BallNoise):
         return Finding("pmp_epsilon", None, operating_point=at, reason=Term(BALL))
-    epsilon = calibration.band.epsilon(job.plan.delta) if calibration.band is not None else math.inf
+    epsilon = calibration.band.epsilon(job.promise.delta) if calibration.band is not None else math.inf
     if math.isinf(epsilon):
-        return Finding("pmp_epsilon", None, operating_point=at, reason=Term("no_epsilon", delta=job.plan.delta))
+        return Finding("pmp_epsilon", None, operating_point=at, reason=Term("no_epsilon", delta=job.promise.delta))
     return Finding("pmp_epsilon", epsilon, operating_point=at, **common)
 
 
@@ -129,7 +129,9 @@ def _about(
     command, refusal = ("", "") if value is not None else release_command(plan)
     if refusal:
         notes.append(NO_RELEASE.format(reason=refusal))
-    common = envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, command=job.command, notes=notes)
+    common = envelope(
+        plan_of(job), seed=job.promise.seed, confidence=job.promise.confidence, command=job.command, notes=notes
+    )
     return ProtectedAbout(
         kind="protected",
         audience="owner",
@@ -168,7 +170,7 @@ def _rules(job: Job) -> tuple[OfficeRule, ...]:
 
 def plan_of(job: Job) -> dict[str, Any]:
     """Return the plan without secrets."""
-    return job.plan.model_dump(exclude=NOT_PRINTED)
+    return printed(job.plan)
 
 
 def noise_content(job: Job, calibration: NoiseSearchResult) -> NoiseFacts:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import gammaln, xlog1py, xlogy
 
-from leakbound.core.checks import count, positive
+from leakbound.core.checks import count
 from leakbound.core.findings import AVERAGE, EVERY, Finding, Scope, Status, Term
 from leakbound.core.lengths import p_norm
 from leakbound.core.reasons import as_reason
@@ -52,7 +52,6 @@ _XIAO = "xiao2023, Gaussian noise on a deterministic mechanism"
 def compared(
     mechanism: Mechanism,
     eta: float,
-    clip: float | None,
     n_draws: int,
     seed: int,
     declared: Mapping[str, tuple[float, float]] | None = None,
@@ -62,7 +61,8 @@ def compared(
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
     >>> ages = Points(np.random.default_rng(0).uniform(20, 60, size=(1000, 1)))
-    >>> for row in compared(Mechanism.of(named("mean"), ages), eta=0.05, clip=60, n_draws=100, seed=0):
+    >>> mean, declared = Mechanism.of(named("mean"), ages), {"x0": (-60, 60)}
+    >>> for row in compared(mean, eta=0.05, n_draws=100, seed=0, declared=declared):
     ...     print(f"{row.release:20} {row.value:9.4f} {row.status}")
     dp_laplace              1.6914 certified
     dp_gaussian             0.9549 certified
@@ -76,19 +76,17 @@ def compared(
     """
     information_of_eta(eta, mechanism.prior)  # refuses an eta out of range
     count("n_draws", n_draws, least=2)
-    if clip is not None:
-        positive("clip", clip)
     # For a covariance that is not known from the features, n_draws data sets of fixed size are drawn, and as many in
-    # which each record is drawn independently. A column without a declared range or clip has that of the data, which
-    # favours differential privacy, and is reported.
-    setting = _Setting(mechanism, eta, clip, dict(declared or {}), n_draws, seed)
+    # which each record is drawn independently. A column without a declared range has that of the data, which favours
+    # differential privacy, and is reported.
+    setting = _Setting(mechanism, eta, dict(declared or {}), n_draws, seed)
     return [_compared(setting, method) for method in METHODS]
 
 
 def noise_of(mechanism: Mechanism, eta: float, method: str, *, n_draws: int, seed: int) -> Float[Array, " d"]:
     """Compute the standard deviation of the noise of one method that needs no ranges."""
     (row,) = [each for each in METHODS if each.id == method]
-    return row.noise(_Setting(mechanism, eta, None, {}, n_draws, seed)).rms
+    return row.noise(_Setting(mechanism, eta, {}, n_draws, seed)).rms
 
 
 def _compared(setting: _Setting, method: Method) -> Finding:
@@ -120,7 +118,6 @@ class _Setting:
 
     mechanism: Mechanism
     eta: float
-    clip: float | None
     declared: Mapping[str, tuple[float, float]]
     n_draws: int
     seed: int
@@ -134,7 +131,7 @@ class _Setting:
     @cached_property
     def ranges(self) -> Ranges | None:
         """Of each column; counts need none."""
-        return None if self.mechanism.counts else Ranges.of(self.mechanism, self.clip, self.declared)
+        return None if self.mechanism.counts else Ranges.of(self.mechanism, self.declared)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -293,7 +290,6 @@ def total_errors(
     mechanism: Mechanism,
     eta: float,
     noise: Float[Array, " d"],
-    clip: float | None = None,
     declared: Mapping[str, tuple[float, float]] | None = None,
     *,
     n_draws: int = 1000,
@@ -326,7 +322,7 @@ def total_errors(
         ours = row(None, method=[method], reason=as_reason(reason))
     row = partial(_row, mechanism, "total_error", "dp_gaussian_all_records", "dong2022, eq. 6")
     try:
-        ranges = None if mechanism.counts else Ranges.of(mechanism, clip, declared)
+        ranges = None if mechanism.counts else Ranges.of(mechanism, declared)
         bound = sensitivity(mechanism, ranges, n_records=mechanism.n)
     except NotApplicable as reason:
         return [ours, row(None, method=[method], reason=as_reason(reason))]

@@ -15,6 +15,7 @@ from leakbound.core.checks import one_of
 from leakbound.core.types import Points
 from leakbound.data.declared_content import columns_as_levels, columns_as_numbers, missing_in, text_of
 from leakbound.plans.bounds import GROUPED, as_levels
+from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, middle_and_half
 from leakbound.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of
@@ -51,7 +52,7 @@ def _levels_of(plan: CalibrationPlan, name: str) -> tuple[str, ...]:
     repeated = [level for place, level in enumerate(levels) if level in levels[:place]]
     if repeated:
         raise ValueError(f"the level {repeated[0]!r} of column {name} is declared twice")
-    return (*levels, OTHERS) if name in plan.others else levels
+    return (*levels, OTHERS) if name in plan.under(Anyone).others else levels
 
 
 def with_counts_and_sums(statistic: Statistic, plan: CalibrationPlan, points: Points) -> Statistic:
@@ -80,7 +81,7 @@ def declared_view(statistic: Statistic, plan: CalibrationPlan, points: Points) -
     features = statistic.features if isinstance(statistic, Linear) else None
     match features:
         case Cells():
-            return _levels_view(features, plan.others, points)
+            return _levels_view(features, plan.under(Anyone).others, points)
         case GroupCountsAndSums():
             return _groups_view(features, plan, points)
         case Histogram():
@@ -142,20 +143,20 @@ def _ranges_view(plan: CalibrationPlan, points: Points, *, is_complete: bool = F
 def _ranges_in_order(plan: CalibrationPlan, names: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return the declared ranges in the order of the columns."""
     used = [name for name in names if name not in plan.by]
-    if not plan.ranges:
-        example = f"{used[0] if used else 'wage'}=0:100"
+    if not plan.under(Anyone).ranges:
+        example = used[0] if used else "wage"
         raise ValueError(
             "differential privacy needs the range of each column that is used, declared and not taken from the file, "
-            f"as --ranges {example} (in Python ranges=[{example!r}])"
+            f"as --range {example}=0:100 (in Python Anyone(ranges={{{example!r}: (0, 100)}}))"
         )
-    for name in plan.declared_ranges:
+    for name in plan.under(Anyone).ranges:
         one_of("column of ranges", name, used)
-    return {name: plan.declared_ranges[name] for name in used if name in plan.declared_ranges}
+    return {name: plan.under(Anyone).ranges[name] for name in used if name in plan.under(Anyone).ranges}
 
 
 def _groups_view(groups: GroupCountsAndSums, plan: CalibrationPlan, points: Points) -> tuple[Points, list[str]]:
     """Read the columns of the groups as levels, and move the values of the others into their ranges."""
-    leveled, notes_of_levels = _levels_view(groups.means.cells, plan.others, points)
+    leveled, notes_of_levels = _levels_view(groups.means.cells, plan.under(Anyone).others, points)
     moved, notes_of_ranges = _ranges_view(plan, points, is_complete=True)
     frame = moved.x.copy()
     for name in groups.by:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,8 @@ from leakbound.data.declared_content import columns_as_levels, columns_as_number
 from leakbound.noise.discrete_gaussian import discrete_std, dp_discrete_scale
 from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import GROUPED
-from leakbound.plans.protects import NO_DROP_MISSING, OF_DESIGN, PROMISE_OF, Design
+from leakbound.plans.promises import NAME_OF, PROMISE_OF, Anyone, Design, Drawn, File
+from leakbound.plans.protects import NO_DROP_MISSING, CalibrationPlan
 from leakbound.protection import differential_privacy, leave_one_out
 from leakbound.protection.comparison import noise_of, total_errors
 from leakbound.protection.declared_data import declared_statistic, with_counts_and_sums
@@ -86,7 +87,7 @@ class DesignTable:
             designs=tuple(
                 DesignErrors(
                     name=row.design,
-                    promise=PROMISE_OF[row.design],
+                    promise=NAME_OF[row.design],
                     errors=None if row.errors is None else tuple(row.errors.tolist()),
                     reason=row.reason,
                     method=row.method,
@@ -109,14 +110,14 @@ class DesignTable:
 def cost_of_designs(request: Request) -> DesignTable:
     """Compute what each design would cost for the statistic of a request; nothing is drawn or released."""
     if request.parts:
-        raise ValueError("costs of designs are those of one statistic; several are released under a promise of choice")
+        raise ValueError("costs of promises are those of one statistic; several are released under a promise of choice")
     if request.plan.chosen == "dp" and not request.from_python:  # fields of a file are texts there
         request = replace(request, data=replace(request.data, points=_as_declared(request)))
         # and the statistic is one of noisy counts and sums
         request = replace(request, statistic=statistic_of(request.plan, request.data.points))
     points = request.data.points
     statistic = settled(request.statistic, points)
-    of_all, without = values_of(statistic, points, None, request.plan.pairs_seed, execution=request.execution)
+    of_all, without = values_of(statistic, points, None, request.plan.under(File).seed, execution=request.execution)
     owner_notes = list(request.owner_notes)
     told = replace(request, tell_owner=owner_notes.append)
     rows = [
@@ -126,7 +127,7 @@ def cost_of_designs(request: Request) -> DesignTable:
     ]
     recommended, why = recommendation(request)
     errors = jackknife_std(without)
-    command, _ = release_command(request.plan.model_copy(update={"promise": PROMISE_OF[recommended]}))
+    command, _ = release_command(_promising(request.plan, recommended))
     return DesignTable(
         statistic.labels(points),
         errors,
@@ -144,7 +145,7 @@ def _as_declared(request: Request) -> Points:
     plan, points = request.plan, request.data.points
     levels = {name: plan.levels[name] for name in plan.by if name in plan.levels}
     counted = plan.by if plan.statistic == "histogram" else ()
-    of_numbers = [name for name in columns_of(points.x) if name in plan.declared_ranges or name in counted]
+    of_numbers = [name for name in columns_of(points.x) if name in plan.under(Anyone).ranges or name in counted]
     numbers, _ = columns_as_numbers(points, of_numbers, plan.decimal)
     frame = numbers.x.assign(**columns_as_levels(points, levels).x)
     return replace(points, x=frame[[name for name in columns_of(points.x) if name in frame]])
@@ -167,7 +168,7 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     is_grouped = plan.statistic == GROUPED and bool(plan.by)
     if not is_grouped and not differential_privacy.is_known(statistic):
         return "leave-one-out", "no_bound"
-    if not plan.ranges:
+    if not plan.under(Anyone).ranges:
         return "leave-one-out", "no_ranges"
     if is_grouped and not set(plan.by) <= set(plan.levels):
         return "leave-one-out", "no_levels"
@@ -186,13 +187,21 @@ def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Ar
 
 
 def _with_design(request: Request, design: Design) -> Request:
-    """Ask for another design; what belongs to others alone is left at its default."""
-    fields = type(request.plan).model_fields
-    defaults = {
-        name: fields[name].default for name, designs in OF_DESIGN.items() if name in fields and design not in designs
-    }
-    changes = {"promise": PROMISE_OF[design], "compare": False, "games": 0, **defaults}
-    return replace(request, plan=request.plan.model_copy(update=changes))
+    """Ask for another design."""
+    return replace(request, plan=_promising(request.plan, design))
+
+
+def _promising(plan: CalibrationPlan, design: Design) -> CalibrationPlan:
+    """Promise what a design keeps, and attack nothing."""
+    promise = plan.under(PROMISE_OF[design])
+    if not isinstance(promise, Anyone):
+        promise = replace(promise, games=0)
+    changes: dict[str, Any] = {"promise": promise, "compare": False}
+    if not isinstance(promise, File):
+        changes["group"] = None
+    if isinstance(promise, Drawn):
+        changes["budget"] = None
+    return plan.model_copy(update=changes)
 
 
 def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -208,7 +217,7 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     finished = prepared.finished(prepared.value_of(0) / prepared.divisor)
     if len(finished.labels) - finished.n_counts != len(of_all):
         raise ValueError(
-            "columns without a declared range are not used: declare theirs, or leave them out of all designs"
+            "columns without a declared range are not used: declare theirs, or leave them out of all promises"
         )
     value, noise_std = finished.value[: len(of_all)], finished.noise_std[: len(of_all)]
     if not np.isfinite(value).all():

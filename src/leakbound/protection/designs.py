@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from leakbound.core.types import Signals
-from leakbound.plans.protects import NO_CHOICE, CalibrationPlan, Design
+from leakbound.plans.promises import Design
+from leakbound.plans.protects import NO_CHOICE, CalibrationPlan
 from leakbound.protection import differential_privacy, leave_one_out, released
 from leakbound.protection.jobs import Job
 from leakbound.protection.known_ledgers import note_begun
@@ -95,7 +96,7 @@ def _declare_half(request: Request) -> str:
 
 def _refuse_signals(simulated: Simulated | None) -> None:
     if simulated is not None:
-        raise ValueError("signals are of simulated releases of design half; got another design")
+        raise ValueError("signals are of simulated releases under promise drawn; got another promise")
 
 
 def _told(prepare: Callable[[Request], Prepared], request: Request) -> Prepared:

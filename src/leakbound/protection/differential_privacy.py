@@ -23,6 +23,7 @@ from leakbound.core.types import NotApplicable
 from leakbound.noise import GaussianNoise, dp_gaussian_scale
 from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import EDGES
+from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.declared_data import declared_view
 from leakbound.protection.leave_one_out import counts_records, settled
@@ -204,7 +205,7 @@ def _declared_ranges(statistic: Statistic, plan: CalibrationPlan) -> dict[str, t
     features = statistic.features if isinstance(statistic, Linear) else None
     if isinstance(features, CountsAndSums):
         return dict(zip(features.columns, features.ranges, strict=True))
-    return plan.declared_ranges if isinstance(features, Columns) else {}
+    return plan.under(Anyone).ranges if isinstance(features, Columns) else {}
 
 
 def _noise(bound: Sensitivity, eta: float, mechanism: Mechanism) -> tuple[GaussianNoise, Grid]:
@@ -255,7 +256,7 @@ def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None)
 
 def _epsilons(prepared: Prepared, add_remove: float | None) -> tuple[Finding, ...]:
     """Report epsilon at delta for replacing a record and, where it is known, for adding or removing one."""
-    mu, delta = mu_of(prepared.eta), prepared.request.plan.delta
+    mu, delta = mu_of(prepared.eta), prepared.request.plan.under(Anyone).delta
     at = {"delta": delta}
     findings = [Finding("epsilon", Gaussian(mu).epsilon(delta), operating_point=at, **prepared.common)]
     if add_remove is not None:

@@ -18,7 +18,8 @@ from leakbound.core.findings import Finding
 from leakbound.core.reasons import as_reason
 from leakbound.core.seeds import subsets
 from leakbound.core.types import Signals
-from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
+from leakbound.plans.promises import Anyone, Drawn
+from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.attack import attack_release, signals
 from leakbound.protection.attack_games import AttackConfig
 from leakbound.protection.certificate import report_of, rms_finding
@@ -40,7 +41,7 @@ Array = np.ndarray
 def calibrate_half(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
     """Find the noise of a job and its certificate; nothing is drawn."""
     if simulated:
-        _check_audited(job.plan)
+        _check_audited(job.promise)
     with progress("search for the noise"):
         calibration = search_noise(job.mechanism, job.target)
     findings, curves = _owner_findings(job, calibration)
@@ -60,7 +61,7 @@ def release_half(
 ) -> Protected:
     """Find the noise of a job, draw the records in use, and release their statistic."""
     if simulated:
-        _check_audited(job.plan)
+        _check_audited(job.promise)
     # The ledger, if there is one, says which coupling adds up with its earlier releases.
     plan = job.plan
     seed = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
@@ -100,11 +101,11 @@ def release_half(
     return Protected(value, calibration.noise, public, owner)
 
 
-def _check_audited(plan: CalibrationPlan) -> None:
+def _check_audited(promise: Drawn) -> None:
     """Refuse, before anything is computed, signals that would audit no promise."""
-    if not plan.games:
+    if not promise.games:
         raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
-    if plan.about == "average":
+    if promise.about == "average":
         raise ValueError("signals are of the most exposed record, to whom about = average promises nothing")
 
 
@@ -132,9 +133,9 @@ def _owner_findings(job: Job, calibration: NoiseSearchResult) -> tuple[list[Find
 def _attack_config(job: Job, calibration: NoiseSearchResult) -> AttackConfig:
     """Attack the most exposed record, of the release as it is rounded."""
     return AttackConfig(
-        job.plan.games,
+        job.promise.games,
         job.target.seed,
-        job.plan.confidence,
+        job.promise.confidence,
         job.plan.fpr,
         record=calibration.exposed,
         promise=job.target.about,
@@ -159,9 +160,7 @@ def _compared(job: Job, calibration: NoiseSearchResult) -> list[Finding]:
         ours = rms_finding(search_noise(job.mechanism, other), name, other.about)
     except ValueError as reason:
         ours = Finding("noise_rms", None, release=name, reason=as_reason(reason))
-    n_draws, ranges = target.fits // 2, plan.declared_ranges
-    theirs = compared(job.mechanism, target.eta, plan.clip, n_draws, target.seed, ranges)
-    errors = total_errors(
-        job.mechanism, target.eta, calibration.rms, plan.clip, ranges, n_draws=n_draws, seed=target.seed
-    )
+    n_draws, ranges = target.fits // 2, plan.under(Anyone).ranges
+    theirs = compared(job.mechanism, target.eta, n_draws, target.seed, ranges)
+    errors = total_errors(job.mechanism, target.eta, calibration.rms, ranges, n_draws=n_draws, seed=target.seed)
     return [ours, *theirs, *errors]

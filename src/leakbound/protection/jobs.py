@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from leakbound.core.findings import Term
 from leakbound.data import Data
+from leakbound.plans.promises import Drawn
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.request import Request
@@ -18,6 +19,7 @@ class Job:
     """What was asked for, and of what."""
 
     plan: CalibrationPlan
+    promise: Drawn
     data: Data
     mechanism: Mechanism
     target: PrivacyTarget
@@ -29,20 +31,21 @@ class Job:
     @classmethod
     def of(cls, request: Request) -> Job:
         """Protect a statistic of k records of a request."""
-        plan = request.plan
-        mechanism = Mechanism.of(request.statistic, request.data.points, plan.k, plan.pairs_seed, request.execution)
+        plan, promise = request.plan, request.plan.under(Drawn)
+        mechanism = Mechanism.of(request.statistic, request.data.points, promise.k, promise.seed, request.execution)
         target = PrivacyTarget(
             plan.eta,
-            plan.about,
-            request.noise,
-            plan.coupling,
-            plan.confidence,
-            plan.fits,
-            plan.pairs_seed,
-            plan.noise_scale,
+            promise.about,
+            promise.noise,
+            promise.coupling,
+            promise.confidence,
+            promise.fits,
+            promise.seed,
+            promise.scale,
         )
         return cls(
             plan,
+            promise,
             request.data,
             mechanism,
             target,

@@ -72,7 +72,7 @@ def note_begun(request: Request, ledger: Path) -> None:
     """Put the ledger of a release on the list before it is written, so that none is outside of it."""
     plan = request.plan
     if isinstance(plan, ProtectionPlan) and request.insecure_seed is None:
-        note_ledger(list_file(plan.known_ledgers), ledger, plan.promise or "", request.date)
+        note_ledger(list_file(plan.known_ledgers), ledger, plan.promise_name, request.date)
 
 
 def forget_ledger(file: Path | None, ledger: Path) -> ListedLedger:

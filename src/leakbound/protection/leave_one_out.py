@@ -16,6 +16,7 @@ from leakbound.core.findings import EVERY, Finding, Term
 from leakbound.core.repeated_rows import Table, of_records, rows_of, side_by_side
 from leakbound.core.types import Points
 from leakbound.noise.left_out import WorstLeftOut, jackknife_std
+from leakbound.plans.promises import File
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.certified_curve import curve_of_left_out
 from leakbound.protection.left_out_attack import attack_left_out
@@ -92,7 +93,7 @@ def _table_of(request: Request, units: Units) -> _Table:
     points, execution = request.data.points, request.execution
     statistic = settled(request.statistic, points)
     with progress("values without each record"):
-        _, values = values_of(statistic, points, units.index, request.plan.pairs_seed, execution=execution)
+        _, values = values_of(statistic, points, units.index, request.plan.under(File).seed, execution=execution)
     _check_failures(statistic, values, units)
     sizes = size_added_up(statistic, points, np.abs(rows_of(values)).max(axis=0))
     return _Table(values, statistic.labels(points), counts_records(statistic), sizes)
@@ -107,16 +108,16 @@ def _n_groups(statistic: Statistic) -> int:
 
 def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[float, float]) -> LeftOutNoise:
     """Find the least noise for one statistic."""
-    plan = request.plan
+    promise = request.plan.under(File)
     with progress("search for the noise"):
         return search_left_out_noise(
             table.values,
             eta,
             table.labels,
-            noise=plan.noise,
+            noise=promise.noise,
             counts=table.counts,
-            declared=plan.noise_scale,
-            allow_exact=plan.allow_exact,
+            declared=promise.scale,
+            allow_exact=promise.allow_exact,
             limits=limits,
             sizes=table.sizes,
             n_groups=_n_groups(request.statistic),
@@ -211,16 +212,16 @@ def counts_records(statistic: Statistic) -> bool:
 
 def _attacks(prepared: Prepared, record: int) -> tuple[Finding, ...]:
     """Attack the unit that is told best on simulated releases."""
-    plan = prepared.request.plan
-    if prepared.no_noise or not plan.games:
+    promise = prepared.request.plan.under(File)
+    if prepared.no_noise or not promise.games:
         return ()
     return (
         attack_left_out(
             prepared.per_unit,
             record,
-            plan.games,
-            confidence=plan.confidence,
-            seed=plan.pairs_seed,
+            promise.games,
+            confidence=promise.confidence,
+            seed=promise.seed,
             game=prepared.game,
         ),
     )

@@ -102,7 +102,7 @@ def search_left_out_noise(
         more = f" and {len(same) - _MOST_LABELS:,} more" if len(same) > _MOST_LABELS else ""
         raise ValueError(
             f"the same whoever is left out, so that it would be released exactly, outside of the promise: "
-            f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a noise_scale"
+            f"{', '.join(same[:_MOST_LABELS])}{more}; leave it out, allow it (allow_exact), or declare a scale"
         )
     if constant.any():  # exactly, so that no rounding error tells who is left out
         rows = rows_of(values).copy()
@@ -117,12 +117,12 @@ def search_left_out_noise(
             if rate + exact.advantage > most:
                 raise ValueError(
                     f"eta = {eta:g} is kept without noise, and the limit tpr@{rate:g}={most:g} is not: ask for a "
-                    "smaller eta, or declare a noise_scale"
+                    "smaller eta, or declare a scale"
                 )
         if not allow_exact:
             raise ValueError(
                 f"so many of the values without a record are equal that eta = {eta:g} is kept without noise, and they "
-                "would be released exactly: allow it (allow_exact), declare a noise_scale, or ask for a smaller eta"
+                "would be released exactly: allow it (allow_exact), declare a scale, or ask for a smaller eta"
             )
         return LeftOutNoise(values, None, None, np.zeros_like(constant), Grid(1.0), exact, False, sizes)
     # a group without noise has no part in a common scale
@@ -374,7 +374,7 @@ def _checked_declared(
 def declared_noise(scales: Sequence[float], d: int) -> GaussianNoise:
     """Make the noise of declared standard deviations: one, or one for each coordinate."""
     if len(scales) not in (1, d):
-        raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
+        raise ValueError(f"scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
     if len(scales) == 1:
         return GaussianNoise(float(scales[0]))
     largest = max(scales)
@@ -401,7 +401,7 @@ def _grid(
             raise ValueError(
                 f"the noise of {labels[place]} would be {deviations[number]:g}, no more than the rounding errors of "
                 "what is added up for it: leave it out, subtract a public number from its column, or declare a larger "
-                "noise_scale"
+                "scale"
             ) from None
     return Grid(tuple(steps.tolist()))
 

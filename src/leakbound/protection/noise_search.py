@@ -177,12 +177,12 @@ def _declared(target: PrivacyTarget, d: int) -> Noise | None:
     if target.noise_scale is None:
         return None
     if not isinstance(target.noise, str):
-        raise ValueError("noise_scale is the scale of a noise that is named, as gaussian; a noise of its own has one")
+        raise ValueError("scale is that of a noise that is named, as gaussian; a noise of its own has one")
     scales = target.noise_scale
     if len(scales) == 1:
         return find_family(target.noise).of(d)(scales[0])
     if len(scales) != d:
-        raise ValueError(f"noise_scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
+        raise ValueError(f"scale has {len(scales)} numbers, the statistic {d}: give one, or one for each")
     if not target.noise.startswith("gaussian"):
         raise ValueError(
             f"noise {target.noise} has one scale, got {len(scales)}; Gaussian noise takes one for each number"

@@ -137,7 +137,7 @@ def refuse_told_by_noise(rules: Sequence[OfficeRule], asked: Iterable[str]) -> N
         raise ValueError(
             f"the printed noise would tell {tells}, which rules (--rules) asks to rule out: take promise = anyone, "
             "declare a "
-            f"noise_scale, or leave {' and '.join(RULES_BY_NOISE[rule.rule])} out of the rules"
+            f"scale, or leave {' and '.join(RULES_BY_NOISE[rule.rule])} out of the rules"
         )
 
 

@@ -2,7 +2,7 @@
 
 A ledger has one design, because a release on all records has no effect in the game of the record left out, and the
 other way round: no sum over both would mean anything. So a release under a second design is refused unless the plan
-says ``another_design``; it is then counted in a ledger of its own. A ledger beside the data is of the same data.
+says ``another_promise``; it is then counted in a ledger of its own. A ledger beside the data is of the same data.
 
 All other ledgers of the folder, and those of the user's list, are asked whether they hold the people of the file. If
 one of the same design does, a release is refused unless the plan says ``allow_known_people``. A certificate names what
@@ -20,7 +20,8 @@ from leakbound.core.findings import Term
 from leakbound.noise.ledger import FORMATS, Ledger
 from leakbound.noise.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.noise.release_ledger import RETIRED, OtherRelease, ReleaseLedger
-from leakbound.plans.protects import PROMISE_OF, ProtectionPlan
+from leakbound.plans.promises import NAME_OF, File
+from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.known_ledgers import list_file, listed_ledgers
 from leakbound.protection.request import Request
 from leakbound.protection.units import Units
@@ -34,8 +35,8 @@ _KNOWN = 1 / 2  # of the smaller file, from which on two files are of the same p
 _KNOWN_PEOPLE = Term("known_people")
 _RETIRED = "design {other} is retired, and nothing more is released under it"
 _ALL_THE_SAME = (
-    "say another_design (--another-design) to release under design {design} all the same, with no joint "
-    "number over both"
+    "say another_promise (--another-promise) to release under promise {promise} all the same, with no joint number "
+    "over both"
 )
 NamePeople = Callable[[], PeopleNames]
 
@@ -94,7 +95,7 @@ def beside_the_data(request: Request, own: Path | None) -> Elsewhere:
         releases = releases_of(ledger)
         is_named = path == request.ledger_path
         refusal = ""
-        if (releases or is_named) and not _plan(request).another_design:
+        if (releases or is_named) and not _plan(request).another_promise:
             refusal = _refusal_of_design(path, design_of(ledger), releases, request.plan.chosen or "")
         found = found.with_(Elsewhere(releases, refusal, paths=(path.resolve(),)))
     return found
@@ -174,10 +175,10 @@ def releases_of(ledger: Ledger | ReleaseLedger) -> tuple[OtherRelease, ...]:
 def state_of(ledger: Ledger | ReleaseLedger) -> str:
     """Say what a ledger has spent."""
     if isinstance(ledger, Ledger):
-        return f"which is of design half (releases: {len(ledger.releases)})"
+        return f"which is of promise drawn (releases: {len(ledger.releases)})"
     if ledger.design in RETIRED:
         return f"which is of the retired design {ledger.design} (releases: {len(ledger.releases)})"
-    return f"which has spent {ledger.spent():.3g} of its budget of {ledger.budget:g} (design {ledger.design})"
+    return f"which has spent {ledger.spent():.3g} of its budget of {ledger.budget:g} (promise {NAME_OF[ledger.design]})"
 
 
 def _plan(request: Request) -> ProtectionPlan:
@@ -191,9 +192,7 @@ def _places_of(request: Request) -> list[Path]:
     first = [request.ledger_path] if request.ledger_path is not None else []
     if request.of_a_file:
         first.append(Path(f"{request.plan.data}{_SUFFIX}"))
-    places = [
-        place for path in first for place in (path, *(_beside(path, design) for design in (*PROMISE_OF, *RETIRED)))
-    ]
+    places = [place for path in first for place in (path, *(_beside(path, design) for design in (*NAME_OF, *RETIRED)))]
     return list(dict.fromkeys(places))
 
 
@@ -255,7 +254,7 @@ def _same_people(request: Request, overlaps: Sequence[Overlap]) -> Overlap | Non
     one of two files is in the other one.
     """
     for overlap in sorted(overlaps, key=lambda overlap: -overlap.fraction):
-        is_one_enough = overlap.what == IDENTIFIERS and request.plan.promise == "file"
+        is_one_enough = overlap.what == IDENTIFIERS and isinstance(request.plan.promise, File)
         if overlap.fraction >= _KNOWN or (is_one_enough and overlap.n_known > 0):
             return overlap
     return None
@@ -264,7 +263,7 @@ def _same_people(request: Request, overlaps: Sequence[Overlap]) -> Overlap | Non
 def _known_in(request: Request, path: Path, ledger: Ledger | ReleaseLedger, overlap: Overlap) -> Elsewhere:
     """Refuse a release of people whom another ledger holds, or note that the owner has said that they are known."""
     plan, design = _plan(request), design_of(ledger)
-    is_allowed = plan.allow_known_people or (plan.another_design and design != plan.chosen)
+    is_allowed = plan.allow_known_people or (plan.another_promise and design != plan.chosen)
     refusal = ""
     if not is_allowed:
         about = "about " if overlap.is_drawn else ""
@@ -277,15 +276,19 @@ def _known_in(request: Request, path: Path, ledger: Ledger | ReleaseLedger, over
 def _ways_on(path: Path, other: str, design: str) -> str:
     """Say what to do where another ledger holds the same people."""
     if other in RETIRED:
-        return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(design=design)}"
+        return f"{_RETIRED.format(other=other)}; {_ALL_THE_SAME.format(promise=NAME_OF[design])}"
     if other != design:
-        return (
-            f"choose promise {PROMISE_OF[other]} and ledger (--ledger) {path}, or {_ALL_THE_SAME.format(design=design)}"
-        )
+        all_the_same = _ALL_THE_SAME.format(promise=NAME_OF[design])
+        return f"choose promise {NAME_OF[other]} and ledger (--ledger) {path}, or {all_the_same}"
     return (
         f"join it by ledger (--ledger) {path}; if these are other people or stay apart, say allow_known_people "
         "(--allow-known-people), which the certificate names"
     )
+
+
+def _called(design: str) -> str:
+    """Name how a ledger keeps its promise, as a user knows it."""
+    return f"design {design}" if design in RETIRED else f"promise {NAME_OF[design]}"
 
 
 def _note_of_others(names: Sequence[str]) -> str:
@@ -299,18 +302,17 @@ def _refusal_of_design(path: Path, other: str, releases: Sequence[OtherRelease],
     """Say what was released under another design."""
     if not releases:
         return (
-            f"{path} was begun for design {other}, under which nothing is released yet: name another ledger for design "
-            f"{design}, or say another_design (--another-design), which begins one beside it"
+            f"{path} was begun for {_called(other)}, under which nothing is released yet: name another ledger for "
+            f"promise {NAME_OF[design]}, or say another_promise (--another-promise), which begins one beside it"
         )
     dated = [f"release {each.number}{f' of {each.date}' if each.date else ''}" for each in releases[:_MOST_NAMED]]
     more = f" and {len(releases) - _MOST_NAMED} more" if len(releases) > _MOST_NAMED else ""
     if other in RETIRED:
         way_on = f"{_RETIRED.format(other=other)};"
     else:
-        way_on = f"choose promise {PROMISE_OF[other]}, or"
+        way_on = f"choose promise {NAME_OF[other]}, or"
     return (
-        f"these data were released under design {other} ({', '.join(dated)}{more} of {path}), and no joint number is "
-        f"promised over two designs: {way_on} say another_design (--another-design) to release under design {design} "
-        "all the same, "
-        "in a ledger of its own"
+        f"these data were released under {_called(other)} ({', '.join(dated)}{more} of {path}), and no joint number is "
+        f"promised over two promises: {way_on} say another_promise (--another-promise) to release under promise "
+        f"{NAME_OF[design]} all the same, in a ledger of its own"
     )

@@ -15,7 +15,7 @@ from leakbound.core.repeated_rows import RepeatedRows
 from leakbound.core.tradeoff import TradeOff
 from leakbound.core.types import Points
 from leakbound.noise import GaussianNoise
-from leakbound.plans.protects import PROMISE_OF, Design, Promise
+from leakbound.plans.promises import NAME_OF, Design, PromiseName
 from leakbound.protection.request import Request
 from leakbound.protection.rounding import PrintedShape
 from leakbound.protection.units import Units
@@ -97,9 +97,9 @@ class Prepared:
         return Finished(self.labels, value, self.rms, unknown, unknown)
 
     @property
-    def promise(self) -> Promise:
-        """What the design promises."""
-        return PROMISE_OF[self.design]
+    def promise(self) -> PromiseName:
+        """The name of what is promised."""
+        return NAME_OF[self.design]
 
     @property
     def eta(self) -> float:

@@ -57,7 +57,7 @@ def refuse_exact(job: Job, calibration: NoiseSearchResult) -> None:
     more = f" and {len(labels) - _MOST_LABELS:,} more" if len(labels) > _MOST_LABELS else ""
     raise ValueError(
         f"the same for all records or in every draw, so that it would be published exactly: "
-        f"{', '.join(labels[:_MOST_LABELS])}{more}; leave it out, or declare a noise_scale"
+        f"{', '.join(labels[:_MOST_LABELS])}{more}; leave it out, or declare a scale"
     )
 
 
@@ -115,7 +115,7 @@ def _about(
     return ProtectedAbout(
         kind="protected",
         audience="public",
-        **envelope(plan_of(job), seed=plan.pairs_seed, confidence=plan.confidence, notes=notes),
+        **envelope(plan_of(job), seed=job.promise.seed, confidence=job.promise.confidence, notes=notes),
         question=question_of("half", plan.statistic),
         insecure_seed=insecure,
         fpr=plan.fpr,

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import brentq
 
+from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.releases.statistics.counts_and_sums import OF_95_PERCENT, ROUNDING
 from leakbound.releases.statistics.features import Cells
@@ -90,7 +91,7 @@ def table_for_publication(
     # How many records a person has is secret, and so is their number without one person.
     n_records = None if plan.group is not None else n_in_use
     # With differential privacy records of other levels are in no cell, unless a declared level takes them.
-    is_everybody_in = plan.chosen != "dp" or set(plan.by) == set(plan.others)
+    is_everybody_in = plan.chosen != "dp" or set(plan.by) == set(plan.under(Anyone).others)
     total = n_records if is_everybody_in else None
     return published_table(counts, total=total, n_records=n_records, non_negative=non_negative, is_gaussian=is_gaussian)
 

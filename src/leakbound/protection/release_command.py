@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from leakbound.plans.choices import flag_of
 from leakbound.plans.plan import read
+from leakbound.plans.promises import PROMISES, Anyone, Promise
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.protection.request import ARRAYS
 
-_OF_THE_OWNER = ("compare", "clip")  # for the owner's comparison alone
 NO_RELEASE = "leakbound protect would refuse this plan: {reason}"
 _OF_CONSTANTS = ("set", "rules")
-_REPEATED = ("drop", "fpr", "at_most", "depends_on")
+_REPEATED = ("drop", "fpr", "depends_on")
 
 
 def release_command(plan: CalibrationPlan) -> tuple[str, str]:
@@ -23,11 +25,8 @@ def release_command(plan: CalibrationPlan) -> tuple[str, str]:
     # the file goes by its name without folders, as reports hold no paths
     if plan.data == ARRAYS:
         return "", ""
-    content = plan.model_dump(exclude_unset=True, exclude=set(_OF_THE_OWNER))
-    if plan.chosen != "dp":
-        content.pop("ranges", None)
-    if plan.chosen != "half":
-        content.pop("fits", None)
+    content = plan.model_dump(exclude_unset=True, exclude={"promise", "compare"})  # compared for the owner alone
+    content["promise"] = plan.promise
     try:
         return command_of_plan(read(ProtectionPlan, content, "leakbound protect")), ""
     except ValueError as reason:
@@ -56,6 +55,8 @@ def command_of_plan(plan: ProtectionPlan) -> str:
 def _flags(name: str, value: Any) -> list[str]:
     """Write a field as the command line reads it."""
     flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, PROMISES):
+        return _flags_of_promise(value)
     if value is True:
         return [flag]
     if isinstance(value, Mapping):
@@ -64,6 +65,16 @@ def _flags(name: str, value: Any) -> list[str]:
     if name in _REPEATED:
         return [word for each in value for word in (flag, _as_texts((each,)))]
     return [flag, _as_texts(value) if isinstance(value, tuple) else _as_text(value)]
+
+
+def _flags_of_promise(promise: Promise) -> list[str]:
+    """Write a promise; what names columns has flags of its own."""
+    if not isinstance(promise, Anyone):
+        return ["--promise", flag_of(promise)]
+    words = ["--promise", flag_of(replace(promise, ranges={}, others=()))]
+    for name, (low, high) in promise.ranges.items():
+        words += ["--range", _as_texts((f"{name}={low}:{high}",))]
+    return [*words, "--others", _as_texts(promise.others)] if promise.others else words
 
 
 def _as_parameter(value: Any) -> str:

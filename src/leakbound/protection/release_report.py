@@ -18,7 +18,8 @@ from leakbound.core.findings import Finding
 from leakbound.core.lengths import p_norm
 from leakbound.core.tradeoff import TradeOff
 from leakbound.noise.norms import Mahalanobis
-from leakbound.plans.protects import NOT_PRINTED, WeightedPlan
+from leakbound.plans.promises import PROMISE_OF
+from leakbound.plans.protects import WeightedPlan, printed
 from leakbound.plans.several import SeveralPlan, several_content
 from leakbound.protection.certified_curve import for_publication, gaussian_curve
 from leakbound.protection.counted_twice import counted_twice
@@ -53,7 +54,7 @@ from leakbound.reports.numbers import outward, rounded_to_noise
 from leakbound.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
-NO_DESIGNS = "what other designs would cost cannot be computed: {reason}"
+NO_DESIGNS = "what other promises would cost cannot be computed: {reason}"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
@@ -202,8 +203,9 @@ def _about(
             designs = cost_of_designs(request).facts
         except ValueError as reason:  # a release that is made must not end with it
             all_notes.append(NO_DESIGNS.format(reason=reason))
-    content = plan.model_dump(exclude=NOT_PRINTED) | _several_content(prepared)
-    common: dict[str, Any] = envelope(content, seed=plan.pairs_seed, confidence=plan.confidence, notes=all_notes)
+    content = printed(plan) | _several_content(prepared)
+    promise = plan.under(PROMISE_OF[prepared.design])
+    common: dict[str, Any] = envelope(content, seed=promise.seed, confidence=promise.confidence, notes=all_notes)
     if not is_public:
         common["command"] = request.command
     return ProtectedAbout(
@@ -329,7 +331,7 @@ def _several_content(prepared: Prepared) -> dict[str, Any]:
     """Return the tables of several statistics, as the plan has them; nothing for a single one."""
     plans = [part.request.plan for part in prepared.parts]
     weighted = tuple(plan for plan in plans if isinstance(plan, WeightedPlan))
-    return several_content(SeveralPlan(weighted)) if weighted else {}
+    return several_content(SeveralPlan(weighted, prepared.request.plan.promise)) if weighted else {}
 
 
 def _asked_for(prepared: Prepared) -> str:

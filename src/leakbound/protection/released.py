@@ -23,6 +23,7 @@ from leakbound.noise.families import describe
 from leakbound.noise.keyed import SCHEME, canonical_digest
 from leakbound.noise.ledger import Query, insecure_key, mark_published
 from leakbound.noise.release_ledger import Release, ReleaseLedger, content_digest, order_of
+from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection import leave_one_out
 from leakbound.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
@@ -48,7 +49,6 @@ from leakbound.reports.numbers import rounded_to_noise
 
 Array = np.ndarray
 Prepare = Callable[[Request], Prepared]
-_CHOICES = ("statistic", "by", "levels", "set", "label", "drop", "group", "noise", "noise_scale", "ranges")
 
 
 def calibrate(prepared: Prepared) -> CalibratedNoise:
@@ -163,8 +163,8 @@ class _Place:
         design = request.plan.chosen
         if request.ledger_path is None:
             raise ValueError(
-                f"design {design} needs a ledger = FILE, which is kept for the life of the data: it remembers who is "
-                "left out and what was released"
+                f"promise {request.plan.promise_name} needs a ledger = FILE, which is kept for the life of "
+                "the data: it remembers who is left out and what was released"
             )
         path = own_ledger(request)
         elsewhere = beside_the_data(request, path)
@@ -206,8 +206,9 @@ class _Place:
 def _query(prepared: Prepared) -> Query:
     """Collect everything that decides what is released, and with which noise."""
     design: dict[str, Any] = {"design": prepared.design}
-    if prepared.request.plan.at_most:
-        design["at_most"] = sorted(prepared.request.plan.at_most)
+    promise = prepared.request.plan.promise
+    if isinstance(promise, File) and promise.at_most:
+        design["at_most"] = sorted(promise.at_most)
     if not prepared.parts:
         return Query(_asked(prepared.request) | design, prepared.eta)
     return Query({"several": [_of_several(part.request) for part in prepared.parts]} | design, prepared.eta)
@@ -215,9 +216,22 @@ def _query(prepared: Prepared) -> Query:
 
 def _asked(request: Request) -> dict[str, Any]:
     """Describe a statistic with the fields of its plan."""
+    plan, promise = request.plan, request.plan.promise
+    # the digest of a query is made of these words: with others a kept ledger would not know it again
+    asked: dict[str, Any] = {
+        "statistic": plan.statistic,
+        "by": plan.by,
+        "levels": plan.levels,
+        "set": plan.set,
+        "label": plan.label,
+        "drop": plan.drop,
+        "group": plan.group,
+        "noise": promise.noise if isinstance(promise, File) else "gaussian",
+        "noise_scale": promise.scale if isinstance(promise, File) else None,
+        "ranges": tuple(f"{name}={low}:{high}" for name, (low, high) in plan.under(Anyone).ranges.items()),
+    }
     content: dict[str, Any] = {"of": describe_statistic(request.statistic)}
-    for name in _CHOICES:
-        value = getattr(request.plan, name)
+    for name, value in asked.items():
         content[name] = repr(value) if isinstance(value, dict | tuple) else value
     return content | _rows_of(request)
 
@@ -226,8 +240,8 @@ def _rows_of(request: Request) -> dict[str, Any]:
     """Say what was done with missing and other values, where that is not what older ledgers did."""
     plan = request.plan
     read: dict[str, Any] = {"drop_missing": True} if plan.drop_missing else {}
-    if plan.others:
-        read["others"] = list(plan.others)
+    if isinstance(plan.promise, Anyone) and plan.promise.others:
+        read["others"] = list(plan.promise.others)
     if plan.chosen == "dp" and plan.statistic == "sum":  # of those who have a value: it was the lower end of the range
         read["missing"] = "nothing"
     return read
@@ -354,7 +368,7 @@ def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int
         named = leave_one_out.named_right(prepared, budget, release)
         limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
         return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
-    curve, delta = gaussian_curve(budget), prepared.request.plan.delta
+    curve, delta = gaussian_curve(budget), prepared.request.plan.under(Anyone).delta
     findings = (
         Finding("mu", curve.mu, **common),
         Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, **common),

@@ -11,7 +11,7 @@ from typing import Any
 
 from leakbound import data as data_room
 from leakbound.core.findings import Term
-from leakbound.core.types import Noise, Points
+from leakbound.core.types import Points
 from leakbound.data import Data
 from leakbound.data.columns import alike_levels, identifier_notes
 from leakbound.data.declared_form import read_declared
@@ -19,8 +19,10 @@ from leakbound.data.missing import rows_left_out
 from leakbound.data.points import with_names
 from leakbound.plans.bounds import COUNTS
 from leakbound.plans.plan import read
+from leakbound.plans.promises import File
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
-from leakbound.plans.several import SeveralPlan, read_plan, read_several
+from leakbound.plans.several import SeveralPlan, read_plan, read_several, with_own
+from leakbound.plans.statistic_objects import tables_of, words_of_statistic
 from leakbound.protection.declared_data import declared_statistic, with_counts_and_sums
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.dependent_columns import check_determined
@@ -43,7 +45,6 @@ class Request:
     plan: CalibrationPlan
     data: Data
     statistic: Statistic
-    noise: str | Noise | Callable[[float], Noise]
     execution: Execution
     command: str = ""
     notes: Sequence[str] = ()
@@ -68,7 +69,8 @@ class Request:
         row = Term("row_is_a_unit", unit=unit)
         if self.plan.group is not None:
             row = Term("rows_of_a_unit", column=self.plan.group, unit=unit)
-        rates = tuple(Term("rates_beforehand", limits=text) for text in self.plan.at_most)
+        limits = self.plan.promise.at_most if isinstance(self.plan.promise, File) else ()
+        rates = tuple(Term("rates_beforehand", limits=text) for text in limits)
         return (Term("nothing_outside_the_ledger", units=plural(unit)), row, Term("limits_beforehand"), *rates)
 
     @property
@@ -95,41 +97,40 @@ class Request:
         return None if file is None else Path(file)
 
 
-Asked = str | Callable[..., Any] | Statistic  # a statistic of a call from Python
-Several = Sequence[str | Mapping[str, Any]]  # some of them: names, or mappings with the keys of [[statistic]] tables
+Asked = str | Callable[..., Any] | Statistic  # a statistic of a call from Python, without its words
+_MADE_LATER = ("merge", "non_negative")  # from what is released: a calibration has no use for them
 
 
 def arrays_request(
     kind: type[CalibrationPlan],
-    statistic: Asked | Several,
+    statistic: Any,
     x: Any,
     y: Any,
-    noise: str | Noise | Callable[[float], Noise],
     fields: Mapping[str, Any],
     execution: Execution,
 ) -> Request:
     """Make the request of a call from Python."""
-    if isinstance(statistic, Sequence) and not isinstance(statistic, str) and len(statistic) == 1:
+    if isinstance(statistic, list | tuple):
+        tables = tables_of(statistic)
+        if len(tables) != 1:
+            return several_of_arrays(tables, x, y, fields, execution)
         # a list of one is that one, with its own fields
-        only = statistic[0]
-        table = only if isinstance(only, Mapping) else {"statistic": only}
-        of_one = {name: value for name, value in table.items() if name not in ("statistic", "name", "weight")}
-        noise = of_one.pop("noise", noise)
-        statistic, fields = table.get("statistic", "mean"), {**fields, **of_one}
+        of_one = {name: value for name, value in tables[0].items() if name not in ("name", "weight")}
         x = _without_columns(x, of_one.get("drop", ()))
-    if isinstance(statistic, Sequence) and not isinstance(statistic, str):
-        return several_of_arrays(statistic, x, y, noise, fields, execution)
-    noise_name = noise if isinstance(noise, str) else f"{type(noise).__name__} (from Python)"
-    content = dict(fields, data=ARRAYS, statistic=_name(statistic), noise=noise_name)
+    else:
+        of_one = words_of_statistic(statistic)
+    asked = of_one["statistic"]
+    own = {name: value for name, value in of_one.items() if name in kind.model_fields or name not in _MADE_LATER}
+    content = {**with_own(fields, own, "protect"), "data": ARRAYS, "statistic": _name(asked)}
     plan = read(kind, content, "protect")
     execution = replace(execution, depends_on=plan.depends_on)
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
     data = Data(_points_of(x, y, names), ARRAYS)
-    rule = _rule(statistic, plan, data.points)
+    rule = _rule(asked, plan, data.points)
     owner_notes = () if plan.chosen == "dp" else alike_levels(data.points)
-    is_own = not isinstance(statistic, str)
-    return Request(plan, data, rule, noise, execution, from_python=is_own, owner_notes=owner_notes)
+    is_own = not isinstance(asked, str)
+    return Request(plan, data, rule, execution, from_python=is_own, owner_notes=owner_notes)
 
 
 def _check_columns(points: Points) -> None:
@@ -170,19 +171,11 @@ def _made(statistic: Asked, plan: CalibrationPlan, points: Points) -> Statistic:
 
 
 def several_of_arrays(
-    statistics: Several,
-    x: Any,
-    y: Any,
-    noise: str | Noise | Callable[[float], Noise],
-    fields: Mapping[str, Any],
-    execution: Execution,
+    given: Sequence[Mapping[str, Any]], x: Any, y: Any, fields: Mapping[str, Any], execution: Execution
 ) -> Request:
     """Make the request of a call from Python for several statistics of the same records."""
-    if not isinstance(noise, str):
-        raise ValueError("several statistics take a noise by its name; one as it is belongs to a single statistic")
-    given = [table if isinstance(table, Mapping) else {"statistic": table} for table in statistics]
-    tables = [{**table, "statistic": _name(table.get("statistic", "mean"))} for table in given]
-    plan = read_several({**fields, "data": ARRAYS, "noise": noise, "statistic": tables}, "protect")
+    tables = [{**table, "statistic": _name(table["statistic"])} for table in given]
+    plan = read_several({**fields, "data": ARRAYS, "statistic": tables}, "protect")
     shared = plan.shared
     execution = replace(execution, depends_on=shared.depends_on)
     columns, names = _without_names(x, shared.group or shared.id)
@@ -191,11 +184,11 @@ def several_of_arrays(
     for table, each in zip(given, plan.statistics, strict=True):
         with of_statistic(each.name):
             of_one = _points_of(_without_columns(columns, each.drop), y, names)
-            rule = _rule(table.get("statistic", "mean"), each, of_one)
-        is_own = not isinstance(table.get("statistic", "mean"), str)
+            rule = _rule(table["statistic"], each, of_one)
+        is_own = not isinstance(table["statistic"], str)
         data = Data(of_one, ARRAYS)
         owner_notes = () if each.chosen == "dp" else alike_levels(of_one)
-        part = Request(each, data, rule, each.noise, execution, from_python=is_own, name=each.name)
+        part = Request(each, data, rule, execution, from_python=is_own, name=each.name)
         parts.append(replace(part, owner_notes=owner_notes))
     return _together(shared, whole, parts, execution)
 
@@ -257,7 +250,6 @@ def _together(
         shared,
         whole,
         parts[0].statistic,
-        "gaussian",
         execution,
         command,
         notes,
@@ -303,7 +295,7 @@ def file_request(
     if plan.chosen == "dp":
         data = all_records(plan, plan.drop, plan.id)
         _check_columns(data.points)
-        return Request(plan, data, declared_statistic(plan, data.points), plan.noise, execution, command)
+        return Request(plan, data, declared_statistic(plan, data.points), execution, command)
     # of several statistics together, a row with a missing value in one of the complete columns is left out
     data = load_records(plan, plan.group or plan.id, complete)
     _check_columns(data.points)
@@ -312,7 +304,7 @@ def file_request(
     check_determined(statistic, data.points)
     notes = (ROWS_LEFT_OUT,) if plan.drop_missing else ()
     owner_notes = (*rows_left_out(data.kept), *_identifiers(plan, data.points), *alike_levels(data.points))
-    return Request(plan, data, statistic, plan.noise, execution, command, notes, owner_notes=owner_notes)
+    return Request(plan, data, statistic, execution, command, notes, owner_notes=owner_notes)
 
 
 def _identifiers(plan: CalibrationPlan, points: Points) -> list[str]:

@@ -36,10 +36,8 @@ class Ranges:
     from_data: Bool[Array, " p"]
 
     @classmethod
-    def of(
-        cls, mechanism: Mechanism, clip: float | None = None, declared: Mapping[str, tuple[float, float]] | None = None
-    ) -> Ranges:
-        """Take the declared range of each column; else the clip, [-c, c]; else the range of the data."""
+    def of(cls, mechanism: Mechanism, declared: Mapping[str, tuple[float, float]] | None = None) -> Ranges:
+        """Take the declared range of each column, else the range of the data."""
         names = columns_of(mechanism.points.x)
         declared = dict(declared or {})
         for name in declared:
@@ -49,12 +47,10 @@ class Ranges:
         except ValueError as reason:
             raise NotApplicable(str(reason)) from None
         low, high = values.min(axis=0), values.max(axis=0)
-        if clip is not None:
-            low, high = np.full_like(low, -clip), np.full_like(high, clip)
         for column, name in enumerate(names):
             if name in declared:
                 low[column], high[column] = declared[name]
-        from_data = np.array([clip is None and name not in declared for name in names])
+        from_data = np.array([name not in declared for name in names])
         return cls(low, high, from_data)
 
     @property
@@ -116,7 +112,7 @@ def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
     >>> mean = Mechanism.of(named("mean"), Points(np.zeros((10, 4))))
-    >>> bound = sensitivity(mean, Ranges.of(mean, clip=1.0))
+    >>> bound = sensitivity(mean, Ranges.of(mean, dict.fromkeys(("x0", "x1", "x2", "x3"), (-1, 1))))
     >>> bound.unit.tolist(), bound.l1, bound.l2
     ([0.4, 0.4, 0.4, 0.4], 4.0, 2.0)
     """

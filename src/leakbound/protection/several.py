@@ -18,6 +18,7 @@ from scipy.special import ndtr, ndtri
 from leakbound.core.findings import Term
 from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import RepeatedRows
+from leakbound.plans.promises import File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import Request
@@ -38,7 +39,8 @@ def etas_of(request: Request) -> list[float]:
 
 def _weight(part: Request) -> float | None:
     plan = part.plan
-    if plan.noise_scale is not None or not isinstance(plan, WeightedPlan):
+    is_declared = isinstance(plan.promise, File) and plan.promise.scale is not None
+    if is_declared or not isinstance(plan, WeightedPlan):
         return None
     return plan.weight
 

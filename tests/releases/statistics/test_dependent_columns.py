@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from leakbound.core.types import Points
-from leakbound.protection import calibrate
+from leakbound.plans.promises import File
 from leakbound.releases.statistics.dependent_columns import check_determined
 from leakbound.releases.statistics.statistic import named
+from tests.promising import calibrate
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -68,4 +69,4 @@ def test_no_certificate_for_what_is_not_determined(promise) -> None:
 
 
 def test_a_penalty_determines_them() -> None:
-    assert calibrate("ridge", DUMMIES, PAY, eta=0.1, promise="file", games=0).noise is not None
+    assert calibrate("ridge", DUMMIES, PAY, eta=0.1, promise=File(games=0)).noise is not None

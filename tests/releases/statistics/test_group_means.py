@@ -12,6 +12,7 @@ from leakbound.releases.statistics.features import Cells
 from leakbound.releases.statistics.group_means import GroupCountsAndSums, GroupMeans
 from leakbound.releases.statistics.left_out import left_out_values
 from leakbound.releases.statistics.statistic import Fit
+from tests.promising import calibrate, protect, protect_file
 
 LEVELS = {"sector": ["care", "trade"], "sex": ["f", "m"]}
 
@@ -93,14 +94,13 @@ def test_a_group_without_a_mean_is_named(levels: list[str], words: str, tmp_path
         table.loc[5:, "sector"] = "trade"
     name = "mining" if len(levels) == 3 else "trade"
     with pytest.raises(ValueError) as caught:
-        ls.protect(
+        protect(
             "mean",
             table,
             eta=0.1,
-            promise="file",
+            promise=ls.File(games=0),
             by="sector",
             levels={"sector": levels},
-            games=0,
             ledger=tmp_path / "l",
         )
     line = f"the group {name} has {words}, so that there is no mean without them; join its level with another one"
@@ -110,7 +110,7 @@ def test_a_group_without_a_mean_is_named(levels: list[str], words: str, tmp_path
 
 def test_no_column_is_left() -> None:
     with pytest.raises(ValueError, match="a mean of groups needs a column beside sector"):
-        ls.calibrate(
+        calibrate(
             "mean", frame()[["sector"]], eta=0.1, promise="file", by="sector", levels={"sector": ["care", "trade"]}
         )
 
@@ -122,14 +122,14 @@ class TestDifferentialPrivacy:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ({}, "differential privacy needs the range of each column that is used, .* as --ranges sex=0:100"),
+            ({}, "differential privacy needs the range of each column that is used, .* as --range sex=0:100"),
             ({"ranges": "sector=0:1"}, "unknown column of ranges 'sector'"),
             ({"ranges": "wage=0:9", "levels": {}}, "counts declared levels: those of sector are missing"),
         ],
     )
     def test_what_must_be_declared(self, words, line: str) -> None:
         with pytest.raises(ValueError, match=line):
-            ls.calibrate("mean", frame(), eta=0.1, **ANYONE | words)
+            calibrate("mean", frame(), eta=0.1, **ANYONE | words)
 
     def test_values_and_errors_of_the_means(self) -> None:
         """20,000 releases: the errors are first-order ones, right to 3 %, and the mean is not biased by more."""
@@ -163,16 +163,15 @@ class TestDifferentialPrivacy:
         table.loc[0, ["hours", "sector"]] = [1e9, "mining"]
         table.loc[1, "hours"] = -1e9
         levels = {"sector": ["care", "trade", "nobody"]}
-        release = ls.protect(
+        release = protect(
             "mean",
             table[["sector", "hours"]],
             eta=0.1,
-            promise="anyone",
+            promise=ls.Anyone(ranges={"hours": (0, 60)}),
             by="sector",
             levels=levels,
-            ranges="hours=0:60",
             ledger=tmp_path / "l",
-            seed=0,
+            insecure_seed=0,
         )
         cells = {(cell.levels[0], cell.quantity): cell for cell in release.certificate.about.table.cells}
         clipped = table.assign(hours=table["hours"].clip(0, 60)).groupby("sector")["hours"].mean()
@@ -186,16 +185,15 @@ class TestDifferentialPrivacy:
 def test_a_release_from_a_file(tmp_path) -> None:
     """Columns of texts that make no groups are left out, and said."""
     frame().assign(name=[f"p{i}" for i in range(60)]).to_csv(tmp_path / "people.csv", index=False)
-    release = ls.protection.protect_file(
+    release = protect_file(
         data=tmp_path / "people.csv",
         statistic="mean",
         by=["sector"],
         levels={"sector": ["care", "trade"]},
         drop=["sex"],
-        promise="file",
+        promise=ls.File(games=0),
         eta=0.2,
         id="name",
-        games=0,
     )
     table = release.certificate.about.table
     assert [cell.quantity for cell in table.cells] == ["count"] * 2 + ["mean of wage"] * 2 + ["mean of hours"] * 2

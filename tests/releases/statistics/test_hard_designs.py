@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from leakbound.core.types import Points
-from leakbound.protection import calibrate
+from leakbound.plans.promises import File
 from leakbound.releases.statistics.left_out import left_out_values
 from leakbound.releases.statistics.statistic import named
+from tests.promising import calibrate
 
 DAY = 86_400_000.0  # milliseconds
 Rows = list[list[Fraction]]
@@ -156,6 +157,6 @@ def test_the_noise_of_a_slope_in_days_is_that_in_milliseconds() -> None:
     days = (x[:, :1] - 1.7e12) / DAY
     scales = []
     for columns in (x[:, :1], days):
-        found = calibrate("ols", columns, x[:, 1], promise="file", eta=0.1, games=0, noise="gaussian_diagonal")
+        found = calibrate("ols", columns, x[:, 1], promise=File(games=0, noise="gaussian_diagonal"), eta=0.1)
         scales.append(found.certificate.about.certificate.noise.rms[1])
     assert scales[0] * DAY == pytest.approx(scales[1], rel=0.1)  # scales have two digits

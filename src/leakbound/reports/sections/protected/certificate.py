@@ -256,7 +256,7 @@ def _declared(result: ProtectedResult) -> Markup:
     return fill(
         result,
         words_of(result).declared_public,
-        ranges=", their ranges" if plan.get("ranges") else "",
+        ranges=", their ranges" if result.field_of_promise("ranges") else "",
         levels=", the levels of the table" if plan.get("levels") else "",
         entry=", the entry and the budget of the ledger" if result.certificate.entry else "",
         classes=", the two classes of the response" if _has_classes(result) else "",

@@ -38,7 +38,7 @@ RECOMMENDED: Mapping[str, str] = {
     ),
     "no_ranges": (
         "Recommended: promise = file. Nothing was declared that bounds what one record changes, and leaving one record "
-        "out needs no such bound. If you know ranges from a codebook, declare them (ranges, --ranges) and compare "
+        "out needs no such bound. If you know ranges from a codebook, declare them (ranges, --range) and compare "
         "again."
     ),
     "no_levels": (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report
@@ -139,10 +140,16 @@ class ProtectedResult:
         of_all = (*self._of("joint", "tpr"), *self._of("joint_of_one", "tpr"))
         return tuple(finding for finding in of_all if not finding.attack)
 
+    def field_of_promise(self, field: str) -> Any:
+        """Return a field of the promise of the plan; reports of before have it among the others."""
+        promise = self.about.plan.get("promise")
+        fields = next(iter(promise.values())) if isinstance(promise, Mapping) else self.about.plan
+        return fields.get(field)
+
     @property
     def declares_limits(self) -> bool:
         """Limits on the rates were declared beforehand."""
-        return bool(self.about.plan.get("at_most"))
+        return bool(self.field_of_promise("at_most"))
 
     @property
     def pmp(self) -> Finding | None:
