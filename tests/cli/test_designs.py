@@ -383,7 +383,7 @@ class TestRefusals:
             ("--promise file --budget 0.01", "protect: budget is that of all releases together"),
             ("--promise file --signals s.npz", "signals are of simulated releases under promise drawn"),
             ("--promise anyone", "differential privacy needs the range of each column"),
-            ("--promise nobody", "protect: promise: Input should be 'anyone', 'file' or 'drawn', got 'nobody'"),
+            ("--promise nobody", "protect: promise must be one of anyone, file, drawn; got 'nobody'"),
         ],
     )
     def test_in_one_line_and_nothing_is_written(self, leakbound, words, line) -> None:

@@ -351,7 +351,8 @@ def _of_plan_and_flags(file: Path | None, typed: dict[str, Any]) -> dict[str, An
     if file is None:
         return typed
     content = from_toml(file)
-    idle = [name for name in OF_A_STATISTIC if name in typed and is_several(content)]
+    of_one = [name for name in OF_A_STATISTIC if name != "promise"]  # that of all is above the tables
+    idle = [name for name in of_one if name in typed and is_several(content)]
     if idle:
         raise ValueError(
             f"{file} has several statistics: --{idle[0].replace('_', '-')} belongs to one of them, in its table"
