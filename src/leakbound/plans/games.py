@@ -75,8 +75,10 @@ class Queries:
 
 def queries_of(given: Any) -> Queries:
     """Read queries: a number, ``18,versions=noise``, or a table."""
+    if isinstance(given, list):  # of a flag: queries=[18,versions=noise]
+        given = ",".join(map(str, given))
     if isinstance(given, str):
-        number, _, rest = given.strip("[]").partition(",")
+        number, _, rest = given.partition(",")
         return Queries(**settings(f"n={number.removeprefix('n=')}" + (f",{rest}" if rest else ""), "queries"))
     if isinstance(given, Mapping):
         return Queries(**given)
