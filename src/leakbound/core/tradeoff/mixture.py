@@ -56,7 +56,7 @@ class Mixture(TradeOff):
     def fnr(self, fpr: ArrayLike) -> Array:
         """``sum_i w_i fnr_i(fpr)``."""
         parts = [weight * curve.fnr(fpr) for weight, curve in zip(self.weights, self.curves, strict=True)]
-        return np.sum(parts, axis=0)
+        return np.sum(np.array(parts), axis=0)
 
     def hockey_sticks(self, epsilon: float) -> tuple[float, float]:
         """By search, with its resolution added; never above the mean of the parts' own."""
