@@ -88,7 +88,7 @@ CALLS = {
         api.audit_signals,
         GivenPlan,
         OF_FILES | PAGE | {"fail_above", "seed"},
-        {"name", "n_jobs", "page", "all_records"},  # the last one of a folder of signals
+        {"name", "n_jobs", "page"},
         NAMES,
     ),
     "audit_scores": Call(
@@ -314,7 +314,7 @@ COMMANDS = {
     "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED)),
     **{
         f"bound {name}": Command(
-            callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name])
+            callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name] | {"full"})
         )
         for name, plan in BOUND_PLANS.items()
     },

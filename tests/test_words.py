@@ -26,7 +26,7 @@ from leakbound.attacks import ATTACKS
 from leakbound.bounds import BOUNDS
 from leakbound.core.reasons import REASONS
 from leakbound.plans.statistics import STATISTICS
-from leakbound.reports.phrases import PHRASES as TERMS
+from leakbound.reports.sentences import sentences
 from tests.test_public import public_things
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -208,7 +208,8 @@ def public_names() -> dict[str, str]:
             names |= dict.fromkeys(attributes, path)
         elif inspect.isfunction(thing):
             names |= dict.fromkeys(inspect.signature(thing).parameters, path)
-    for table in (ATTACKS, BOUNDS, STATISTICS, TERMS, REASONS):
+    terms = [name.partition(".")[2] for name in sentences()]
+    for table in (ATTACKS, BOUNDS, STATISTICS, terms, REASONS):
         names |= dict.fromkeys(table, "an id")
     return names
 

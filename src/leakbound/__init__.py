@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from leakbound.auditing.follow import follow
     from leakbound.bounding.api import bound
     from leakbound.core import claims, covariance, games, intervals, seeds, tradeoff
-    from leakbound.core.block_signals import BlockSignals, write_blocks
     from leakbound.core.findings import Finding
+    from leakbound.core.signal_files import open_signals, write_blocks
     from leakbound.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakbound.dpsgd.planted import canaries
     from leakbound.papers import reproduce
@@ -70,7 +70,6 @@ _HOME = {  # the module that holds each name
     "repeat": "runtime.repeat",
     "signals_of": "runtime.observe",
     "reproduce": "papers",
-    "write_blocks": "core.block_signals",
     "Attribute": "plans.games",
     "AverageDatum": "plans.games",
     "Canaries": "plans.games",
@@ -81,7 +80,8 @@ _HOME = {  # the module that holds each name
     "Queries": "plans.games",
     "Store": "plans.page",
     "Until": "plans.until",
-    "BlockSignals": "core.block_signals",
+    "write_blocks": "core.signal_files",
+    "open_signals": "core.signal_files",
     "Report": "reports",
     "Finding": "core.findings",
     "Game": "core.types",
@@ -113,7 +113,6 @@ _MODULES = {  # modules that are public as a whole, under their own name
 __all__ = [
     "Attribute",
     "AverageDatum",
-    "BlockSignals",
     "Canaries",
     "Finding",
     "Fitted",
@@ -150,6 +149,7 @@ __all__ = [
     "intervals",
     "metrics",
     "noise",
+    "open_signals",
     "papers",
     "plans",
     "protect",

@@ -8,11 +8,9 @@ from leakbound.core.types import Game, NotApplicable, Signals
 
 def test_values_of_target_points_land_where_the_game_looks_for_them(signals):
     array = signals.arrays["loss"]
-    out = score_points(
-        signals.game, array.dtype, lambda block: block.targets(array), n_rows=1 << 16
-    )  # 2 points a block
+    out = score_points(signals.game, array, lambda block: block.targets(array), n_rows=1 << 16)  # 2 points a block
     np.testing.assert_array_equal(out, signals.targets("loss"))
-    assert out.T.flags.c_contiguous
+    assert out.flags.c_contiguous
 
 
 def test_blocks_cover_the_points_once(signals):

@@ -9,7 +9,7 @@ from leakbound.attacks import ATTACKS
 from leakbound.attacks.lira import lira, lira_offline
 from leakbound.attacks.quantile import quantile
 from leakbound.attacks.rmia import majority_fraction, rmia, rmia_offline
-from leakbound.core.block_signals import BlockSignals, write_blocks
+from leakbound.core.signal_files import open_signals, write_blocks
 from leakbound.core.types import Game, Signals
 from leakbound.runtime.observe import read_signals
 
@@ -253,4 +253,4 @@ class TestSignals:
         with write_blocks(tmp_path / "signals", n_models=2) as write:
             write(self.game.member.T, {"loss": np.ones((2, 2)), "query_loss": np.ones((2, 2, 3))})
         with pytest.raises(ValueError, match=r"'query_loss' has an axis of queries, which is for signals in memory"):
-            BlockSignals(tmp_path / "signals")
+            open_signals(tmp_path / "signals")

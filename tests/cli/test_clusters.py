@@ -9,9 +9,8 @@ import pytest
 
 import leakbound as ls
 from leakbound.auditing.api import fill_store
-from leakbound.core import signals_by_model
-from leakbound.core.block_signals import BlockSignals
 from leakbound.core.findings import Finding
+from leakbound.core.signal_files import open_signals
 from leakbound.plans import AuditPlan
 from leakbound.reports.content import read
 from leakbound.runtime import execution
@@ -126,10 +125,9 @@ spec = "sklearn.tree:DecisionTreeClassifier"
 
 
 @pytest.mark.slow
-def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakbound, monkeypatch) -> None:
-    """Written four models at a time, and read 20 points at a time."""
+def test_signals_of_all_models_are_audited_from_a_folder_as_in_memory(leakbound) -> None:
+    """Written four models at a time."""
     Path("plan.toml").write_text(SIGNALS)
-    monkeypatch.setattr(signals_by_model, "BLOCK", 300)
     called = leakbound("fit plan.toml --store made --n-jobs 1 --signals signals")
     assert (called.code, called.err) == (0, "")
     assert called.out.splitlines()[2] == "the signals of all models are in signals"
@@ -164,7 +162,7 @@ def test_each_model_of_a_plan_has_a_folder_of_signals(leakbound) -> None:
     leakbound("fit plan.toml --store made --n-jobs 1 --signals signals")
     assert sorted(path.name for path in Path("signals").iterdir()) == ["DecisionTreeClassifier", "GaussianNB"]
     for name in ("DecisionTreeClassifier", "GaussianNB"):
-        assert BlockSignals(f"signals/{name}").n_models == 16
+        assert open_signals(f"signals/{name}").game.n_models == 16
 
 
 TREE, BAYES = {"spec": "sklearn.tree:DecisionTreeClassifier"}, {"spec": "sklearn.naive_bayes:GaussianNB"}
@@ -187,7 +185,7 @@ def test_what_a_folder_cannot_hold_is_refused_before_the_first_fit(tmp_path, wor
 def test_one_target_is_as_good_as_all(tmp_path) -> None:
     plan = AuditPlan(dataset="wine", game=ls.PerDatum(1), attacks=("loss",), n_models=4, model=[BAYES])
     fill_store(plan, store=tmp_path / "store", signals=tmp_path / "signals", n_jobs=1)
-    assert BlockSignals(tmp_path / "signals").game.n_target_points == 1
+    assert open_signals(tmp_path / "signals").game.n_target_points == 1
 
 
 def test_groups_do_not_go_into_a_folder(tmp_path) -> None:

@@ -6,6 +6,12 @@ from leakbound.metrics.clustered import Clustered
 from leakbound.metrics.rows import Rows
 
 
+def clustered_by(rows, axis, confidence):
+    if axis == "models":
+        return Clustered(*rows.by_model, rows.variance_inflation, confidence)
+    return Clustered(*rows.by_record, 1.0, confidence)
+
+
 def drawn(n_models, n_records, decimals=9, seed=0):
     """Rows with unequal numbers of members."""
     rng = np.random.default_rng(seed)
@@ -32,11 +38,11 @@ def naive_limits(rows, axis, threshold, chosen, inflation):
 @pytest.mark.parametrize("decimals", [0, 9])
 def test_limits_at_each_threshold_are_their_naive_twin(axis, inflation, decimals):
     rows = drawn(6, 25, decimals)
-    clustered = Clustered.by(rows, axis, 0.95)
+    clustered = clustered_by(rows, axis, 0.95)
     for scores, chosen in ((clustered.members, rows.member), (clustered.others, ~rows.member)):
         low, high = scores.limits(scores.ranks, clustered.inflation, 0.95)
         for place in range(1, len(scores.ranks)):
-            threshold = scores.descending[scores.ranks[place] - 1]
+            threshold = scores.scores.highest(int(scores.ranks[place]))
             expected = naive_limits(rows, axis, threshold, chosen, inflation)
             assert (low[place], high[place]) == pytest.approx(expected)
 
@@ -44,7 +50,7 @@ def test_limits_at_each_threshold_are_their_naive_twin(axis, inflation, decimals
 @pytest.mark.parametrize("decimals", [0, 9])
 def test_every_distinct_score_is_tried_and_no_part_of_a_tie(decimals):
     rows = drawn(4, 30, decimals)
-    others = Clustered.by(rows, "models", 0.95).others
+    others = clustered_by(rows, "models", 0.95).others
     distinct = np.unique(rows.value[~rows.member])
     expected = [np.count_nonzero(rows.value[~rows.member] >= score) for score in distinct[::-1]]
     assert others.ranks.tolist() == [0, *expected]
@@ -55,7 +61,7 @@ def test_every_distinct_score_is_tried_and_no_part_of_a_tie(decimals):
 def test_the_interval_holds_all_that_a_plausible_threshold_gives(axis, fpr):
     """Square and add of the two errors, with thresholds found one by one whose limits hold the rate asked for."""
     rows = drawn(6, 25)
-    clustered = Clustered.by(rows, axis, 0.9)
+    clustered = clustered_by(rows, axis, 0.9)
     found = 20
     rate = found / rows.n_members
     low_rate, high_rate = (end[0] for end in clustered.members.limits(np.array([found]), clustered.inflation, 0.9))

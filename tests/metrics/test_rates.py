@@ -7,7 +7,6 @@ from scipy import stats
 from leakbound.core.types import NotApplicable, Scores
 from leakbound.metrics.rates import fpr_at_tpr, ppv, precision_at_recall, randomised_tpr, roc_band, tpr_at_fpr
 from leakbound.metrics.rows import rows
-from leakbound.metrics.spread import Shifts
 from tests.levels import FULL, allowed, sizes
 from tests.marks import nightly
 
@@ -249,7 +248,7 @@ def test_a_refused_interval_says_how_many_models_would_have_one(audits, spread, 
     found = tpr_at_fpr(scores, 0.01)
     assert found.refused == "too_few_models"
     assert found.detail["models_needed_at_any_spread"] == 400
-    shifts = Shifts(rows(scores))
+    shifts = rows(scores).shifts
     measured = np.std(shifts.shift, ddof=1) / shifts.noise
     n_models = np.arange(2, 401)
     upper = measured * np.sqrt((n_models - 1) / stats.chi2.ppf(0.05, n_models - 1))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from leakbound.core.types import Scores
+from leakbound.metrics.ranked import RankedScores
 from leakbound.metrics.thresholds import (
     accuracy_at,
     accuracy_weights,
     best_threshold,
-    held_out_thresholds,
     hindsight_thresholds,
 )
 
@@ -50,10 +50,9 @@ def test_of_several_best_thresholds_the_largest():
         value, member = rng.permutation(n).astype(float), rng.permutation(n) < rng.integers(1, n)
         hindsight = hindsight_thresholds(Scores("any", value[None], member[None]))
         assert hindsight.tolist() == [[first_of_the_best(value, member)]]
-        # a model that no one else has seen learns from the other one alone
-        both = np.array([value, rng.permutation(n)]).astype(float)
-        weight = accuracy_weights(np.array([member, member]), 0.5)
-        assert held_out_thresholds(both, weight)[1] == first_of_the_best(value, member)
+        ranked = RankedScores(value[None], member[None], piece=3)
+        weight = np.array([[-1 / (~member).sum(), 1 / member.sum()]])
+        assert ranked.best_threshold(weight) == first_of_the_best(value, member)
 
 
 def test_nobody_is_called_where_every_call_loses():
@@ -65,11 +64,16 @@ def test_nobody_is_called_where_every_call_loses():
 def test_held_out_thresholds_gain_most_on_the_other_models(decimals, shape):
     rng = np.random.default_rng(1)
     for _ in range(10):
-        value, weight = rng.normal(size=shape).round(decimals), rng.normal(size=shape)
-        for row, threshold in enumerate(held_out_thresholds(value, weight)):
-            others = np.arange(len(value)) != row
-            expected = naive_best_gain(value[others], weight[others])
-            assert gain(value[others], weight[others], threshold) == pytest.approx(expected)
+        value, member = rng.normal(size=shape).round(decimals), rng.random(shape) < 0.5
+        sign = np.where(member, 1, -1)
+        for piece in (7, 1 << 20):
+            for row, threshold in enumerate(RankedScores(value, member, piece).held_out_thresholds()):
+                others = np.arange(len(value)) != row
+                expected = naive_best_gain(value[others], sign[others])
+                assert gain(value[others], sign[others], threshold) == expected
+                # of several best thresholds the largest
+                better = value[others][value[others] > threshold]
+                assert all(gain(value[others], sign[others], cut) < expected for cut in better)
 
 
 def test_accuracy_weights_sum_to_the_accuracy_of_each_row():

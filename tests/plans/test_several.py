@@ -11,7 +11,7 @@ import pytest
 from leakbound.core.untrusted import toml_table
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, read_plan, read_several, several_content
-from leakbound.reports.render.toml import toml
+from leakbound.reports.toml import toml
 
 SHARED: dict[str, Any] = {"data": "people.csv", "promise": "file", "eta": 0.05}
 TABLE: dict[str, Any] = {"statistic": "table", "by": ["town"], "levels": {"town": ["Bonn", "Ulm"]}}

@@ -14,7 +14,7 @@ import pytest
 from leakbound.protection import calibrate, protect
 from leakbound.releases.statistics.features import Cells, Columns, Histogram
 from leakbound.releases.statistics.statistic import Linear, Statistic
-from leakbound.reports.phrases import PHRASES
+from leakbound.reports.sentences import sentences
 
 FRAME = pd.DataFrame({"town": list("aabbbcccc") * 3, "age": np.arange(27.0)})
 LABELS = np.arange(27) % 2
@@ -69,7 +69,7 @@ def test_the_same_that_is_declared_is_an_assumption_of_the_certificate(tmp_path:
         terms = [term.id for term in report.about.certificate.assumptions]
         assert terms.count("statistic_fixed_beforehand") == 1
         assert "chosen without looking at the data" in " ".join(report.table().split())
-    assert "chosen without looking at the data" in PHRASES["statistic_fixed_beforehand"]
+    assert "chosen without looking at the data" in sentences()["assumption.statistic_fixed_beforehand"]
 
 
 @pytest.mark.slow

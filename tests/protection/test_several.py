@@ -19,7 +19,7 @@ from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.protection import Protected, declare, protect, protect_file
 from leakbound.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
 from leakbound.reports import Report
-from leakbound.reports.render.toml import toml
+from leakbound.reports.toml import toml
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 N = 40

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lars, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
@@ -62,12 +64,30 @@ def closure_over(rows):
     return lambda i: rows[i]
 
 
+class Refusing:
+    """An object that refuses to be pickled."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("no")
+
+
+class Slotted:
+    """An object without a dictionary."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows):
+        self.rows = rows
+
+
 SHUFFLED = X[RANDOM.permutation(N)]
 HIDDEN_ROWS = {
     "an array": X,
     "shuffled rows": SHUFFLED,
     "other order of columns": SHUFFLED[:, [2, 0, 1]],
-    "some columns": SHUFFLED[:, [2, 0]],
     "some rows": SHUFFLED[:7],
     "a single row": X[3],
     "beside noise": np.vstack([RANDOM.normal(size=(40, 3)), SHUFFLED[:80]]),
@@ -81,6 +101,9 @@ HIDDEN_ROWS = {
     "in an object": SimpleNamespace(inner=SimpleNamespace(rows=SHUFFLED)),
     "a partial function": functools.partial(print, SHUFFLED),
     "a closure": closure_over(SHUFFLED),
+    "beside a lock": {"lock": threading.Lock(), "rows": SHUFFLED},
+    "in what cannot be pickled": Refusing(SHUFFLED),
+    "in slots": Slotted(SHUFFLED),
     "an array of objects": PATIENTS.to_numpy(dtype=object)[::-1],
     "an array with fields": PATIENTS[NUMBERS].to_records(index=False),
     "text": PATIENTS.to_csv(index=False),
@@ -106,6 +129,8 @@ def test_rows_are_found_wherever_they_are(name):
         (";".join(CASES.astype(str)), "names", ""),
         (CASES.astype("<i8").tobytes(), "names", ""),
         (RANDOM.permutation(X[:, 2]), "values", "cost"),
+        (SHUFFLED[:, [2, 0]], "values", "cost"),  # rows of some of the columns
+        (np.column_stack([SHUFFLED, RANDOM.random(N)]), "values", "cost"),  # rows beside another column
         (X[:, 2].tobytes(), "column", "cost"),
         (X.ravel(), "values", "cost"),
         (PATIENTS["ward"].tolist(), "column", "ward"),
@@ -149,10 +174,29 @@ def test_rows_as_a_step_hands_them_on_are_found():
 def test_nothing_is_found_in_models_that_hold_nothing(load):
     x, y = load(return_X_y=True)
     members = from_arrays(x, y, names=np.arange(len(x)))  # names that are also positions
-    steps = [MinMaxScaler(), SimpleImputer(), PCA(2), Ridge()]
+    steps = [MinMaxScaler(), SimpleImputer(), PCA(2), FactorAnalysis(random_state=0), Lars(), Ridge()]
     for model in [*steps, RandomForestClassifier(5, max_depth=6, random_state=0)]:
         found = search(model.fit(x, y), members)
         assert (found.held, found.extra, found.complete) == ((), (), True), model
+
+
+def test_a_cluster_of_one_record_is_that_record():
+    centre = [500.0, 900.0, 1e6]
+    x = np.vstack([X, centre])
+    model = KMeans(2, n_init=1, random_state=0).fit(x)
+    assert centre in model.cluster_centers_.tolist()
+    (found,) = (held for held in search(model, Points(x)).held if held.where == "cluster_centers_")
+    assert (found.kind, found.n) == ("rows", 1)
+
+
+def test_a_model_that_is_too_deep_to_be_pickled_is_not_searched_completely():
+    model = clean()
+    chain = []
+    for _ in range(100_000):
+        chain = [chain]
+    model[-1].chain_ = chain
+    assert search(model, MEMBERS).complete is False
+    assert structure_of(model, MEMBERS).stores_records is None
 
 
 def test_images_and_texts():

@@ -26,19 +26,22 @@ from leakbound.core.findings import Scope
 from leakbound.reports import Report, comparison, phrases
 from leakbound.reports.sections.audit import words
 from leakbound.reports.sections.protected import costs
+from leakbound.reports.sentences import sentences
 from tests.marks import nightly, nightly_but
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 TABLES = {
-    "PHRASES": phrases.PHRASES,
     "REASONS": reasons.REASONS,
-    "GAMES": phrases.GAMES,
-    "SCOPES": phrases.SCOPES,
     "RELEASES": phrases.RELEASES,
     "HEADLINES": words.HEADLINES,
 }
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
-MARKER = re.compile(r"\u27e6(\w+)/(\w+)((?:\u27e8[^\u27e9]*\u27e9)*)\u27e7")
+TERMS = {
+    name: re.sub(r"\{\{ (\w+) \}\}", r"{\1}", text).rstrip(".")  # gaps as in the other tables
+    for name, text in sentences().items()
+    if name.partition(".")[0] in ("method", "accountant", "assumption", "game", "scope")
+}
+MARKER = re.compile(r"\u27e6(\w+)/([\w.]+)((?:\u27e8[^\u27e9\u27e8\u27e6]*\u27e9)*)\u27e7")
 
 
 def gaps(phrase: str) -> list[str]:
@@ -73,7 +76,7 @@ def with_phrases(text: str) -> str:
 
 
 ORIGINAL_HEADS = dict(costs.HEADS)
-ORIGINAL = {name: dict(table) for name, table in TABLES.items()}
+ORIGINAL = {name: dict(table) for name, table in TABLES.items()} | {"TERMS": TERMS}
 
 
 # Cells stay in one line, for the lines of two cells that wrap are mixed.
@@ -99,6 +102,8 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             for module in [each for key, each in sys.modules.items() if key.startswith("leakbound.")]:
                 if getattr(module, name, None) is table:
                     monkeypatch.setattr(module, name, markers(name, table))
+        for name, marker in markers("TERMS", TERMS).items():
+            monkeypatch.setitem(sentences(), name, re.sub(r"\{(\w+)\}", r"{{ \1 }}", marker))
 
     return mark
 
@@ -177,8 +182,8 @@ def test_other_words_match_the_same_findings(monkeypatch: pytest.MonkeyPatch) ->
 def test_markers_are_seen(marked) -> None:
     """The test above compares something: the page of a bound holds markers."""
     marked()
-    assert "\u27e6PHRASES/bisection" in ls.bound("dp", at_most="accuracy=0.6").to_html()
-    assert "\u27e6SCOPES/one" in ls.bound("information", information=0.1).table(WIDE)
+    assert "\u27e6TERMS/method.bisection" in ls.bound("dp", at_most="accuracy=0.6").to_html()
+    assert "\u27e6TERMS/scope.one" in ls.bound("information", information=0.1).table(WIDE)
 
 
 def test_a_proof_for_every_record_says_so_whatever_the_record_is_called(marked) -> None:
@@ -201,7 +206,7 @@ def ids(call: str) -> set[str]:
 
 def test_every_term_that_the_code_makes_has_its_phrase() -> None:
     terms = ids("Term")
-    assert not sorted(terms - set(phrases.PHRASES) - set(phrases.GAMES) - set(reasons.REASONS))
+    assert not sorted(terms - {name.partition(".")[2] for name in TERMS} - set(reasons.REASONS))
     assert len(terms) > 90
 
 

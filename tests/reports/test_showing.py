@@ -41,7 +41,7 @@ def test_a_report_shows_its_table(sample):
     assert repr(report) == str(report) == report.table().rstrip("\n")
 
 
-@pytest.mark.parametrize("sample", [samples.no_leak, *list(KINDS.values())[1:]])
+@pytest.mark.parametrize("sample", [samples.no_leak, KINDS["attribute"], KINDS["protected"]])
 def test_a_notebook_begins_with_the_number_and_its_sentence(sample):
     report = sample()
     html = report._repr_html_()
@@ -51,6 +51,16 @@ def test_a_notebook_begins_with_the_number_and_its_sentence(sample):
     order = [number.index(mark) for mark in ('class="said"', 'class="lede"', 'class="facts"', "<details>")]
     assert order == sorted(order)
     assert "<script" not in html
+
+
+def test_the_notebook_of_a_document_has_its_title_answer_number_chart_and_findings():
+    html = made_bounds.leakage()._repr_html_()
+    shown = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    marks = ('class="title"', 'class="facts', 'class="lede', 'class="big"', "<svg", "<summary><strong>All findings")
+    order = [shown.index(mark) for mark in marks]
+    assert order == sorted(order)
+    assert "<script" not in html
+    assert "--full" not in html
 
 
 def test_a_notebook_of_several_models_begins_with_their_table():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakbound.core.checks import one_of
-from leakbound.core.types import NotApplicable, Scores, Signals, WrongScores
+from leakbound.core.types import NotApplicable, Scores, Signals, WrongScores, finite
 
 if TYPE_CHECKING:
     from leakbound.attacks.moments import Moments, in_moments, out_moments
@@ -533,7 +533,7 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise WrongScores(f"attack {name!r} returned an array of shape {value.shape}, {expected}, higher = member")
     if value.dtype.kind not in "biuf":
         raise WrongScores(f"attack {name!r} returned an array of {value.dtype}, {expected}, as numbers")
-    if not np.isfinite(value).all():
+    if not finite(value):
         n_bad = int(value.size - np.isfinite(value).sum())
         raise WrongScores(
             f"attack {name!r} returned {n_bad:,} NaN or infinite scores of {value.size:,}, in an array of shape "

@@ -20,6 +20,7 @@ from scipy.special import gammaln
 
 from leakbound.attacks.blocks import all_target_points
 from leakbound.core.findings import Term
+from leakbound.core.on_disk import taken
 from leakbound.core.reasons import words
 from leakbound.core.seeds import stream
 from leakbound.core.types import Game, NotApplicable, Signals
@@ -76,38 +77,19 @@ def design(game: Game, group: Shaped[Array, " N"] | None = None) -> Design | Non
     unit = game.candidate_of if group is None else group
     sampled_member = game.member[:, sample]
     n_free = _independent_columns(sampled_member, None if unit is None else unit[sample])
-    member = game.member[:, columns]
+    member = taken(game.member, columns)
     n_in = member.sum(axis=0)
     constant = int(n_in[0]) if n_in.min() == n_in.max() else 0
     # Without known units the columns are counted as independent: a wrong alarm costs one reference, no more.
     n_units = n_free if unit is not None else len(sample)
-    return _judged(sampled_member, _same_or_opposite(member), constant, n_free, n_units, game.n_targets)
-
-
-def design_of_sample(member: Bool[Array, "K J"], same: Bool[Array, "K K"], n_in: int, n_targets: int) -> Design | None:
-    """Test the memberships of a sample of the target points, with what is known of all of them; see `design`."""
-    return _judged(member, same, n_in, _independent_columns(member, None), member.shape[1], n_targets)
-
-
-def _judged(
-    sampled_member: Bool[Array, "K J"],
-    same: Bool[Array, "K K"],
-    n_in: int,
-    n_free: int,
-    n_units: int,
-    n_targets: int,
-) -> Design | None:
-    """Judge what was seen; pairs and counts that chance hardly explains tell of a design."""
-    n_models = len(sampled_member)
-    if n_models**2 * 0.5**n_free > _CHANCE:
+    same = _same_or_opposite(member)
+    if game.n_models**2 * 0.5**n_free > _CHANCE:  # pairs and counts that chance hardly explains tell of a design
         same = np.zeros_like(same)
-    leave_one_out = n_targets == n_models
-    constant = 0
-    if leave_one_out or n_targets == 1:
-        constant = _constant_count(n_in, n_models, n_units)
-    if constant and not same.any():
-        return Design(same, constant, _uneven_pairs(sampled_member, n_free))
-    reason = _dependence(n_targets, sampled_member, same, n_free)
+    if game.leave_one_out or game.n_targets == 1:
+        constant = _constant_count(constant, game.n_models, n_units)
+        if constant and not same.any():
+            return Design(same, constant, _uneven_pairs(sampled_member, n_free))
+    reason = _dependence(game.n_targets, sampled_member, same, n_free)
     return Design(same, 0, reason) if reason or same.any() else None
 
 
@@ -190,9 +172,12 @@ def _independent_columns(member: Bool[Array, "K J"], unit: Shaped[Array, " J"] |
 
 def _same_or_opposite(member: Bool[Array, "K J"]) -> Bool[Array, "K K"]:
     """Find the pairs of different rows that are equal or opposite at all points."""
-    relative_to_first = np.packbits(member ^ member[:, :1], axis=1)  # opposite rows become equal
-    _, pattern = np.unique(relative_to_first, axis=0, return_inverse=True)
-    same = pattern.ravel()[:, None] == pattern.ravel()[None, :]
+    relative_to_first = np.packbits(member, axis=1)
+    # opposite rows become equal
+    relative_to_first[member[:, 0]] ^= np.packbits(np.ones(member.shape[1], dtype=bool))
+    numbers: dict[bytes, int] = {}
+    pattern = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in relative_to_first])
+    same = pattern[:, None] == pattern[None, :]
     np.fill_diagonal(same, False)
     return same
 

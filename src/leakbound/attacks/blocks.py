@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
+from numpy.typing import DTypeLike
 
-from leakbound.core.types import Game, NotApplicable, PartOfGame, Signals
+from leakbound.core.on_disk import empty_beside
+from leakbound.core.types import Game, NotApplicable, Signals
 
 Array = np.ndarray
 _ENTRIES = 1 << 17  # models x points of a block: a few arrays of that size stay in the cache
@@ -72,23 +74,32 @@ def blocks(game: Game, points: Int[Array, " U"], n_rows: int) -> Iterator[Block]
         yield Block(game, columns, slice(start, start + len(part)))
 
 
+def empty_scores(game: Game, signal: Array, dtype: DTypeLike) -> Float[Array, "T J"]:
+    """Make an array for the scores of the target points, on disk where the signal is."""
+    return empty_beside(signal, (game.n_targets, game.n_target_points), dtype)
+
+
 def score_points(
-    game: Game, dtype: np.dtype, score: Callable[[Block], Float[Array, "B T"]], n_rows: int
+    game: Game,
+    signal: Array,
+    score: Callable[[Block], Float[Array, "B T"]],
+    n_rows: int,
+    dtype: DTypeLike | None = None,
 ) -> Float[Array, "T J"]:
-    """Score the target points block by block into one point-major array."""
-    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype)
+    """Score the target points block by block; in the dtype of the signal unless given."""
+    scores = empty_scores(game, signal, signal.dtype if dtype is None else dtype)
     n_filled = np.zeros(game.n_targets, dtype=np.intp)
     for block in blocks(game, all_target_points(game), n_rows):
         value = score(block)
         if game.is_target_point.ndim == 1:
-            scores[block.place] = value
+            scores[:, block.place] = value.T
             continue
         # Every target has target points of its own: count where among them each point of the block comes.
         rank = n_filled + np.cumsum(block.is_target, axis=0) - 1
         point, target = np.nonzero(block.is_target)
-        scores[rank[point, target], target] = value[point, target]
+        scores[target, rank[point, target]] = value[point, target]
         n_filled = rank[-1] + 1
-    return scores.T
+    return scores
 
 
 def require_references(
@@ -101,21 +112,14 @@ def require_references(
             raise NotApplicable("no_reference", n=game.n_references)
         raise NotApplicable("few_references", fewest=least, n=game.n_references)
 
-    if isinstance(game, PartOfGame):  # some points of a game, whose other points count too
-        has_without, has_including, has_both = game.references
-    else:
+    def members() -> Iterator[Bool[Array, "B R"]]:
+        return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
 
-        def members() -> Iterator[Bool[Array, "B R"]]:
-            return (block.references(game.member) for block in blocks(game, all_target_points(game), game.n_models))
-
-        has_without = not without or any(not member.all() for member in members())
-        has_including = not including or any(member.any() for member in members())
-        has_both = not both or any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members())
-    if without and not has_without:
+    if without and all(member.all() for member in members()):
         raise NotApplicable("no_reference_without")
-    if including and not has_including:
+    if including and not any(member.any() for member in members()):
         raise NotApplicable("no_reference_with")
-    if both and not has_both:
+    if both and not any((member.any(axis=1) & ~member.all(axis=1)).any() for member in members()):
         raise NotApplicable("no_reference_of_both")
 
 

@@ -27,6 +27,7 @@ from scipy.special import log_ndtr
 from leakbound.attacks.blocks import Block, all_target_points, blocks, require_references, score_points
 from leakbound.attacks.queries import mean_score
 from leakbound.core.checks import one_of
+from leakbound.core.on_disk import empty_beside
 from leakbound.core.types import Signals
 
 Array = np.ndarray
@@ -53,13 +54,13 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     >>> float(lira(signals, variance="point")[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
     4.5
     """
-    return mean_score(signals, _PHI_OF, lambda query: online(query, variance, None))
+    return mean_score(signals, _PHI_OF, lambda query: _online(query, variance))
 
 
-def online(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> Float[Array, "T J"]:
-    """Compute `lira` with a pooled variance that is given, or with that of these points."""
+def _online(signals: Signals, variance: str) -> Float[Array, "T J"]:
+    """Compute `lira` of one query."""
     require_references(signals, both=True)
-    outside, inside = _references(signals, variance, pooled)
+    outside, inside = _references(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
         phi = _phi(signals, block.targets)
@@ -74,7 +75,7 @@ def online(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) 
         inside.set_where_missing(block, log_ratio)
         return log_ratio
 
-    return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
+    return score_points(signals.game, _array(signals), score, signals.game.n_targets)
 
 
 def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
@@ -90,13 +91,13 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
     0.97725
     """
-    return mean_score(signals, _PHI_OF, lambda query: offline(query, variance, None))
+    return mean_score(signals, _PHI_OF, lambda query: _offline(query, variance))
 
 
-def offline(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> Float[Array, "T J"]:
-    """Compute `lira_offline` with a pooled variance that is given, or with that of these points; see `online`."""
+def _offline(signals: Signals, variance: str) -> Float[Array, "T J"]:
+    """Compute `lira_offline` of one query."""
     require_references(signals, without=True)
-    outside, _ = _references(signals, variance, pooled)
+    outside, _ = _references(signals, variance)
 
     def score(block: Block) -> Float[Array, "B T"]:
         phi = _phi(signals, block.targets)
@@ -106,7 +107,7 @@ def offline(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None)
         outside.set_where_missing(block, z)
         return log_ndtr(z)
 
-    return score_points(signals.game, _array(signals).dtype, score, signals.game.n_targets)
+    return score_points(signals.game, _array(signals), score, signals.game.n_targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,51 +154,25 @@ class _References:
             scores[n <= block.left_out(self.with_point)] = 0
 
 
-class PooledVariance:
-    """The variance over all target points of each target, of the references without and with the point.
-
-    >>> from leakbound.core.types import Game
-    >>> member = np.array([[True], [True], [True], [False], [False]])
-    >>> game = Game("half_split", member, np.array([True]), 1)
-    >>> sums = PooledVariance(1)
-    >>> moments = sums.add(Signals(game, None, {"log_odds": np.array([[3.0], [2.0], [4.0], [-1.0], [1.0]])}))
-    >>> sums.value(np.dtype(np.float64)).ravel().tolist()
-    [1.0, 1.0]
-    """
-
-    def __init__(self, n_targets: int) -> None:
-        self.n, self.squares = np.zeros((2, 2, n_targets))
-
-    def add(self, signals: Signals) -> Float[Array, "2 3 U 1"]:
-        """Add points; return the number, mean and sum of squares of the references without and with each of them."""
-        game, dtype = signals.game, _array(signals).dtype
-        points = all_target_points(game)
-        moments = np.empty((2, 3, len(points), 1), dtype=dtype)
-        for block in blocks(game, points, game.n_models):
-            moments[:, :, block.place, 0] = _moments(block, signals)
-            phi, target = _phi(signals, block.targets), block.is_target.astype(dtype)
-            for side in (0, 1):
-                n, mean, squares = moments[side, :, block.place]
-                own = _own_rows(block, bool(side), dtype) * target
-                self.n[side] += n[:, 0] @ target - own.sum(axis=0)
-                # Pooled over a target's points: each sum of squares without the target's own row, S - d^2 n/(n - 1).
-                own_squares = np.square(phi - mean)
-                own_squares *= own
-                self.squares[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ own_squares
-        return moments
-
-    def value(self, dtype: np.dtype) -> Float[Array, "2 T"]:
-        """Return the variances."""
-        return np.maximum(self.squares / np.maximum(self.n, 1), _LEAST).astype(dtype)
-
-
-def _references(signals: Signals, variance: str, pooled: Float[Array, "2 T"] | None) -> tuple[_References, _References]:
+def _references(signals: Signals, variance: str) -> tuple[_References, _References]:
     """Estimate the Gaussians of the references without and of those with each point."""
     weight = VARIANCES[one_of("variance", variance, VARIANCES)]
-    sums = PooledVariance(signals.game.n_targets)
-    moments = sums.add(signals)
-    if pooled is None:
-        pooled = sums.value(moments.dtype)
+    game, phi_of = signals.game, _array(signals)
+    points, dtype = all_target_points(game), phi_of.dtype
+    moments = empty_beside(phi_of, (2, 3, len(points), 1), dtype)
+    pooled_n, pooled_squares = np.zeros((2, 2, game.n_targets))  # without and with the point
+    for block in blocks(game, points, game.n_models):
+        moments[:, :, block.place, 0] = _moments(block, signals)
+        phi, target = _phi(signals, block.targets), block.is_target.astype(dtype)
+        for side in (0, 1):
+            n, mean, squares = moments[side, :, block.place]
+            own = _own_rows(block, bool(side), dtype) * target
+            pooled_n[side] += n[:, 0] @ target - own.sum(axis=0)
+            # Pooled over a target's points: each sum of squares without the target's own row, S - d^2 n/(n - 1).
+            own_squares = np.square(phi - mean)
+            own_squares *= own
+            pooled_squares[side] += squares[:, 0] @ target - (n / np.maximum(n - 1, 1))[:, 0] @ own_squares
+    pooled = np.maximum(pooled_squares / np.maximum(pooled_n, 1), _LEAST).astype(dtype)
     sides = []
     for side in (0, 1):
         n, mean, squares = moments[side]

@@ -41,7 +41,7 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
         minus_tau = log_mean_exp(block.references(loss) / -temperature, outside, game.leave_one_out)
         return own - np.where(np.isfinite(minus_tau), minus_tau, own)
 
-    return score_points(game, loss.dtype, score, game.n_models)
+    return score_points(game, loss, score, game.n_models)
 
 
 def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
@@ -78,7 +78,7 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
         has_both = (n_in > block.left_out(True)) & (n_out > block.left_out(False))
         return np.where(has_both, tau - block.targets(loss), 0)
 
-    return score_points(game, loss.dtype, score, game.n_models)
+    return score_points(game, loss, score, game.n_models)
 
 
 _NO_GAP = np.iinfo(np.int64).min // 4  # less than any key, and sums with it do not overflow

@@ -126,8 +126,8 @@ def _moments(signals: Signals, signal: str | Shaped[Array, "M N"], inside: bool)
     def variance(block: Block) -> Float[Array, "B T"]:
         return _Sums(block, values, inside).variance()
 
-    means = score_points(game, np.dtype(np.float64), mean, game.n_models)
-    variances = score_points(game, np.dtype(np.float64), variance, game.n_models)
+    means = score_points(game, values, mean, game.n_models, np.float64)
+    variances = score_points(game, values, variance, game.n_models, np.float64)
     known = variances >= 0  # of a point with fewer than two such references it is -1
     n_known = np.maximum(known.sum(axis=1, keepdims=True), 1)
     typical = np.where(known, variances, 0).sum(axis=1, keepdims=True) / n_known

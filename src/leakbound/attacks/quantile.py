@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from leakbound.attacks.blocks import empty_scores
 from leakbound.attacks.queries import one_by_one
 from leakbound.core.checks import count
 from leakbound.core.types import Game, NotApplicable, Signals
@@ -52,7 +53,7 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     game, phi = signals.game, signals.array("log_odds", "loss")
     if game.n_references < 1:
         raise NotApplicable("no_reference", n=0)
-    scores = np.empty((game.n_target_points, game.n_targets), dtype=phi.dtype).T
+    scores = empty_scores(game, phi, phi.dtype)
     use_all = references is None or references >= game.n_references
     total = np.zeros(phi.shape[1])
     if use_all:

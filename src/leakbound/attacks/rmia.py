@@ -27,6 +27,7 @@ from leakbound.attacks.blocks import (
 )
 from leakbound.attacks.queries import one_by_one
 from leakbound.core.checks import one_of, positive, probability
+from leakbound.core.on_disk import blocks_of, empty_beside
 from leakbound.core.types import Signals
 
 Array = np.ndarray
@@ -96,17 +97,14 @@ def log_ratio(signals: Signals) -> RatioAt:
     return at
 
 
-def log_ratio_offline(signals: Signals, *, a: float | Float[Array, " T"] | None = None) -> RatioAt:
+def log_ratio_offline(signals: Signals, *, a: float | None = None) -> RatioAt:
     """Return the function that computes the logarithms of the ratios of `rmia_offline` at the points of a block.
 
-    ``a`` is one number or one for each target; unless given, that of `offline_slopes`.
+    ``a`` is that of `offline_slopes` unless given.
     """
     game, loss = signals.game, signals.array("loss")
     require_references(signals, without=True, least=1)
-    if a is None:
-        slope = offline_slopes(signals)
-    else:
-        slope = a if isinstance(a, np.ndarray) else probability("a", a)
+    slope = offline_slopes(signals) if a is None else probability("a", a)
 
     def at(block: Block) -> Float[Array, "B T"]:
         own = -block.targets(loss)
@@ -144,22 +142,12 @@ def offline_slopes(signals: Signals) -> Float[Array, " T"]:
     >>> offline_slopes(ls.Signals(game, None, {"loss": loss})).tolist()
     [0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8]
     """
-    game, loss = signals.game, signals.array("loss")
+    game = signals.game
     columns = all_target_points(game)
-    columns = columns[sampled_places(len(columns))]
-    return slopes_of_sample(loss[:, columns].T, game.member[:, columns].T, game.n_targets)
-
-
-def sampled_places(n_points: int) -> Int[Array, " P"]:
-    """Return the places among the target points where `offline_slopes` are chosen."""
-    return np.linspace(0, n_points - 1, min(n_points, _POINTS)).astype(int)
-
-
-def slopes_of_sample(loss: Float[Array, "P M"], member: Bool[Array, "P M"], n_targets: int) -> Float[Array, " T"]:
-    """Compute `offline_slopes` from the models' losses and data at a sample of the target points."""
-    n_models = loss.shape[1]
-    slopes = np.full(n_targets, _USUAL_SLOPE)
-    for group in _slope_groups(n_models, n_targets):
+    columns = columns[np.linspace(0, len(columns) - 1, min(len(columns), _POINTS)).astype(int)]
+    loss, member = signals.array("loss")[:, columns].T, game.member[:, columns].T
+    slopes = np.full(game.n_targets, _USUAL_SLOPE)
+    for group in _slope_groups(game.n_models, game.n_targets):
         slopes[group.targets] = _best_slope(loss[:, group.models], member[:, group.models])
     return slopes
 
@@ -240,6 +228,7 @@ def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]
 def _ranked(signals: Signals, ratio_of: Callable[[Signals], RatioAt], gamma: float, vote: str) -> Float[Array, "T J"]:
     """Rank the ratios at the target points among those of the population, of one query or of several together."""
     one_of("vote", vote, VOTES)
+    gamma = positive("gamma", gamma)
     ratios = [ratio_of(query) for query in one_by_one(signals, "loss")]
     if len(ratios) == 1:
         return _rank_in_population(signals, ratios[0], gamma)
@@ -261,21 +250,21 @@ def _rank_in_population(signals: Signals, ratio_at: RatioAt, gamma: float) -> Fl
     In float64 whatever the losses are: of 24 bits the count takes as many as the population has, and in the middle of
     the ranks the others are too few to tell ratios of the same count apart.
     """
-    game = signals.game
     scores, population = _of_points(signals, ratio_at)
-    for target in range(game.n_targets):
-        ratios = np.ascontiguousarray(scores[target])
-        scores[target] = rank_fraction(ratios, population[:, target] if len(population) else ratios, gamma)
+    for target in range(signals.game.n_targets):
+        thresholds = np.sort(population[target] if population.size else scores[target]) + np.log(gamma)
+        for block in blocks_of(scores.shape[1], 1):
+            scores[target, block] = fraction_below(scores[target, block], thresholds)
     return scores
 
 
-def _of_points(signals: Signals, ratio_at: RatioAt) -> tuple[Float[Array, "T J"], Float[Array, "Z T"]]:
+def _of_points(signals: Signals, ratio_at: RatioAt) -> tuple[Float[Array, "T J"], Float[Array, "T Z"]]:
     """Compute the ratios at the target points, and at the population."""
-    game = signals.game
-    ratios = score_points(game, np.dtype(np.float64), ratio_at, game.n_models)
-    population = np.empty((len(game.population), game.n_targets))
+    game, loss = signals.game, signals.array("loss", "query_loss")
+    ratios = score_points(game, loss, ratio_at, game.n_models, np.float64)
+    population = empty_beside(loss, (game.n_targets, len(game.population)), np.float64)
     for block in blocks(game, game.population, game.n_models):
-        population[block.place] = ratio_at(block)
+        population[:, block.place] = ratio_at(block).T
     return ratios, population
 
 
@@ -285,7 +274,7 @@ def _rank_by_majority(signals: Signals, ratios: list[RatioAt], gamma: float) -> 
     scores = np.empty_like(parts[0][0])
     for target in range(signals.game.n_targets):
         own = np.stack([of_targets[target] for of_targets, _ in parts])  # (Q, J)
-        population = np.stack([of_population[:, target] for _, of_population in parts])  # (Q, Z)
+        population = np.stack([of_population[target] for _, of_population in parts])  # (Q, Z)
         scores[target] = majority_fraction(own, population if population.shape[1] else own, gamma)
     return scores
 

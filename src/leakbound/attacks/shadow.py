@@ -42,7 +42,7 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
     >>> bool(scores[0] > scores[1])
     True
     """
-    game, dtype = signals.game, signals.array("log_odds", "loss").dtype
+    game, signal = signals.game, signals.array("log_odds", "loss")
     require_references(signals)
     fitted = [(rows, _fit(signals, others, fold)) for fold, (rows, others) in enumerate(_folds(signals))]
 
@@ -54,7 +54,7 @@ def shadow(signals: Signals) -> Float[Array, "T J"]:
             value[:, rows] = classifier.decision_function(pairs).reshape(len(value), -1)
         return value
 
-    return score_points(game, dtype, score, game.n_targets)
+    return score_points(game, signal, score, game.n_targets)
 
 
 def _folds(signals: Signals) -> Iterator[tuple[Int[Array, " t"], Int[Array, " r"]]]:

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from leakbound.attacks.blocks import empty_scores
 from leakbound.core.checks import positive, probability
 from leakbound.core.types import Signals
 
@@ -38,9 +39,9 @@ def likelihood_ratio(signals: Signals, *, rate: float = 1.0) -> Float[Array, "T 
     """
     # q: a member takes part in each step independently of the other steps
     rate = positive("rate", probability("rate", rate))
-    game, dtype = signals.game, signals.array("step_dot").dtype
+    game, step_dot = signals.game, signals.array("step_dot")
     n_steps = max(1, signals.array("step_norm").shape[2])
-    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype).T
+    scores = empty_scores(game, step_dot, step_dot.dtype)
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
         step_ratio = signals.targets("step_dot", block) - signals.targets("step_norm", block).astype(np.float64) / 2
         if rate < 1:

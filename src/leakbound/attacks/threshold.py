@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from leakbound.attacks.blocks import empty_scores, score_points
 from leakbound.core.types import Signals
 
 Array = np.ndarray
@@ -39,7 +40,8 @@ def confidence(signals: Signals) -> Float[Array, "T J"]:
     >>> float(np.exp(confidence(signals)[0, 0]).round(6))
     0.7
     """
-    scores = _point_major(signals, signals.array("log_prob").dtype)
+    log_prob = signals.array("log_prob")
+    scores = empty_scores(signals.game, log_prob, log_prob.dtype)
     for block in signals.blocks():
         scores[:, block] = signals.targets("log_prob", block).max(axis=2)
     return scores
@@ -57,7 +59,8 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
     >>> loss(Signals(game, None, {"loss": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
     """
-    return -signals.targets("loss")
+    values = signals.array("loss")
+    return score_points(signals.game, values, lambda block: -block.targets(values), signals.game.n_targets)
 
 
 def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
@@ -75,7 +78,7 @@ def modified_entropy(signals: Signals) -> Float[Array, "T J"]:
     -0.693147
     """
     log_prob = signals.array("log_prob")
-    scores = _point_major(signals, log_prob.dtype)
+    scores = empty_scores(signals.game, log_prob, log_prob.dtype)
     for block in signals.blocks(max(1, (1 << 18) // (signals.game.n_targets * log_prob.shape[2]))):
         log_p = signals.targets("log_prob", block).astype(np.float64)
         p = np.exp(log_p)
@@ -102,9 +105,3 @@ def _log_complement(log_p: Float[Array, "T b K"], p: Float[Array, "T b K"]) -> F
     top = others.max(axis=1, keepdims=True)
     result[where] = top[:, 0] + np.log(np.exp(others - top).sum(axis=1))
     return result
-
-
-def _point_major(signals: Signals, dtype: np.dtype) -> Float[Array, "T J"]:
-    """Allocate scores whose memory is point-major, as that of the signals."""
-    game = signals.game
-    return np.empty((game.n_target_points, game.n_targets), dtype=dtype).T

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
+from leakbound.attacks.blocks import empty_scores, score_points
 from leakbound.core.checks import positive
 from leakbound.core.types import Signals
 
@@ -27,7 +28,8 @@ def gradient_norm(signals: Signals) -> Float[Array, "T J"]:
     >>> gradient_norm(Signals(game, None, {"gradient_norm": np.array([[0.1, 2.0]])})).tolist()
     [[-0.1, -2.0]]
     """
-    return -signals.targets("gradient_norm")
+    norm = signals.array("gradient_norm")
+    return score_points(signals.game, norm, lambda block: -block.targets(norm), signals.game.n_targets)
 
 
 def matt(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
@@ -71,9 +73,9 @@ def glir(signals: Signals) -> Float[Array, "T J"]:
     >>> float(glir(signals)[0, 0].round(4))  # 2 log 2
     1.3863
     """
-    game, dtype = signals.game, signals.array("step_dot").dtype
+    game, step_dot = signals.game, signals.array("step_dot")
     n_steps = max(1, signals.array("step_norm").shape[2])
-    scores = np.empty((game.n_target_points, game.n_targets), dtype=dtype).T
+    scores = empty_scores(game, step_dot, step_dot.dtype)
     for block in signals.blocks(max(1, _ENTRIES // (game.n_targets * n_steps))):
         deviation = np.sqrt(signals.targets("step_norm", block).astype(np.float64))
         z = signals.targets("step_dot", block) / np.where(deviation > 0, deviation, 1)

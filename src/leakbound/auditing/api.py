@@ -17,7 +17,6 @@ from leakbound import data as data_room
 from leakbound.attacks import UNKNOWN_INFLATION, Attack, Score, find
 from leakbound.attacks.attribute import strategies
 from leakbound.attacks.balance import design_of
-from leakbound.attacks.by_block import require_by_block
 from leakbound.attacks.given import Given
 from leakbound.auditing.adaptive import played_until
 from leakbound.auditing.attribute.run import infer, named
@@ -25,18 +24,16 @@ from leakbound.auditing.baseline import SourceTest, same_source
 from leakbound.auditing.canaries import Setting, all_planned, attacks_on, private_network
 from leakbound.auditing.evaluate import GIVEN_SPLITS
 from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
-from leakbound.auditing.large import refuse_table
-from leakbound.auditing.observed import ObservedFiles, ObservedRelease
+from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import refuse_unknown_attacks
 from leakbound.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
-from leakbound.auditing.report import assemble, assemble_blocks
+from leakbound.auditing.report import assemble
 from leakbound.auditing.run import claims_of, play, setting
 from leakbound.auditing.setup import note_of_queries, population_share, queried, wanted
 from leakbound.core import games
-from leakbound.core.block_signals import BlockSignals
 from leakbound.core.checks import known_keywords, one_line, one_of
 from leakbound.core.findings import Term
-from leakbound.core.types import Game, NotApplicable, Points, Signals
+from leakbound.core.types import Game, Points, Signals
 from leakbound.data import Data
 from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
 from leakbound.data.points import with_names
@@ -68,7 +65,7 @@ from leakbound.releases.specs import is_dataset, is_network, only_from, own
 from leakbound.releases.structure import class_and_parameters, structure_of
 from leakbound.reports import Report
 from leakbound.runtime.fits import Filled, n_chunks_of
-from leakbound.runtime.observe import Execution, Tally, fill, observe, store_notes, write_signals
+from leakbound.runtime.observe import Execution, Tally, fill, observe, read_signals, store_notes, write_signals
 
 Array = np.ndarray
 Claims = str | ClaimPlan | Mapping[str, Any] | Sequence[str | ClaimPlan | Mapping[str, Any]]
@@ -574,10 +571,9 @@ def audit_model(
 
 @known_keywords(_MOVED)
 def audit_signals(
-    signals: Signals | BlockSignals | str | os.PathLike[str],
+    signals: Signals | str | os.PathLike[str],
     *,
     name: str = "signals",
-    all_records: str | os.PathLike[str] | None = None,
     slices: Slices = (),
     accept_shift: bool = False,
     ids: Any = None,
@@ -596,16 +592,12 @@ def audit_signals(
 
     Parameters
     ----------
-    signals : Signals, BlockSignals or path
+    signals : Signals or path
         With their game: who was in which model's data. With their ``points`` it is tested whether members and others
-        come from one source. A folder of signals (`leakbound.write_blocks`) is read some points at a time, so that it
-        may hold more points than fit into memory: the numbers are the same; attacks that learn from all points at once,
-        claims and epsilon, policies and slices are left to signals in memory.
+        come from one source. A path is that of an ``.npz`` file, or of a folder that `leakbound.write_blocks` made: its
+        arrays are memmaps (`leakbound.open_signals`), so that it may hold more points than fit into memory.
     name : str
         What the report calls the release.
-    all_records : path, optional
-        Of a folder of signals: a file, ``.parquet`` or ``.csv``, for the games against all records. The report has the
-        most exposed 1,000.
     slices : column of the points, sequence of them, mapping of str to array of shape (N,), or such an array
         Groups of records to compare, as in ``HalfSplit``.
     accept_shift : bool
@@ -636,10 +628,7 @@ def audit_signals(
     """
     attack_rows = find(attacks)
     if isinstance(signals, (str, os.PathLike)):
-        signals = BlockSignals(signals)
-    given = {"ids": ids is not None, "slices": len(slices) > 0, "claims": bool(claims), "policy": policy is not None}
-    if not isinstance(signals, BlockSignals) and all_records is not None:
-        raise ValueError("all_records is for a folder of signals; these are in memory, see Report.records")
+        signals = read_signals(signals)
     plan = _plan(
         GivenPlan,
         attack_rows,
@@ -652,8 +641,6 @@ def audit_signals(
         slices=_names(slices),
         **page.words,
     )
-    if isinstance(signals, BlockSignals):
-        return _of_blocks(signals, plan, attack_rows, name, given, all_records)
     records = _records_of(signals) if ids is None else with_names(_records_of(signals), ids)
     compared = sliced(records, slices)
     refuse_without_groups(compared)
@@ -670,35 +657,6 @@ def audit_signals(
     notes += [*([] if design is None else [design.note]), *repeated_names(records)]
     report = assemble(plan, attack_rows, [observed], notes)
     _refuse_idle_attacks(report, attack_rows)
-    return report
-
-
-def _of_blocks(
-    signals: BlockSignals,
-    plan: GivenPlan,
-    attacks: Sequence[Attack],
-    name: str,
-    given: Mapping[str, bool],
-    all_records: str | os.PathLike[str] | None,
-) -> Report:
-    """Audit signals in files."""
-    for keyword, is_given in given.items():
-        if is_given:
-            raise ValueError(
-                f"{keyword} is for signals in memory, and {signals.folder} is read some points at a time; leave it out,"
-                " or audit a sample of the points in memory"
-            )
-    table = refuse_table(all_records)
-    for attack in attacks:
-        try:
-            require_by_block(attack)
-        except NotApplicable as reason:
-            if attack.by_name:
-                raise cannot_run(attack.name, reason.reason) from None
-    sources = SourceTest(NotApplicable("no_records"), plan.accept_shift)
-    observed = ObservedFiles(name, signals, sources)
-    report = assemble_blocks(plan, attacks, observed, table=table)
-    _refuse_idle_attacks(report, attacks)
     return report
 
 

@@ -89,11 +89,18 @@ class ClaimTest:
             reason = Term("no_second_target", models=signals.game.n_models)
             return cls(method, {}, {}, reason, n_looks)
         level = 1 - LEVEL / n_looks / len(attacks)  # Bonferroni over the attacks
-        scores, unplayed = _applied(
-            {attack.name: attack for attack in attacks}, lambda attack: by_unit(attack(split_signals))
-        )
-        evidence, uncounted = _applied(scores, lambda score: _independent_evidence(score, method))
-        accuracy, unwon = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
+        evidence: dict[str, counting.Evidence] = {}
+        accuracy: dict[str, float] = {}
+        unplayed, uncounted, unwon = [], [], []
+        for attack in attacks:  # one after the other, so that the scores of one attack alone are in memory
+            scores, reasons = _applied({attack.name: attack}, lambda attack: by_unit(attack(split_signals)))
+            unplayed += reasons
+            found, reasons = _applied(scores, lambda score: _independent_evidence(score, method))
+            evidence |= found
+            uncounted += reasons
+            found, reasons = _applied(scores, lambda score: float(games_won(score, level, independent=True).low.max()))
+            accuracy |= found
+            unwon += reasons
         return cls(method, evidence, accuracy, [*unplayed, *uncounted, *unwon, NO_ATTACK][0], n_looks, share)
 
     @classmethod

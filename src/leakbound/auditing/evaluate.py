@@ -13,22 +13,20 @@ import numpy as np
 from leakbound import metrics
 from leakbound.auditing.claim_tests import ClaimTest, verdict
 from leakbound.auditing.groups import AttackedGroups, Grouped, OnGroups
-from leakbound.auditing.observed import FindingSpec, Observed, ObservedRelease
+from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.policy import Ends, Levels, ends_of, structure_findings
 from leakbound.auditing.quality import quality
-from leakbound.auditing.records import record_risk
+from leakbound.auditing.records import RecordTable, record_risk
 from leakbound.auditing.slices import by_slice
 from leakbound.bounds import BOUNDS
 from leakbound.bounds.generalisation import gap_bound
-from leakbound.core.block_signals import BlockGame
 from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.tradeoff import EpsilonDelta
 from leakbound.core.types import Attack, NotApplicable, Scores
-from leakbound.metrics import epsilon, stored
+from leakbound.metrics import epsilon
 from leakbound.metrics.best_guess import advantage_of
-from leakbound.metrics.stored import StoredScores
 from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.reports import Curve, Verdict
 from leakbound.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
@@ -46,7 +44,7 @@ class Judgement:
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
-    records: Mapping[str, Sequence[Any]]
+    records: RecordTable
     facts: ReleaseFacts
     ends: Sequence[Ends] = ()
     groups: AttackedGroups | None = None
@@ -75,19 +73,24 @@ def judge(
     if levels is not None and any(limit.quantity in OF_GROUPS for limit in limits):
         group_levels = grouped.levels(levels.release, levels.refusal)
     on_groups: list[OnGroups] = []
-    for attack in attacks:
+
+    def play(attack: Attack) -> None:
+        """Measure one attack, whose scores are gone before the next one is played."""
         try:
             scores = observed.by_unit(attack(observed.signals))
         except NotApplicable as reason:
             findings.append(observed.finding(FindingSpec("accuracy", "lower", attack.name, attack.source), reason))
-            continue
+            return
         measured = list(measure(observed, attack, scores, fpr, confidence, prior))
-        findings += measured
+        findings.extend(measured)
         if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
         on_groups.append(grouped.attacked(attack.name, attack.source, scores, at_once, group_levels))
         if levels is not None:
             ends.append(ends_of(attack.name, scores, limits, levels))
+
+    for attack in attacks:
+        play(attack)
     best = strongest(findings)
     best_attack = next((attack for attack in attacks if attack.name == best), None)
     exposure = record_risk(observed, best_attack, confidence)
@@ -102,16 +105,16 @@ def judge(
     findings += grouped.findings(observed, on_groups, confidence)
     exposed = None  # unless single records could be tested
     if exposure.games is not None and exposure.games.first_exposed is not None:
-        exposed = np.array(exposure.records["exposed"], dtype=bool)
+        exposed = exposure.exposed
     facts = facts_of(observed, best, exposure.games, sliced.facts, grouped.facts(exposed, len(on_groups)))
     of_groups = None if group_levels is None else AttackedGroups(grouped, on_groups, group_levels)
     return Judgement(findings, curves, exposure.records, facts, ends, of_groups)
 
 
 def measure(
-    observed: Observed,
+    observed: ObservedRelease,
     attack: Attack,
-    scores: Scores | StoredScores,
+    scores: Scores,
     fpr: Sequence[float],
     confidence: float,
     prior: float = 0.5,
@@ -127,40 +130,35 @@ def measure(
         except NotApplicable as reason:
             return observed.finding(spec, reason)
 
-    room: Any = metrics if isinstance(scores, Scores) else stored
-    n_targets, n_points = scores.value.shape if isinstance(scores, Scores) else (scores.n_targets, scores.n_records)
-    accuracy = cache(lambda at_prior: room.accuracy(scores, at_prior, confidence))
+    n_targets, n_points = scores.value.shape
+    accuracy = cache(lambda at_prior: metrics.accuracy(scores, at_prior, confidence))
     yield finding("accuracy", "lower", {"prior": prior}, lambda _: accuracy(prior))
     yield finding("advantage", "lower", {}, lambda _: advantage_of(accuracy(0.5)))
-    yield finding("auc", "point", {}, room.auc, confidence)
+    yield finding("auc", "point", {}, metrics.auc, confidence)
     for rate in fpr:
-        yield finding("tpr", "lower", {"fpr": rate}, room.tpr_at_fpr, rate, confidence)
+        yield finding("tpr", "lower", {"fpr": rate}, metrics.tpr_at_fpr, rate, confidence)
     # the rate of these models alone differs from the one above where there are several models and several points
     if n_targets > 1 and n_points > 1:
         for rate in fpr:
             at = {"fpr": rate}
-            yield finding("tpr_these_models", "lower", at, room.tpr_at_fpr, rate, confidence, "these_models")
+            yield finding("tpr_these_models", "lower", at, metrics.tpr_at_fpr, rate, confidence, "these_models")
     for rate in fpr:
-        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, room.ppv, rate, prior, confidence)
+        yield finding("ppv", "point", {"fpr": rate, "prior": prior}, metrics.ppv, rate, prior, confidence)
     for inside in (True, False):
         at = {"inside": float(inside)}
-        yield finding("average_precision", "point", at, room.average_precision, confidence, inside)
+        yield finding("average_precision", "point", at, metrics.average_precision, confidence, inside)
 
 
-def measured_curve(observed: Observed, name: str, scores: Scores | StoredScores, confidence: float) -> Curve:
+def measured_curve(observed: ObservedRelease, name: str, scores: Scores, confidence: float) -> Curve:
     """Compute the ROC with its band, from ten false positives or the strictest threshold on, where one exists."""
-    room: Any = metrics if isinstance(scores, Scores) else stored
-    if isinstance(scores, Scores):
-        n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
-    else:
-        n_nonmember = scores.n_targets * scores.n_records - int(scores.n_members.sum())
-    roc = room.roc(scores)
+    n_nonmember = int(scores.member.size - np.count_nonzero(scores.member))
+    roc = metrics.roc(scores)
     inner = np.unique(roc.at[(roc.at > 0) & (roc.at < 1)])
     if len(inner) < 2:  # a single threshold is a point, not a curve
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
     # from ten false positives on: with fewer the band is too wide to show anything
     at = np.geomspace(max(inner[0], min(10 / n_nonmember, 0.5)), 1.0, BAND_RATES + 1)[:-1]
-    _, low, high = room.roc_band(scores, at, confidence)
+    _, low, high = metrics.roc_band(scores, at, confidence)
     has_band = np.isfinite(low)  # where few models cannot show the rate there is no band
     if not has_band.any():
         return Curve(name, observed.name, "measured", roc, n_nonmember=n_nonmember)
@@ -199,7 +197,7 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     return observed.finding(spec, number)
 
 
-def finding_without_model(observed: Observed) -> list[Finding]:
+def finding_without_model(observed: ObservedRelease) -> list[Finding]:
     """Report the classifier that does not see the model, where the user says who was in."""
     if observed.sources is None:
         return []
@@ -207,7 +205,7 @@ def finding_without_model(observed: Observed) -> list[Finding]:
     return [observed.finding(spec, observed.sources.number)]
 
 
-def baseline_finding(observed: Observed, prior: float) -> Finding:
+def baseline_finding(observed: ObservedRelease, prior: float) -> Finding:
     """Report the accuracy of an attacker who looks at nothing, with which every accuracy is compared."""
     value = max(prior, 1 - prior)
     number = Interval(value, value, value, 1.0, method=(Term("better_prior_guess"),))
@@ -247,9 +245,9 @@ def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, fin
     return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
 
 
-def _n_units(observed: Observed) -> int | None:
+def _n_units(observed: ObservedRelease) -> int | None:
     """Count the units of all records, where some of them have several."""
-    points = observed.signals.points if isinstance(observed, ObservedRelease) else None
+    points = observed.signals.points
     if points is None or points.group is None:
         return None
     n_units = len(np.unique(points.group))
@@ -257,18 +255,14 @@ def _n_units(observed: Observed) -> int | None:
 
 
 def facts_of(
-    observed: Observed,
+    observed: ObservedRelease,
     best: str,
     games: GamesFacts | None,
     slices: SliceFacts | None = None,
     groups: GroupsFacts | None = None,
 ) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
-    game, data = observed.game, observed.data
-    if isinstance(game, BlockGame):
-        n_points, n_population, sampled_from = game.n_points, game.n_population, None
-    else:
-        n_points, n_population, sampled_from = game.member.shape[1], len(game.population), game.sampled_from
+    game, data = observed.signals.game, observed.data
     facts = {
         "name": observed.name,
         "title": observed.name,
@@ -276,7 +270,7 @@ def facts_of(
         "data": DataFacts(
             name="" if data is None else data.name,
             digest="" if data is None else data.points.digest[:16],
-            records=n_points,
+            records=game.member.shape[1],
         ),
         "game": game.kind,
         "sampling": game.sampling,
@@ -284,7 +278,7 @@ def facts_of(
         "targets": game.n_targets,
         "references": game.n_references,
         "target_points": observed.n_units,
-        "population": n_population,
+        "population": len(game.population),
         "prior": float(game.prior),
         "best": best,
         "games": games,
@@ -292,8 +286,8 @@ def facts_of(
         "files": {},
         "slices": slices,
         "groups": groups,
-        "sampled_from": sampled_from,
-        "shared": observed.n_shared if isinstance(observed, ObservedRelease) else 0,
+        "sampled_from": game.sampled_from,
+        "shared": observed.n_shared,
         "units": _n_units(observed),
     }
     return ReleaseFacts(**{**facts, **observed.facts})

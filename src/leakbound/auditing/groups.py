@@ -17,6 +17,7 @@ from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.records import baseline_accuracy_of
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
+from leakbound.core.on_disk import taken
 from leakbound.core.types import NotApplicable, Scores
 from leakbound.data.groups import Group, groups_by_columns, groups_by_label, least_size
 from leakbound.data.points import names_classes
@@ -76,7 +77,7 @@ class Grouped:
             reason = None if groups else Term("no_classes_known")
         is_measured = np.zeros(len(groups), dtype=bool)
         if groups:
-            member = observed.by_unit(Scores("", np.zeros(game.target_member.shape), game.target_member)).member
+            member = observed.member_by_unit
             is_measured[:] = [_is_large(member, group) for group in groups]
         n_units = observed.n_units
         return cls(groups, n_units, game.n_targets, baseline_accuracy_of(observed), is_measured, reason)
@@ -99,7 +100,7 @@ class Grouped:
         for idx in self.measured.tolist():
             units = self.groups[idx].units
             # a threshold of its own for each group: one for all would be that of the largest group
-            part = replace(scores, value=scores.value[:, units], member=scores.member[:, units], points=None)
+            part = replace(scores, value=taken(scores.value, units), member=taken(scores.member, units), points=None)
             for of_level, interval in zip(intervals, accuracies(part, PRIOR, confidences), strict=True):
                 of_level[idx] = interval
         if levels is None:
@@ -159,12 +160,6 @@ class Grouped:
             left_out=0,
             reason=None if self.reason is None else term_facts([self.reason])[0],
         )
-
-
-def no_groups_of_files(n_models: int, has_labels: bool) -> GroupsFacts:
-    """Say of signals in files why there are no groups: their scores are never in memory together."""
-    reason = term_facts([Term("no_groups_of_files" if has_labels else "no_classes_known")])[0]
-    return GroupsFacts(groups=(), least=least_size(n_models), intervals=0, left_out=0, reason=reason)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
 from leakbound.auditing.baseline import SourceTest
-from leakbound.core.block_signals import BlockGame, BlockSignals
 from leakbound.core.claims import Claim
 from leakbound.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakbound.core.intervals import Interval
-from leakbound.core.types import Game, NotApplicable, Scores, Signals
+from leakbound.core.types import NotApplicable, Scores, Signals
 from leakbound.data import Data
 from leakbound.releases.structure import Structure
 
@@ -36,27 +34,27 @@ class FindingSpec:
     scope: Scope = AVERAGE
 
 
-class Observed(ABC):
-    """A release that has been observed, wherever its signals lie: what a finding and the report say of it."""
+@dataclass(frozen=True)
+class ObservedRelease:
+    """A release that has been observed, with what the report says about it."""
 
     name: str
-    data: Data | None
-    facts: Mapping[str, Any]
-    sources: SourceTest | None
-
-    @property
-    @abstractmethod
-    def game(self) -> Game | BlockGame:
-        """Who was in and who was out."""
-
-    @property
-    @abstractmethod
-    def n_units(self) -> int:
-        """How many records, or units of several, are target points."""
+    signals: Signals
+    data: Data | None = None
+    claims: Sequence[Claim] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sources: SourceTest | None = None
+    n_shared: int = 0
+    structure: Structure | None = None
+    names: Shaped[Array, " N"] | None = None
+    slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
+    labels: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
+    other_recipe: Term | None = None
+    n_looks: int = 1
 
     def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
         """Make a finding of this release from a measured number, or from the reason why there is none."""
-        game, scope = self.game, spec.scope
+        game, scope = self.signals.game, spec.scope
         if scope.kind == "average" and game.kind == "per_datum":  # an average over a single record
             scope = Scope("one")
         common: dict[str, Any] = {
@@ -80,55 +78,13 @@ class Observed(ABC):
             common["bound_type"] = "point"
         return Finding(spec.quantity, number.value, **ends, **common)
 
-
-@dataclass(frozen=True)
-class ObservedFiles(Observed):
-    """A release whose signals lie in files."""
-
-    name: str
-    signals: BlockSignals
-    sources: SourceTest | None = None
-    data: Data | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def game(self) -> BlockGame:
-        """Who was in and who was out, in numbers."""
-        return self.signals.game
-
-    @property
-    def n_units(self) -> int:
-        """How many records are target points."""
-        return self.signals.game.n_target_points
-
-
-@dataclass(frozen=True)
-class ObservedRelease(Observed):
-    """A release that has been observed, with what the report says about it."""
-
-    name: str
-    signals: Signals
-    data: Data | None = None
-    claims: Sequence[Claim] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    sources: SourceTest | None = None  # None where the game drew who is in
-    n_shared: int = 0
-    structure: Structure | None = None
-    names: Shaped[Array, " N"] | None = None
-    slices: Mapping[str, Shaped[Array, " N"]] = field(default_factory=dict)
-    labels: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
-    other_recipe: Term | None = None
-    n_looks: int = 1
-
-    @property
-    def game(self) -> Game:
-        """Who was in and who was out."""
-        return self.signals.game
-
     @property
     def n_units(self) -> int:
         """How many records, or units of several, are target points."""
-        return len(np.unique(self.signals.game.target_points if self.group is None else self.group))
+        points = self.signals.game.target_points
+        if self.group is None and points.ndim == 1:
+            return len(points)
+        return len(np.unique(points if self.group is None else self.group))
 
     @property
     def target_names(self) -> list[str] | None:
@@ -159,6 +115,12 @@ class ObservedRelease(Observed):
     def unit(self) -> Int[Array, " J"] | None:
         """Index of the unit of each target point, in the order of their names; None where each is one by itself."""
         return None if self.group is None else np.unique(self.group, return_inverse=True)[1]
+
+    @property
+    def member_by_unit(self) -> Bool[Array, "T U"]:
+        """Membership of the target units in the data of each target."""
+        member = self.signals.game.target_member
+        return member if self.group is None else member[:, np.unique(self.group, return_index=True)[1]]
 
     def by_unit(self, scores: Scores) -> Scores:
         """Scores of units with several rows: the mean over the rows of each, in the order of their names."""

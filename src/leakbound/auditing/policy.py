@@ -184,7 +184,7 @@ def decision(
         run |= {_base_name(on.attack) for on in groups.attacks}
     checks = [_required(name, run, observed.other_recipe, left_out) for name in policy.attacks]
     # the intervals of one model are over its records
-    is_one_model = observed.game.n_targets == 1
+    is_one_model = observed.signals.game.n_targets == 1
     includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
     by_limit = []
     for limit in policy.parsed_limits:
@@ -340,7 +340,7 @@ def _shown(end: AttackEnds) -> dict[str, Any]:
 def _all_below(policy: PolicyPlan, observed: ObservedRelease, ends: Sequence[Ends]) -> Term | None:
     """Return why an AUC whose upper end is below 1/2 for all attacks leaves no verdict."""
     areas = [of_attack[limit] for limit in policy.parsed_limits if limit.quantity == "auc" for of_attack in ends]
-    if not areas or observed.game.kind not in GIVEN:
+    if not areas or observed.signals.game.kind not in GIVEN:
         return None
     if any(end.high is None or end.high >= 0.5 or (end.value or 0.0) >= LARGEST_GIVEN for end in areas):
         return None

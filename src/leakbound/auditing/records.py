@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from leakbound.auditing.observed import FindingSpec, Observed, ObservedRelease
+from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.types import Attack, NotApplicable
@@ -18,7 +19,13 @@ from leakbound.metrics.records import RecordGames, games_won, models_needed
 from leakbound.reports.about import GamesFacts
 
 Array = np.ndarray
+RecordTable = Callable[[int | None], Mapping[str, Sequence[Any]]]  # of so many, the most exposed, or of all records
 SHOWN = 10  # records with a strip and a preview
+
+
+def no_records(most: int | None = None) -> Mapping[str, Sequence[Any]]:
+    """Make the table of an audit that judges no single records."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,8 @@ class RecordRisk:
 
     finding: Finding
     games: GamesFacts | None = None
-    records: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    records: RecordTable = no_records
+    exposed: Bool[Array, " J"] | None = None
 
 
 def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: float) -> RecordRisk:
@@ -42,9 +50,8 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
         record_games = games_won(scores, confidence, baseline_accuracy=baseline_accuracy_of(observed))
     except NotApplicable as reason:
         return RecordRisk(most_exposed_finding(observed, name, reason))
-    order = np.lexsort((-record_games.margin, -record_games.won))  # by correct guesses, ties by the mean margin
     # the limits hold for all records at once, so that the one with most correct guesses may be picked afterwards
-    n_won, low = int(record_games.won[order[0]]), float(record_games.low[order[0]])
+    n_won, low = int(record_games.won.max()), float(record_games.low.max())
     won = np.bincount(record_games.won, minlength=record_games.games + 1)
     return RecordRisk(
         most_exposed_finding(observed, name, (n_won, record_games.games, low, confidence)),
@@ -56,12 +63,13 @@ def record_risk(observed: ObservedRelease, attack: Attack | None, confidence: fl
             record_games.confidence,
             baseline_accuracy_of(observed),
         ),
-        _table(observed, record_games, order[:SHOWN]),
+        partial(_table, observed, record_games),
+        record_games.exposed,
     )
 
 
 def most_exposed_finding(
-    observed: Observed, attack: str, found: NotApplicable | tuple[int, int, float, float]
+    observed: ObservedRelease, attack: str, found: NotApplicable | tuple[int, int, float, float]
 ) -> Finding:
     """Report the most exposed record, or why there is none."""
     spec = FindingSpec("most_exposed", "lower", attack, "clopper1934", per_record=True, scope=Scope("worst"))
@@ -73,9 +81,9 @@ def most_exposed_finding(
     return observed.finding(spec, number)
 
 
-def baseline_accuracy_of(observed: Observed) -> float:
+def baseline_accuracy_of(observed: ObservedRelease) -> float:
     """Chance to win by the better prior guess."""
-    prior = observed.game.prior
+    prior = observed.signals.game.prior
     return min(max(prior, 1 - prior), 1 - 1e-9)
 
 
@@ -105,21 +113,23 @@ def games_facts(
     )
 
 
-def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Array, " s"]) -> dict[str, Sequence[Any]]:
-    """One row a record; the most exposed ones with what a person would want to see of them."""
+def _table(observed: ObservedRelease, record_games: RecordGames, most: int | None = None) -> dict[str, Sequence[Any]]:
+    """One row a record, or of the most exposed alone; ten of these with what a person would want to see of them."""
     game, points = observed.signals.game, observed.signals.points
-    n_units = len(record_games.won)
+    order = np.lexsort((-record_games.margin, -record_games.won))  # by correct guesses, ties by the mean margin
+    rows = np.sort(order[:most])
     group, single = observed.group, observed.group is None
-    units = game.target_points if group is None else np.unique(group)
+    units = (game.target_points if group is None else np.unique(group))[rows]
     labels = None
     if single and points and points.y is not None:
-        labels = [str(value) for value in points.y[game.target_points]]
+        labels = [str(value) for value in points.y[units]]
     # a unit of several rows has no single strip, label or preview
-    columns = {place: int(game.target_points[place]) for place in shown} if single else {}
+    shown = order[:SHOWN] if single else order[:0]
     has_odds = {"log_odds", "loss"} <= observed.signals.arrays.keys()  # margins are no probabilities
-    strips: list[Any] = [None] * n_units
+    strips: list[Any] = [None] * len(rows)
     members, previews = strips.copy(), strips.copy()
-    for place, column in columns.items():
+    for place in np.searchsorted(rows, shown).tolist():
+        column = int(units[place])
         if has_odds:
             strips[place] = short(observed.signals.array("log_odds")[: game.n_targets, column])
             members[place] = game.member[: game.n_targets, column].astype(int).tolist()
@@ -127,15 +137,15 @@ def _table(observed: ObservedRelease, record_games: RecordGames, shown: Int[Arra
             previews[place] = preview(observed.data, column)
     names = observed.target_names  # of single records; a unit of several rows is named by its group
     return {
-        "release": [observed.name] * n_units,
+        "release": [observed.name] * len(rows),
         "record": units.tolist(),
-        **({} if names is None else {"name": names}),
-        "label": labels or [""] * n_units,
-        "games": [record_games.games] * n_units,
-        "won": record_games.won.tolist(),
-        "low": record_games.low.tolist(),
-        "exposed": record_games.exposed.tolist(),
-        "margin": short(record_games.margin),
+        **({} if names is None else {"name": [names[row] for row in rows.tolist()]}),
+        "label": labels or [""] * len(rows),
+        "games": [record_games.games] * len(rows),
+        "won": record_games.won[rows].tolist(),
+        "low": record_games.low[rows].tolist(),
+        "exposed": record_games.exposed[rows].tolist(),
+        "margin": short(record_games.margin[rows]),
         "log_odds": strips,
         "member": members,
         "preview": previews,

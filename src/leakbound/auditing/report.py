@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from leakbound.attacks import Attack as TableAttack
 from leakbound.auditing.evaluate import Judgement, judge
-from leakbound.auditing.large import judge_blocks
-from leakbound.auditing.observed import ObservedFiles, ObservedRelease
+from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import Levels, decision, left_out_of_default, with_claims
 from leakbound.core.types import Attack
 from leakbound.plans.audits import AuditPlan, GivenPlan, refuse_unknown
 from leakbound.reports import Observation, Report
 from leakbound.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
 from leakbound.reports.below_chance import below_chance
-from leakbound.reports.report import joined_tables, most_exposed_rows
+from leakbound.reports.report import MOST_RECORDS, joined_tables
 from leakbound.runtime.progress import progress
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
@@ -51,33 +47,13 @@ def assemble(
         _about(plan, attacks, judgements, decisions, notes, command, failed or {}),
         tuple(finding for judgement in judgements for finding in judgement.findings),
         tuple(curve for judgement in judgements for curve in judgement.curves),
-        joined_tables([most_exposed_rows(judgement.records) for judgement in judgements if judgement.records]),
+        joined_tables([table for judgement in judgements if (table := judgement.records(MOST_RECORDS))]),
         {
             observed.name: Observation(observed.signals, attacks, judgement.records)
             for observed, judgement in zip(releases, judgements, strict=True)
         },
     )
     return with_claims(report)
-
-
-def assemble_blocks(
-    plan: AuditPlan | GivenPlan,
-    attacks: Sequence[TableAttack],
-    observed: ObservedFiles,
-    *,
-    tmp: str | os.PathLike[str] | None = None,
-    table: Path | None = None,
-    notes: Sequence[str] = (),
-) -> Report:
-    """Judge a release whose signals lie in files; as `assemble`."""
-    with progress("attacks", None):
-        judgement = judge_blocks(observed, attacks, plan.fpr, plan.confidence, plan.prior, tmp=tmp, table=table)
-    return Report(
-        _about(plan, attacks, [judgement], [], notes, "", {}),
-        tuple(judgement.findings),
-        tuple(judgement.curves),
-        joined_tables([judgement.records] if judgement.records else []),
-    )
 
 
 def _about(

@@ -165,10 +165,10 @@ def _notes_of_finished(settings: Sequence[Setting], releases: Sequence[ObservedR
     """Say of which releases only a part of the models was finished."""
     planned = {audited.release.name: audited.game.n_models for audited in settings}
     return [
-        f"{observed.name}: {observed.game.n_models:,} of {planned[observed.name]:,} models were finished when this "
-        "audit was made, and it is of these alone"
+        f"{observed.name}: {observed.signals.game.n_models:,} of {planned[observed.name]:,} models were finished when "
+        "this audit was made, and it is of these alone"
         for observed in releases
-        if observed.game.n_models < planned[observed.name]
+        if observed.signals.game.n_models < planned[observed.name]
     ]
 
 

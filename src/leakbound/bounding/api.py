@@ -15,6 +15,7 @@ from leakbound.plans.plan import PagePlan, read
 from leakbound.releases.specs import own
 from leakbound.reports import Report
 from leakbound.reports.about import BoundAbout, DataFacts, TheoremFacts, envelope
+from leakbound.reports.sentences import Sentence
 from leakbound.runtime.progress import progress
 
 
@@ -346,7 +347,7 @@ def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbo
         **common,
         bound=row.name,
         subject=stated.subject,
-        question=row.question,
+        question=str(Sentence(f"question.{row.name}")),
         fpr=plan.fpr,
         theorem=TheoremFacts(title=row.name, source=row.source, summary=row.summary),
         data=data and DataFacts(name=data.name, digest=data.points.digest[:16], records=len(data.points)),

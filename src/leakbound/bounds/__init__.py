@@ -80,8 +80,6 @@ class Bound:
     ----------
     name : str
         As users ask for it: ``leakbound bound NAME``.
-    question : str
-        What it answers.
     function : str
         Import path, ``"package.module:name"``, of the theorem.
     source : str
@@ -105,7 +103,6 @@ class Bound:
     """
 
     name: str
-    question: str
     function: str
     source: str
     summary: str
@@ -119,7 +116,6 @@ _HERE, _REPORTS = "leakbound.bounds", "leakbound.bounding"
 _ROWS = (
     Bound(
         name="dp",
-        question="What does (epsilon, delta)-differential privacy allow any attacker?",
         function=f"{_HERE}.dp:mip_from_dp",
         source="kairouz2015, Theorem 2.1; izzo2022, Theorem 4",
         summary="Ceilings of (epsilon, delta)-DP: accuracy, eta, TPR at FPR; or the epsilon that keeps a limit.",
@@ -128,7 +124,6 @@ _ROWS = (
     ),
     Bound(
         name="gaussian",
-        question="What does Gaussian differential privacy allow any attacker?",
         function="leakbound.core.tradeoff:Gaussian",
         source="dong2022, eq. 6",
         summary="Ceilings of mu-GDP, or the mu that keeps a limit.",
@@ -137,7 +132,6 @@ _ROWS = (
     ),
     Bound(
         name="dpsgd",
-        question="What does this DP-SGD training allow any attacker?",
         function=f"{_HERE}.dp:dpsgd_tradeoff",
         source="dp_accounting, privacy loss distributions of the subsampled Gaussian",
         summary="Ceilings of DP-SGD by its privacy loss distribution.",
@@ -146,7 +140,6 @@ _ROWS = (
     ),
     Bound(
         name="pmp",
-        question="What may an attacker learn who knows these records, but not which half of them was used?",
         function=f"{_HERE}.exponential:pmp_exponential",
         source="lowy2024, Propositions 9 and 12",
         summary="Practical membership privacy on this data: noisy mean, or exponential mechanism.",
@@ -155,7 +148,6 @@ _ROWS = (
     ),
     Bound(
         name="leakage",
-        question="How much does the mean of this table reveal about each of its records?",
         function=f"{_HERE}.leakage:leakage_score",
         source="azize2024, Theorems 3.1, 4.1, 4.3 (corrected) and 4.5",
         summary="Per-datum leakage: score and ceiling of every record of a table.",
@@ -165,7 +157,6 @@ _ROWS = (
     ),
     Bound(
         name="table",
-        question="How much do the counts of this table reveal about who is in?",
         function=f"{_HERE}.tables:exact_eta_table",
         source="Bayes posterior given the counts, exact",
         summary="Counts without noise: exact eta of every cell, the smallest cell, the cells to merge.",
@@ -174,7 +165,6 @@ _ROWS = (
     ),
     Bound(
         name="total",
-        question="How much does this total reveal about who is in?",
         function=f"{_HERE}.totals:exact_eta_total",
         source="distribution of the total by characteristic functions, exact",
         summary="A total without noise: exact eta of every record.",
@@ -183,7 +173,6 @@ _ROWS = (
     ),
     Bound(
         name="leave-one-out",
-        question="Who could tell that a record is in this statistic?",
         function="leakbound.noise.left_out:LeftOut",
         source="two Gaussians, exact; wang2019 (per-instance differential privacy)",
         summary="A statistic of all records with declared noise: how well each record is told from its absence.",
@@ -193,7 +182,6 @@ _ROWS = (
     ),
     Bound(
         name="gap",
-        question="What does a generalisation gap give to an attacker?",
         function=f"{_HERE}.generalisation:generalisation_bound",
         source="delgrosso2021, Theorem 2",
         summary="Accuracy that some attacker reaches, by the gap alone.",
@@ -202,7 +190,6 @@ _ROWS = (
     ),
     Bound(
         name="information",
-        question="What does so much mutual information allow any attacker?",
         function=f"{_HERE}.information:kl_upper",
         source="delgrosso2021, Theorem 5 (for accuracy of at least the prior guess)",
         summary="Ceiling of the accuracy by mutual information.",
@@ -211,7 +198,6 @@ _ROWS = (
     ),
     Bound(
         name="regression",
-        question="How much does least squares on this design reveal about each of its rows?",
         function=f"{_HERE}.regression:linear_regression_bayes",
         source="delgrosso2021, section 4.1; closed form of the Bayes attacker",
         summary="Linear regression: accuracy of the Bayes attacker, exact, and of every row.",

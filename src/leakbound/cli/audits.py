@@ -141,7 +141,7 @@ def reported(
     pdf: bool,
     as_json: bool,
     limits: Sequence[str],
-    make: Callable[[], tuple[Report, Path | None]],
+    make: Callable[[], Report],
     has_store: bool = True,
     tally: Tally | None = None,
 ) -> None:
@@ -151,10 +151,10 @@ def reported(
     # a store elsewhere leaves nothing to be made before the report
     early = nullcontext() if has_store else folder_of_report(out, private=not publish)
     with early:
-        report, table = make()
+        report = make()
     if not report.about.command:
         report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
-    write(report, out, show_records, started, publish, table)
+    write(report, out, show_records, started, publish)
     emit(report if show_records and not publish else report.without_records(), out, as_json)
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
@@ -193,13 +193,13 @@ def _audit(
 
         tally = Tally()
 
-        def make() -> tuple[Report, Path | None]:
+        def make() -> Report:
             from leakbound.auditing.api import run
 
             store = options.get("store") or str(out / "store")
             from_store = _from_store(options)
             where = {"store": store, "n_jobs": n_jobs, "from_store": from_store, "tally": tally}
-            return run(audit_plan, **where, command=command_line()), None
+            return run(audit_plan, **where, command=command_line())
 
         reported(out, show_records, publish, pdf, as_json, audit_plan.fail_above, make, "store" in options, tally)
 

@@ -20,6 +20,7 @@ OF_THE_RUN = (
     option("out", Path | None, f"Folder of report.json and report.html. [{OUT}, of data]"),
     RECORDS,
     PUBLISH,
+    option("full", bool, "Print all that the page says, not the answer alone.", False),
     option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
 )
 
@@ -40,7 +41,7 @@ GROUPS = {  # panels of the help; what is not here is of the theorem
         "encoding",
     ),
     "Game": ("adjacency", "sampling", "prior", "k"),
-    "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "as_json"),
+    "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "full", "as_json"),
 }
 app = typer.Typer(
     help="What a theorem allows any attacker.",
@@ -57,7 +58,7 @@ def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
     absent = ([] if hides_records else [RECORDS]) + ([] if row.publishable else [PUBLISH])
     of_the_run = [parameter for parameter in OF_THE_RUN if parameter not in absent]
 
-    def run(out: Path | None, as_json: bool, **flags: Any) -> None:
+    def run(out: Path | None, full: bool, as_json: bool, **flags: Any) -> None:
         records = flags.pop("show_records", True)
         publish = flags.pop("publish", False)
         words = words_of(plan, flags)
@@ -69,7 +70,7 @@ def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
         report = import_module("leakbound.bounding.api").bound(row.name, command=command_line(), **words)
         if folder is not None:
             write(report, folder, records, started, publish)
-        emit(report if records and not publish else report.without_records(), folder, as_json)
+        emit(report if records and not publish else report.without_records(), folder, as_json, full=full)
 
     return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *of_the_run], GROUPS, "Theorem"))
 

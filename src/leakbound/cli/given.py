@@ -35,7 +35,7 @@ from leakbound.cli.options import (
     option,
     options_of,
 )
-from leakbound.cli.output import say, table_name
+from leakbound.cli.output import say
 from leakbound.core.checks import one_line, printable
 from leakbound.plans.audits import ClaimPlan, GivenPlan, ModelPlan, TrainedPlan
 from leakbound.plans.fitted import Fitted
@@ -72,10 +72,10 @@ def _model(
         options = given(flags)
         plan = _plan(TrainedPlan, options, "audit model")
 
-        def make() -> tuple[Report, Path | None]:
+        def make() -> Report:
             if "probabilities" in options:
-                return _of_probabilities(plan, options), None
-            return _of_model(plan, options, options.get("store") or str(out / "store")), None
+                return _of_probabilities(plan, options)
+            return _of_model(plan, options, options.get("store") or str(out / "store"))
 
         reported(out, show_records, publish, pdf, as_json, plan.fail_above, make, "store" in options)
 
@@ -95,7 +95,7 @@ def _scores(
     if file is None:
         raise ValueError("leakbound audit scores needs a table: member, score[, model][, id]")
     plan = _plan(GivenPlan, options, "audit scores")
-    reported(out, show_records, publish, pdf, as_json, plan.fail_above, lambda: (_of_scores(plan, options, file), None))
+    reported(out, show_records, publish, pdf, as_json, plan.fail_above, lambda: _of_scores(plan, options, file))
 
 
 def _signals(
@@ -114,13 +114,7 @@ def _signals(
         raise ValueError("leakbound audit signals needs an .npz file, or a folder of leakbound.write_blocks")
     plan = _plan(GivenPlan, options, "audit signals")
 
-    def make() -> tuple[Report, Path | None]:
-        if not file.is_dir():
-            return _of_signals(plan, options, file), None
-        table = out / table_name() if show_records and not publish else None
-        return _of_folder(plan, options, file, table), table
-
-    reported(out, show_records, publish, pdf, as_json, plan.fail_above, make)
+    reported(out, show_records, publish, pdf, as_json, plan.fail_above, lambda: _of_signals(plan, options, file))
 
 
 def _plan(kind: type[P], options: Mapping[str, Any], where: str) -> P:
@@ -176,23 +170,8 @@ def _of_scores(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Repor
     return audit_scores(value, member, ids=names, name=file.stem, **words)
 
 
-def _of_folder(plan: GivenPlan, options: Mapping[str, Any], folder: Path, table: Path | None) -> Report:
-    """Audit a folder of signals, some points at a time."""
-    from leakbound.auditing.api import audit_signals
-
-    if "data" in options:
-        raise ValueError("--data is for signals in one file: of a folder of signals the records are not read")
-    if "sampling" in options:
-        raise ValueError(
-            "--sampling is for signals in one file: it is of epsilon and claims, which are not tested on a folder"
-        )
-    words = _words(plan, options.get("n_jobs"))
-    words = {name: value for name, value in words.items() if name not in ("claims", "policy") or value}
-    return audit_signals(folder, attacks=plan.attacks, all_records=table, **words)
-
-
 def _of_signals(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Report:
-    """Audit a file of signals in memory."""
+    """Audit a file of signals in memory, or a folder of signals as memmaps."""
     from leakbound.auditing.api import audit_signals
     from leakbound.runtime.observe import read_signals
 

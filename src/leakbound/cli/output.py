@@ -31,7 +31,7 @@ TABLE_NAMES = ("report-records.parquet", "report-records.csv")  # of the games a
 _FILES = ("report.json", "report.html", "run.json")
 TOGETHER = "leakbound"  # the folder in which the files of a report wait until all are whole
 NO_TRACE = {  # flags that leave the report as it is, or that are nobody's business, with their number of values
-    "--json": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
+    "--json": 0, "--full": 0, "--records": 0, "--no-records": 0, "--publish": 0, "--from-store": 0,
     "--allow-modules": 1, "--out": 1, "--store": 1, "--n-jobs": 1, "--ledger": 1,
     "--insecure-seed": 1, "--signals": 1, "--tmp": 1, "--cluster": 1,
 }  # fmt: skip
@@ -103,7 +103,6 @@ def write(
     records: bool,
     started: float,
     publish: bool = False,
-    table: Path | None = None,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write report, page and run in a temporary folder, then rename all three: a full disk leaves the old ones whole.
@@ -137,8 +136,7 @@ def write(
         if records and not publish:
             _write_table(report, new / table_name())
         for name in TABLE_NAMES:
-            if out / name != table:
-                (out / name).unlink(missing_ok=True)
+            (out / name).unlink(missing_ok=True)  # that of an earlier audit
         # a file behind a link may be on another disk: it is written first, since that can fail
         for file in sorted(new.iterdir(), key=lambda file: not (out / file.name).is_symlink()):
             if (out / file.name).is_symlink():
@@ -161,8 +159,6 @@ def table_name() -> str:
 def _write_table(report: Report, path: Path) -> None:
     """Write all records of an audit in memory, where the report has the most exposed ones alone."""
     n_shown = len(report.record_table.get("record", ()))
-    if not any(observation.records for observation in report.observations.values()):
-        return
     frame = report.records()
     if len(frame) <= n_shown:
         return
@@ -170,14 +166,14 @@ def _write_table(report: Report, path: Path) -> None:
     import_module("leakbound.reports").write(path, content, private=True)
 
 
-def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] = ()) -> None:
-    """Print the report on standard output, and where it was written.
+def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] = (), full: bool = False) -> None:
+    """Print the report on standard output, and where it was written; ``full`` is all that the page of a bound says.
 
     The reader of standard output may close it early (``| head -1``), and it may be full or closed: an error there is
     reported, and changes neither what was written nor the exit code, unless nothing else was to be written.
     """
     try:
-        sys.stdout.write(report.to_json() if as_json else report.table(width()) + "\n")
+        sys.stdout.write(report.to_json() if as_json else _printable(report.table(width(), full)) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         to_nowhere(sys.stdout)
@@ -189,6 +185,17 @@ def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] 
     if out is not None:
         written = [str(out / name) for name in ("report.json", "report.html", *others)]
         say(f"wrote {', '.join(written[:-1])} and {written[-1]}")
+
+
+def _printable(text: str) -> str:
+    """Write signs that the encoding of standard output lacks in plain letters, or as question marks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        letters = import_module("leakbound.reports.render.text").FALLBACK
+        return text.translate(letters).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def to_nowhere(stream: IO[str]) -> None:

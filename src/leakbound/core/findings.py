@@ -69,7 +69,7 @@ class Term:
     Parameters
     ----------
     id : str
-        A key of ``leakbound.reports.phrases.PHRASES``.
+        A key of ``reports/documents/sentences.toml``: of methods, assumptions or games.
     **values : float, int or str
 
     Examples

@@ -33,15 +33,8 @@ REASONS: Mapping[str, str] = {
     "few_guesses": "needs at least {fewest} {unit}, got {n}",
     "no_attacked_record": "no attacked record is asked for in any model",
     "no_attack": "no attack applies",
-    "no_groups_of_files": "signals in files are not measured class by class: give a sample of the records in memory",
     "no_classes_known": "no classes are known: name columns to group by (slice)",
     "no_groups_in_game": "this game is about single records",
-    # signals in files
-    "needs_all_points": "{attack} learns from all points at once, and signals in files are read some points at a time",
-    "own_attack_in_files": "attacks of your own are played on signals in memory, and these lie in files",
-    "dependent_in_files": "the memberships of the models depend on each other, and references that do not are chosen "
-    "only for signals in memory",
-    "claims_in_files": "claims and epsilon are tested on signals in memory alone, and these lie in files",
     # references
     "no_reference": "needs at least 1 reference model, and there are {n}",
     "few_references": "needs at least {fewest} reference models, and there are {n}",
@@ -200,7 +193,7 @@ REASONS: Mapping[str, str] = {
     "holds_column": "a value for each training record, in their order, is in {where}: {column}",
     "holds_records": "the fitted model holds training records",
     "unexplained_attributes": "{name} has no attributes such as these, and somebody must say what they are: {names}",
-    "not_all_read": "the file holds too many objects to search all of them",
+    "not_all_read": "a part of the model cannot be pickled, and was not searched",
     "no_records_found": "by its class, and by a search",
     "no_records_in_extra": "by its class, and by a search, also of attributes that its class does not have: {names}",
     "no_leaves": "the model has no leaves",

@@ -6,9 +6,9 @@ Letters of the axes: M models, N points, T targets (attacked models), J target p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num, Shaped
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from leakbound.core import reasons
 from leakbound.core.findings import Term
+from leakbound.core.on_disk import taken
 from leakbound.core.signals import (
     SIGNALS,
     class_indices,
@@ -170,7 +171,8 @@ class Game:
     sampled_from: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "member", np.asfortranarray(self.member))  # point-major, like the signals
+        # point-major, like the signals; a memmap stays one
+        object.__setattr__(self, "member", np.asanyarray(self.member, order="F"))
         n_models, n_points = self.member.shape
         if not 1 <= self.n_targets <= n_models:
             raise ValueError(f"n_targets must be from 1 to the {n_models} models, got {self.n_targets}")
@@ -238,7 +240,7 @@ class Game:
         unused = ~self.member.any(axis=0) & ~np.atleast_2d(self.is_target_point).any(axis=0)
         return np.flatnonzero(unused)
 
-    @property
+    @cached_property
     def target_member(self) -> Bool[Array, "T J"]:
         """Membership of the target points in the data of each target."""
         return self.at_targets(self.member)
@@ -247,7 +249,7 @@ class Game:
         """Take the rows of the targets at their target points, or at a block of these."""
         columns = self.target_points[..., block]
         if columns.ndim == 1:
-            return array[: self.n_targets, _as_slice(columns)]
+            return taken(array[: self.n_targets], _as_slice(columns))
         return array[np.arange(self.n_targets)[:, None], columns]
 
     def split(self) -> Game:
@@ -257,21 +259,6 @@ class Game:
         n_targets = self.n_models // 2
         is_target_point = self.is_target_point if self.is_target_point.ndim == 1 else self.is_target_point[:n_targets]
         return replace(self, is_target_point=is_target_point, n_targets=n_targets)
-
-
-class References(NamedTuple):
-    """What the references of a game have seen of its target points."""
-
-    without: bool
-    including: bool
-    both: bool
-
-
-@dataclass(frozen=True, eq=False)
-class PartOfGame(Game):
-    """Some target points of a game that is read block by block."""
-
-    references: References = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +323,7 @@ class Signals:
                     raise ValueError(
                         f"signal {name!r} has {axis} = {length}, another signal has {axis} = {lengths[axis]}"
                     )
-            if not _finite(array):
+            if not finite(array):
                 raise ValueError(f"signal {name!r} has NaN or infinite values")
         if not self.checked:
             self._check_values()
@@ -447,7 +434,7 @@ def _not_negative(loss: Array) -> Array:
     return loss if loss.min() >= 0 else np.maximum(loss, 0)
 
 
-def _finite(array: Array, chunk: int = 1 << 22) -> bool:
+def finite(array: Array, chunk: int = 1 << 22) -> bool:
     """Check that all values are finite, in pieces, so that no mask of the whole array is made."""
     flat = array.reshape(-1, order="A")
     return all(bool(np.isfinite(flat[start : start + chunk]).all()) for start in range(0, flat.size, chunk))
@@ -497,7 +484,7 @@ class Scores:
             raise ValueError(
                 f"scores have shape {self.value.shape}, memberships {self.member.shape}; both must be (T, J)"
             )
-        if not _finite(self.value):
+        if not finite(self.value):
             raise ValueError(f"{self.attack}: scores have NaN or infinite values")
 
 

@@ -47,8 +47,9 @@ from leakbound.releases.networks.signals import signals_of
 from leakbound.releases.networks.tensors import Inputs, inputs_of, labels_of, what_is_done
 from leakbound.releases.networks.training import TrainingData
 from leakbound.releases.source_code import digest_of_classes
-from leakbound.releases.specs import canonical, description_or_none, first_line, printed, reason, versions
+from leakbound.releases.specs import canonical, first_line, printed, versions
 from leakbound.releases.structure import Structure
+from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
 STEPS = ("step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_records", "step_in")
@@ -83,7 +84,7 @@ class Train(Protocol):
 
 
 @dataclass(frozen=True)
-class PrivateNetwork:
+class PrivateNetwork(KnownByRecipe):
     """A network that is trained by DP-SGD anew for each row of a game.
 
     It gives ``loss``, ``log_odds``, ``correct``, ``log_prob`` and ``gradient_norm`` of every point, and for attackers
@@ -180,15 +181,6 @@ class PrivateNetwork:
             raise ValueError(
                 "nobody knows the batches of a user-supplied training loop: knowledge must be 'distribution'"
             )
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return import paths with the code behind them, parameters and versions; None without a canonical form."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         fields = ("parameters", "watched", "coordinates", "knowledge", "references", "gradients", "device")

@@ -114,26 +114,22 @@ def advantage_of(half: Interval) -> Interval:
 
 def _over_models(scored: Rows, prior: float, confidences: Sequence[float]) -> list[Interval]:
     """Try the best threshold of each half of the models on the other half; one value a model."""
-    value, weight = scored.value, accuracy_weights(scored.member, prior)
-    half = halves(np.zeros(len(value), dtype=bool))
+    ranked, n_of_class = scored.ranked, scored.ranked.n_of_class
+    weight = np.array([-(1 - prior), prior]) / n_of_class
+    half = halves(np.zeros(ranked.n_models, dtype=bool))
     # Cross-fitting: a threshold is never evaluated on the models that it was chosen on.
-    first, second = (best_threshold(value[side].ravel(), weight[side].ravel()) for side in (half, ~half))
-    threshold = best_threshold(value.ravel(), weight.ravel())
-    n_members = scored.member.sum(axis=1)
-
-    n_of_class = np.stack([value.shape[1] - n_members, n_members], axis=1)
+    first, second = (ranked.best_threshold(np.where(side[:, None], weight, 0.0)) for side in (half, ~half))
+    threshold = ranked.best_threshold(weight)
 
     def accuracy_at(thresholds: Float[Array, " R"]) -> Float[Array, " R"]:
-        called = value >= thresholds[:, None]
-        n_called = np.stack([(called & ~scored.member).sum(axis=1), (called & scored.member).sum(axis=1)], axis=1)
-        return weighted_accuracy(n_called, n_of_class, prior)
+        return weighted_accuracy(ranked.called_at(thresholds), n_of_class, prior)
 
     tried = accuracy_at(np.where(half, second, first))
-    hindsight = accuracy_at(np.full(len(value), threshold))
-    n_trials = effective_trials(n_members, value.shape[1] - n_members, prior)
-    shifts, intervals = Shifts(scored), []
+    hindsight = accuracy_at(np.full(ranked.n_models, threshold))
+    n_trials = effective_trials(n_of_class[:, 1], n_of_class[:, 0], prior)
+    intervals = []
     for confidence in confidences:
-        differed = _if_models_differed_more(shifts, weight, prior, confidence)
+        differed = _if_models_differed_more(scored.shifts, weight, prior, confidence)
         inflation = scored.variance_inflation
         intervals.append(over_models(tried, hindsight, threshold, differed, n_trials, inflation, confidence))
     return intervals
@@ -184,7 +180,7 @@ def effective_trials(n_in: Int[Array, " R"], n_out: Int[Array, " R"], prior: flo
     return max(2, math.floor(len(n_in) / float(variance.mean()) + 1e-9))
 
 
-def _if_models_differed_more(shifts: Shifts, weight: Float[Array, "R J"], prior: float, confidence: float) -> float:
+def _if_models_differed_more(shifts: Shifts, weight: Float[Array, "R 2"], prior: float, confidence: float) -> float:
     """Accuracy of the best threshold if models differed as much as their true spread may exceed the measured one.
 
     One threshold serves models worse, the further they shift their scores. Where few models were drawn, their spread
@@ -193,10 +189,8 @@ def _if_models_differed_more(shifts: Shifts, weight: Float[Array, "R J"], prior:
     audits instead of .95. So the measured shifts are made larger by the factor that gives the upper limit of their
     standard deviation; what accuracy falls by is a second, independent error, which the caller joins by square and add.
     """
-    score = shifts.dilated(shifts.dilation(1 - confidence))
-    threshold = best_threshold(score.ravel(), weight.ravel())
-    gained = np.where(score >= threshold, weight, 0).sum() / len(score)
-    return 1 - prior + float(gained)
+    gained = shifts.largest_gain(shifts.dilation(1 - confidence), weight)
+    return 1 - prior + gained / len(weight)
 
 
 def _over_points(scored: Rows, prior: float, confidences: Sequence[float]) -> list[Interval]:

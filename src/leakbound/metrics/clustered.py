@@ -15,67 +15,49 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from leakbound.core.intervals import korn_graubard_limits
-from leakbound.metrics.rows import Rows
+from leakbound.core.on_disk import blocks_of
+from leakbound.metrics.ranked import Ranked, RankedScores
 
 Array = np.ndarray
 TRIED = 800  # thresholds, at even steps of the logarithm of the rank
 
 
-class Ranked(ABC):
-    """The scores of members, or of non-members, by their ranks from the highest one down."""
+@dataclass(frozen=True, eq=False)
+class ClusteredClass(ABC):
+    """The scores of members, or of non-members, in clusters."""
+
+    ranked: RankedScores
+    side: int  # 1: members
+
+    @property
+    def scores(self) -> Ranked:
+        """The scores by their ranks from the highest one down."""
+        return self.ranked.members if self.side else self.ranked.others
 
     @property
     @abstractmethod
-    def n(self) -> int:
-        """Scores."""
-
-    @abstractmethod
-    def highest(self, k: int) -> float:
-        """Return the k-th highest score, k from 1 to n."""
-
-    @abstractmethod
-    def at_least(self, threshold: float) -> int:
-        """Scores at or above a threshold."""
-
-    @abstractmethod
-    def above(self, threshold: float) -> int:
-        """Scores above a threshold."""
-
-
-class RankedClass(Ranked):
-    """The scores of members, or of non-members, in clusters, by their ranks from the highest one down.
-
-    Where the scores lie is up to the subclass: in memory (`ClassScores`), or in files (`leakbound.metrics.stored`).
-    """
-
-    @property
-    @abstractmethod
-    def n_clusters(self) -> int:
-        """Models, or records."""
-
-    @property
-    @abstractmethod
-    def size_squares(self) -> float:
-        """Sum over the clusters of n_c^2, where n_c is the number of scores of a cluster."""
+    def sizes(self) -> Int[Array, " c"]:
+        """Scores of each cluster, n_c."""
 
     @abstractmethod
     def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
         """Sum over the clusters a_c^2, and a_c n_c, where a_c of a cluster's scores are among the k highest."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def ranks(self) -> Int[Array, " r"]:
-        """How many of the highest scores each threshold takes that is tried: 0, 1, ... n, and never part of a tie."""
+        """How many of the highest scores each threshold takes that is tried: 0, 1, ... n, and never part of a tie.
 
-    def tied(self, score: float) -> int:
-        """Scores that are equal to this one."""
-        return self.at_least(score) - self.above(score)
+        They are at even steps of the logarithm from both ends.
+        """
+        n = self.scores.n
+        steps = np.geomspace(1, n, TRIED).round().astype(np.int64)
+        k = np.unique(np.concatenate([steps, n - steps, [n]]))
+        return np.concatenate([[0], np.unique(self.scores.whole_ties(k[k > 0]))])
 
     def limits(self, k: Int[Array, " r"], inflation: float, confidence: float) -> tuple[Array, Array]:
         """Korn and Graubard's limits of the rate of the k highest scores.
@@ -83,128 +65,107 @@ class RankedClass(Ranked):
         The rate is a ratio of totals, ``p = sum a_c / sum n_c``, with the variance
         ``C/(C - 1) sum (a_c - p n_c)^2 / n^2`` between clusters, where n_c may differ (Cochran 1977, section 6.3).
         """
-        p = k / self.n
-        squares, products = self.cluster_sums(k)
-        residual = squares - 2 * p * products + p**2 * self.size_squares
-        variance = np.maximum(residual, 0.0) * self.n_clusters / ((self.n_clusters - 1) * self.n**2)
-        return korn_graubard_limits(p, inflation * variance, self.n, self.n_clusters, confidence)
+        return self._limits(k, self.cluster_sums(k), inflation, confidence)
+
+    def tried_limits(self, inflation: float, confidence: float) -> tuple[Array, Array]:
+        """Limits of the rate at each threshold that is tried."""
+        return self._limits(self.ranks, self._tried_sums, inflation, confidence)
+
+    @cached_property
+    def _tried_sums(self) -> tuple[Array, Array]:
+        return self.cluster_sums(self.ranks)
+
+    def _limits(
+        self, k: Int[Array, " r"], sums: tuple[Array, Array], inflation: float, confidence: float
+    ) -> tuple[Array, Array]:
+        n, sizes = self.scores.n, self.sizes
+        p = k / n
+        squares, products = sums
+        residual = squares - 2 * p * products + p**2 * float(sizes @ sizes)
+        variance = np.maximum(residual, 0.0) * len(sizes) / ((len(sizes) - 1) * n**2)
+        return korn_graubard_limits(p, inflation * variance, n, len(sizes), confidence)
 
 
-def tried_ranks(n: int) -> Int[Array, " r"]:
-    """Ranks at even steps of the logarithm from both ends: those of the thresholds that are tried, ties aside."""
-    steps = np.geomspace(1, n, TRIED).round().astype(np.int64)
-    k = np.unique(np.concatenate([steps, n - steps, [n]]))
-    return k[k > 0]
+class ModelClusters(ClusteredClass):
+    """Models as clusters."""
+
+    @property
+    def sizes(self) -> Int[Array, " R"]:
+        """Scores of each model."""
+        return self.ranked.n_of_class[:, self.side]
+
+    def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
+        """Sum over the models a_c^2, and a_c n_c."""
+        scores = self.scores
+        rank = np.where(k > 0, scores.rank[scores.n - np.maximum(k, 1)], self.ranked.n)
+        called = self.ranked.called(rank)[:, :, self.side].astype(np.float64)
+        return np.square(called).sum(axis=1), called @ self.sizes
 
 
 @dataclass(frozen=True, eq=False)
-class ClassScores(RankedClass):
-    """The scores of members, or of non-members, in descending order, each with its cluster."""
+class RecordClusters(ClusteredClass):
+    """Records as clusters, whose scores are read block by block."""
 
-    descending: Float[Array, " n"]
-    cluster: Int[Array, " n"]
-    n_of_clusters: int
-
-    @property
-    def n(self) -> int:
-        """Scores."""
-        return len(self.descending)
-
-    @property
-    def n_clusters(self) -> int:
-        """Models, or records."""
-        return self.n_of_clusters
+    value: Float[Array, "R J"]
+    member: Bool[Array, "R J"]
 
     @cached_property
-    def ascending(self) -> Float[Array, " n"]:
-        """The same scores in the order of searches."""
-        return self.descending[::-1]
-
-    @cached_property
-    def sizes(self) -> Float[Array, " C"]:
-        """Scores in each cluster, n_c."""
-        return np.bincount(self.cluster, minlength=self.n_clusters).astype(np.float64)
-
-    @cached_property
-    def squares(self) -> Float[Array, " n1"]:
-        """Sum over the clusters of a_c^2, where a_c of a cluster's scores are among the k highest, for k = 0 to n.
-
-        The next score adds ``(a + 1)^2 - a^2 = 2 a + 1``, with a the scores of its cluster before it.
-        """
-        by_cluster = np.argsort(self.cluster, kind="stable")
-        starts = np.cumsum(self.sizes) - self.sizes
-        before = np.empty(self.n)
-        before[by_cluster] = np.arange(self.n) - np.repeat(starts, self.sizes.astype(np.int64))
-        return np.concatenate([[0.0], np.cumsum(2 * before + 1)])
-
-    @cached_property
-    def products(self) -> Float[Array, " n1"]:
-        """Sum over the clusters of a_c n_c, for k = 0 to n."""
-        return np.concatenate([[0.0], np.cumsum(self.sizes[self.cluster])])
-
-    @property
-    def size_squares(self) -> float:
-        """Sum over the clusters of n_c^2."""
-        return float(self.sizes @ self.sizes)
+    def sizes(self) -> Int[Array, " J"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
+        """Scores of each record."""
+        n_members = np.count_nonzero(self.member, axis=0)
+        return n_members if self.side else len(self.member) - n_members
 
     def cluster_sums(self, k: Int[Array, " r"]) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
-        """Sum over the clusters a_c^2, and a_c n_c."""
-        return self.squares[k], self.products[k]
+        """Sum over the records a_c^2, and a_c n_c.
 
-    def highest(self, k: int) -> float:
-        """Return the k-th highest score."""
-        return float(self.descending[k - 1])
+        The i-th highest score of a record adds ``i^2 - (i - 1)^2 = 2 i - 1`` to a_c^2 at all thresholds that call it.
+        """
+        scores = self.scores
+        if len(k) == 1:
+            return self._sums_of_one(scores.highest(int(k[0])) if k[0] else np.inf)
+        distinct, which = np.unique(k, return_inverse=True)
+        thresholds = [scores.highest(n_called) if n_called else np.inf for n_called in distinct[::-1].tolist()]
+        ascending = np.array(thresholds, dtype=self.ranked.ascending.dtype)
+        squares, products = np.zeros((2, len(ascending) + 1))
+        n_models, n_records = self.value.shape
+        place = n_models - np.arange(n_models)  # of ascending numbers, from the highest down
+        for block in blocks_of(n_records, n_models):
+            # how many of the thresholds call a score; none that of the other class
+            n_calling = np.searchsorted(ascending, self.value[:, block].T, "right")
+            n_calling = n_calling.astype(np.int16) * (bool(self.side) == self.member[:, block].T)
+            n_calling.sort(axis=1)
+            weights = np.broadcast_to(2.0 * place - 1, n_calling.shape)
+            squares += np.bincount(n_calling.ravel(), weights.ravel(), len(squares))
+            sizes = np.broadcast_to(self.sizes[block, None], n_calling.shape)
+            products += np.bincount(n_calling.ravel(), sizes.ravel(), len(products))
+        # a score that the j lowest thresholds call is called by the first of them, and so on
+        squares, products = (np.cumsum(sums[:0:-1]) for sums in (squares, products))
+        return squares[which], products[which]
 
-    def at_least(self, threshold: float) -> int:
-        """Scores at or above a threshold."""
-        return self.n - int(np.searchsorted(self.ascending, threshold, "left"))
-
-    def above(self, threshold: float) -> int:
-        """Scores above a threshold."""
-        return self.n - int(np.searchsorted(self.ascending, threshold, "right"))
-
-    @cached_property
-    def ranks(self) -> Int[Array, " r"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """How many of the highest scores each threshold takes that is tried: 0, 1, ... n, and never part of a tie."""
-        k = tried_ranks(self.n)
-        whole_ties = self.n - np.searchsorted(self.ascending, self.descending[k - 1], "left")
-        return np.concatenate([[0], np.unique(whole_ties)])
+    def _sums_of_one(self, threshold: float) -> tuple[Float[Array, " 1"], Float[Array, " 1"]]:
+        """Sum over the records a_c^2, and a_c n_c, at a single threshold: a_c itself is counted."""
+        squares = products = 0.0
+        for block in blocks_of(self.value.shape[1], len(self.value)):
+            of_class = self.member[:, block] if self.side else ~self.member[:, block]
+            called = np.count_nonzero((self.value[:, block] >= threshold) & of_class, axis=0)
+            squares += float(called @ called)
+            products += float(called @ self.sizes[block])
+        return np.array([squares]), np.array([products])
 
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
     """The true positive rate at a false positive rate, with limits that know of clusters."""
 
-    members: RankedClass
-    others: RankedClass
+    others: ClusteredClass
+    members: ClusteredClass
     inflation: float
     confidence: float
-
-    @classmethod
-    def by(cls, rows: Rows, axis: Literal["models", "records"], confidence: float) -> Clustered:
-        """Take rows (models) or columns (records) of the scores as clusters.
-
-        The variance inflation of attacks that leave one model out belongs to models: what a model's references have
-        seen of a record is all in that record's own column.
-        """
-        n_models, n_records = rows.value.shape
-        if axis == "models":
-            n_clusters, inflation, number = n_models, rows.variance_inflation, np.arange(n_models)[:, None]
-        else:
-            n_clusters, inflation, number = n_records, 1.0, np.arange(n_records)[None, :]
-        cluster = np.broadcast_to(number, rows.value.shape)
-
-        def sorted_class(chosen: Array) -> ClassScores:
-            score = rows.value[chosen].astype(np.float64)
-            order = np.argsort(-score, kind="stable")
-            return ClassScores(score[order], cluster[chosen][order], n_clusters)
-
-        return cls(sorted_class(rows.member), sorted_class(~rows.member), inflation, confidence)
 
     @cached_property
     def _fpr_limits(self) -> tuple[Array, Array]:
         """Limits of the false positive rate at each threshold that is tried."""
-        return self.others.limits(self.others.ranks, self.inflation, self.confidence)
+        return self.others.tried_limits(self.inflation, self.confidence)
 
     def limits_of_rates(self, n_called: int, n_false_positives: int) -> tuple[float, float, float, float]:
         """Limits of the true positive rate, and of the false positive rate, at a threshold that is not estimated."""
@@ -215,20 +176,20 @@ class Clustered:
 
     def limits(self, fpr: float, n_called: int) -> tuple[float, float]:
         """Limits of the true positive rate, of which ``found`` members were counted at the estimated threshold."""
-        n = self.members.n
+        n = self.members.scores.n
         rate = n_called / n
         below, above = self._errors_of_rate(n_called)
         ranks, (low_fpr, high_fpr) = self.others.ranks, self._fpr_limits
 
         def tried(place: int) -> float:
             """Return the lowest score among the ``place`` highest ones."""
-            return self.others.highest(int(ranks[place]))
+            return self.others.scores.highest(int(ranks[place]))
 
         # The threshold asked for is the smallest score whose false positive rate is at most fpr. It lies above every
         # score at which the rate is surely larger ...
         last = int(np.flatnonzero(low_fpr <= fpr)[-1])  # the lower limit of no false positive is 0
-        most = self.members.above(tried(last + 1)) if last + 1 < len(ranks) else n
-        tie = self.members.tied(tried(last)) if last else 0
+        most = self.members.scores.above(tried(last + 1)) if last + 1 < len(ranks) else n
+        tie = self.members.scores.tied(tried(last)) if last else 0
         if tie > 1:  # the threshold may jump over many members at once, where the rate is uncertain by itself
             above = max(above, self._errors_of_rate(most)[1])
         high = rate + joined(max(most / n - rate, 0.0), above, tie / n)
@@ -237,8 +198,8 @@ class Clustered:
         first = int(np.argmax(high_fpr >= fpr))  # the rate of the whole sample is 1, and so is its upper limit
         if first == 0:  # even a threshold above all scores may have too many false positives
             return 0.0, min(high, 1.0)
-        least = self.members.above(tried(1)) if first == 1 else self.members.at_least(tried(first - 1))
-        tie = self.members.tied(tried(first))
+        least = self.members.scores.above(tried(1)) if first == 1 else self.members.scores.at_least(tried(first - 1))
+        tie = self.members.scores.tied(tried(first))
         if tie > 1:
             below = max(below, self._errors_of_rate(least)[0])
         low = rate - joined(max(rate - least / n, 0.0), below, tie / n)
@@ -246,7 +207,7 @@ class Clustered:
 
     def _errors_of_rate(self, n_called: int) -> tuple[float, float]:
         """Distances from a rate of members to its limits."""
-        rate = n_called / self.members.n
+        rate = n_called / self.members.scores.n
         low, high = self.members.limits(np.array([n_called]), self.inflation, self.confidence)
         return rate - float(low[0]), float(high[0]) - rate
 

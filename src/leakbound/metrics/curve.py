@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from leakbound.core.intervals import (
     FEWEST_RARE,
@@ -17,6 +18,7 @@ from leakbound.core.intervals import (
 )
 from leakbound.core.tradeoff import Piecewise
 from leakbound.core.types import Scores
+from leakbound.metrics.ranked import RankedScores, rank_of
 from leakbound.metrics.rows import rows
 
 Array = np.ndarray
@@ -51,15 +53,13 @@ def roc(scores: Scores) -> Piecewise:
     >>> curve.tpr_at([0.0, 0.25, 0.5]).tolist()
     [0.5, 0.5, 1.0]
     """
-    scored = rows(scores)
-    false, true = _corners(scored.value.ravel(), scored.member.ravel())
-    corners = _thinned(false, true)
-    return curve_of(false[corners], true[corners])
-
-
-def curve_of(false: Int[Array, " c"], true: Int[Array, " c"]) -> Piecewise:
-    """Make the ROC from the counts at its corners, the last of which calls everybody."""
-    return Piecewise(false / false[-1], 1 - true / true[-1])
+    ranked = rows(scores).ranked
+    thresholds = ranked.distinct(MOST_CORNERS)
+    if thresholds is None:
+        thresholds = _thinned(ranked)
+    counts = [(ranked.others.at_least(score), ranked.members.at_least(score)) for score in thresholds[::-1].tolist()]
+    false, true = np.array(counts, dtype=np.int64).T
+    return Piecewise(false / false[-1], 1 - true / true[-1])  # the last corner calls everybody
 
 
 def auc(scores: Scores, confidence: float = 0.95) -> Interval:
@@ -90,11 +90,12 @@ def auc(scores: Scores, confidence: float = 0.95) -> Interval:
     0.75
     """
     scored = rows(scores)
-    pairs = [(value[member], value[~member]) for value, member in zip(scored.value, scored.member, strict=True)]
+    ranked = scored.ranked
     if scored.single:
-        return replace(delong(*pairs[0], confidence), interval_over=scored.interval_over)
-    areas = np.array([_area(*pair) for pair in pairs])
-    return mean_over_models(areas, sum(min(map(len, pair)) for pair in pairs), confidence, scored.variance_inflation)
+        value, member = scored.value[0], scored.member[0]
+        return replace(delong(value[member], value[~member], confidence), interval_over=scored.interval_over)
+    n_pairs = int(ranked.n_of_class.min(axis=1).sum())
+    return mean_over_models(ranked.areas.auc, n_pairs, confidence, scored.variance_inflation)
 
 
 def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = True) -> Interval:
@@ -129,21 +130,12 @@ def average_precision(scores: Scores, confidence: float = 0.95, inside: bool = T
     0.833333
     """
     scored = rows(scores)
-    sign = 1 if inside else -1
-    scored_rows = zip(scored.value, scored.member, strict=True)
-    precision = np.array([_average_precision(sign * value, member == inside) for value, member in scored_rows])
+    precision = scored.ranked.areas.precision[int(inside)]
     positives = scored.n_members if inside else scored.n_others
     if not scored.single:
         return mean_over_models(precision, positives, confidence, scored.variance_inflation)
     exact = clopper_pearson(float(precision[0]) * positives, positives, confidence)
     return replace(exact, interval_over=scored.interval_over)
-
-
-def _area(members: Float[Array, " P"], others: Float[Array, " Q"]) -> float:
-    """Probability that a member's score is the higher one, ties one half: a quotient of whole numbers."""
-    ascending, sought = np.sort(others), np.sort(members)
-    doubled = np.searchsorted(ascending, sought, "left").sum() + np.searchsorted(ascending, sought, "right").sum()
-    return float(doubled / (2 * len(members) * len(others)))
 
 
 def mean_over_models(
@@ -157,46 +149,20 @@ def mean_over_models(
     return korn_graubard(min(mean, 1.0), variance, n_trials, len(value), confidence)
 
 
-def _average_precision(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> float:
-    false, true = _corners(value, positive)
-    return float(np.sum(np.diff(true, prepend=0) * true / (true + false)) / true[-1])
-
-
-def _corners(value: Float[Array, " n"], positive: Bool[Array, " n"]) -> tuple[Array, Array]:
-    """Count false and true positives from the strictest threshold down, one corner a distinct score."""
-    order = np.argsort(value)[::-1]
-    descending = value[order]
-    last = np.append(np.flatnonzero(descending[1:] != descending[:-1]), len(value) - 1)
-    true = np.cumsum(positive[order])[last]
-    return last + 1 - true, true
-
-
-def _thinned(false: Int[Array, " C"], true: Int[Array, " C"]) -> Int[Array, " c"] | slice:
-    """Corners near even steps of both axes, linear and logarithmic."""
-    if len(false) <= MOST_CORNERS:
-        return slice(None)
-    missed = (true[-1] - true)[::-1]
-    linear_false, linear_true, log_false, log_missed = steps_of_corners(int(false[-1]), int(true[-1]))
-    near = [
-        np.searchsorted(false, linear_false),
-        np.searchsorted(true, linear_true),
-        np.searchsorted(false, log_false),
-        len(false) - 1 - np.searchsorted(missed, log_missed),
-        [0, len(false) - 1],
-    ]
-    return np.unique(np.clip(np.concatenate(near), 0, len(false) - 1)).astype(np.int64)
-
-
-def steps_of_corners(n_others: int, n_members: int) -> tuple[Array, Array, Array, Array]:
-    """Even steps near which corners are kept.
-
-    Of the false positives, of the true positives, of the logarithm of the false positives, and of that of the members
-    that are missed. The corners next to them are at most ``MOST_CORNERS``.
-    """
+def _thinned(ranked: RankedScores) -> Float[Array, " c"]:
+    """Return the thresholds of corners near even steps of both axes, linear and logarithmic."""
+    members, others = ranked.members, ranked.others
     n = MOST_CORNERS // 4
-    return (
-        np.linspace(0, n_others, n),
-        np.linspace(0, n_members, n),
-        np.geomspace(1, n_others, n),
-        np.geomspace(1, n_members, n),
-    )
+    linear_false, linear_true = np.linspace(0, others.n, n), np.linspace(0, members.n, n)
+    log_false, log_missed = np.geomspace(1, others.n, n), np.geomspace(1, members.n, n)
+    top = float(ranked.ascending[-1])
+    thresholds = [top, float(ranked.ascending[0])]
+    for scores, steps in ((others, linear_false), (members, linear_true), (others, log_false)):
+        # the strictest threshold that calls so many
+        thresholds += [scores.highest(math.ceil(step)) for step in steps if step > 0]
+    for step in log_missed:
+        # the laxest threshold that misses so many members, or the strictest one of all
+        missed = members.highest(members.n + 1 - min(math.ceil(step), members.n))
+        rank = rank_of(ranked.ascending, missed, "right")
+        thresholds.append(top if rank == ranked.n else float(ranked.ascending[rank]))
+    return np.unique(thresholds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,12 +13,12 @@ from jaxtyping import Float
 from scipy.special import bdtrik
 
 from leakbound.core.checks import probability
-from leakbound.core.findings import IntervalOver, Term
+from leakbound.core.findings import Term
 from leakbound.core.intervals import Interval, clopper_pearson
 from leakbound.core.types import NotApplicable, Scores
-from leakbound.metrics.clustered import Clustered, Ranked, joined
+from leakbound.metrics.clustered import Clustered, joined
+from leakbound.metrics.ranked import Ranked
 from leakbound.metrics.rows import Rows, rows
-from leakbound.metrics.spread import Shifts, ShiftsOfModels
 
 Array = np.ndarray
 
@@ -80,7 +79,7 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95, target: Tar
     >>> round(found.value, 3), found.detail["false_alarms"]
     (0.644, 50)
     """
-    return Pooled(InMemory(rows(scores)), confidence, target).tpr(fpr)
+    return Pooled(rows(scores), confidence, target).tpr(fpr)
 
 
 def randomised_tpr(scores: Scores, fpr: float, confidence: float, target: Target) -> Interval:
@@ -88,7 +87,7 @@ def randomised_tpr(scores: Scores, fpr: float, confidence: float, target: Target
 
     He calls those with the highest score members with probability ``fpr / strictest``, and nobody else.
     """
-    return Pooled(InMemory(rows(scores)), confidence, target).randomised(fpr)
+    return Pooled(rows(scores), confidence, target).randomised(fpr)
 
 
 def roc_band(
@@ -123,7 +122,7 @@ def roc_band(
     >>> roc_band(Scores("example", value[None, :], member[None, :]), [0.05, 0.5])[0].round(3).tolist()
     [0.644, 0.976]
     """
-    return Pooled(InMemory(rows(scores)), confidence, "population").band(at)
+    return Pooled(rows(scores), confidence, "population").band(at)
 
 
 def ppv(scores: Scores, fpr: float, prior: float = 0.5, confidence: float = 0.95) -> Interval:
@@ -272,131 +271,39 @@ def precision_at_recall(scores: Scores, recall: float, prior: float = 0.5, confi
     return replace(fpr, value=value, low=low, high=high)
 
 
-class RankedScores(ABC):
-    """The scores of all models, ranked by class: in memory (`InMemory`), or in files (`leakbound.metrics.stored`)."""
-
-    @property
-    @abstractmethod
-    def single(self) -> bool:
-        """One row of independent points."""
-
-    @property
-    @abstractmethod
-    def interval_over(self) -> IntervalOver:
-        """What an interval averages over."""
-
-    @property
-    @abstractmethod
-    def n_models(self) -> int:
-        """Rows."""
-
-    @property
-    @abstractmethod
-    def members(self) -> Ranked:
-        """The scores of members."""
-
-    @property
-    @abstractmethod
-    def others(self) -> Ranked:
-        """The scores of non-members."""
-
-    @property
-    @abstractmethod
-    def shifts(self) -> ShiftsOfModels:
-        """How far whole models shift their scores."""
-
-    @abstractmethod
-    def clustered(self, axis: Literal["models", "records"], confidence: float) -> Clustered:
-        """Put the scores in their clusters: models, or the records of these models."""
-
-    @abstractmethod
-    def has_two_values(self) -> bool:
-        """Whether there are exactly two different scores."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Ascending(Ranked):
-    """Scores in memory, in ascending order."""
-
-    value: Float[Array, " n"]
-
-    @property
-    def n(self) -> int:
-        return len(self.value)
-
-    def highest(self, k: int) -> float:
-        return float(self.value[-k])
-
-    def at_least(self, threshold: float) -> int:
-        return self.n - int(np.searchsorted(self.value, threshold, "left"))
-
-    def above(self, threshold: float) -> int:
-        return self.n - int(np.searchsorted(self.value, threshold, "right"))
-
-
-@dataclass(frozen=True, eq=False)
-class InMemory(RankedScores):
-    """The scores of rows, sorted once by class."""
-
-    rows: Rows
-
-    @property
-    def single(self) -> bool:
-        """One row of independent points."""
-        return self.rows.single
-
-    @property
-    def interval_over(self) -> IntervalOver:
-        """What an interval averages over."""
-        return self.rows.interval_over
-
-    @property
-    def n_models(self) -> int:
-        """Rows."""
-        return len(self.rows.value)
-
-    @cached_property
-    def members(self) -> _Ascending:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """Ascending scores."""
-        return _Ascending(np.sort(self.rows.value[self.rows.member]).astype(np.float64))
-
-    @cached_property
-    def others(self) -> _Ascending:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """Ascending scores."""
-        return _Ascending(np.sort(self.rows.value[~self.rows.member]).astype(np.float64))
-
-    @cached_property
-    def shifts(self) -> Shifts:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """How far whole models shift their scores."""
-        return Shifts(self.rows)
-
-    def clustered(self, axis: Literal["models", "records"], confidence: float) -> Clustered:
-        """Take rows or columns as clusters."""
-        return Clustered.by(self.rows, axis, confidence)
-
-    def has_two_values(self) -> bool:
-        """Whether there are exactly two different scores."""
-        bottom, top = float(self.rows.value.min()), float(self.rows.value.max())
-        return bottom < top and bool(np.isin(self.rows.value, [bottom, top]).all())
-
-
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """The rates of all rows at one threshold."""
 
-    scores: RankedScores
+    rows: Rows
     confidence: float
     target: Target
 
+    @property
+    def members(self) -> Ranked:
+        """The scores of members."""
+        return self.rows.ranked.members
+
+    @property
+    def others(self) -> Ranked:
+        """The scores of non-members."""
+        return self.rows.ranked.others
+
     @cached_property
     def clustered(self) -> Clustered:
-        """The scores in their clusters: models, or the records of these models."""
-        return self.scores.clustered("models" if self.target == "population" else "records", self.confidence)
+        """The scores in their clusters: models, or the records of these models.
+
+        The variance inflation of attacks that leave one model out belongs to models: what a model's references have
+        seen of a record is all in that record's own column.
+        """
+        if self.target == "population":
+            return Clustered(*self.rows.by_model, self.rows.variance_inflation, self.confidence)
+        return Clustered(*self.rows.by_record, 1.0, self.confidence)
 
     def tpr(self, fpr: float) -> Interval:
         """Estimate the rate of members at or above the threshold, with its interval and the realised FPR."""
         fpr = probability("fpr", fpr, open_ends=True)
-        members, others = self.scores.members, self.scores.others
+        members, others = self.members, self.others
         threshold = self._threshold(fpr)
         n_called, n_false_positives = members.at_least(threshold), others.at_least(threshold)
         detail: dict[str, float] = {
@@ -405,10 +312,10 @@ class Pooled:
             "false_alarms": n_false_positives,
             "games": others.n,
         }
-        if self.scores.single:
+        if self.rows.single:
             interval = self._over_points(fpr, n_called)
-            return replace(interval, interval_over=self.scores.interval_over, detail=detail)
-        detail |= {"models": self.scores.n_models, "between_model_spread": self.scores.shifts.spread}
+            return replace(interval, interval_over=self.rows.interval_over, detail=detail)
+        detail |= {"models": len(self.rows.value), "between_model_spread": self.rows.shifts.spread}
         if self.target == "these_models":
             return replace(self._over_records(fpr, n_called), detail=detail)
         interval = self._over_models(fpr, n_called)
@@ -430,11 +337,11 @@ class Pooled:
         The highest score is the same whatever the sample, so that t and f have the limits of a fraction; those of
         their ratio join the errors of the logarithms by square and add (Zou & Donner 2008).
         """
-        members, others = self.scores.members, self.scores.others
+        members, others = self.members, self.others
         top = max(members.highest(1), others.highest(1))
         n_called, n_false_positives = members.at_least(top), others.at_least(top)
         tpr, strictest = n_called / members.n, n_false_positives / others.n
-        if self.scores.single:
+        if self.rows.single:
             of_points = clopper_pearson(n_called, members.n, self.confidence)
             of_others = clopper_pearson(n_false_positives, others.n, self.confidence)
             (low, high), (least, most) = (of_points.low, of_points.high), (of_others.low, of_others.high)
@@ -446,8 +353,8 @@ class Pooled:
             high = value * math.exp(math.hypot(math.log(high / tpr), math.log(strictest / least)))
         else:
             low, high = 0.0, fpr * high / least
-        interval = Interval(value, low, min(high, 1.0), self.confidence, self.scores.interval_over)
-        if self.target == "population" and not self.scores.single and self._is_refused(strictest):
+        interval = Interval(value, low, min(high, 1.0), self.confidence, self.rows.interval_over)
+        if self.target == "population" and not self.rows.single and self._is_refused(strictest):
             needed = self._models_needed(strictest)
             return replace(interval, low=0.0, high=1.0, refused="too_few_models", detail=needed)
         return interval
@@ -460,19 +367,19 @@ class Pooled:
         them, whatever its own variance says: exponential shifts as large as the noise leave .72 of 95 % at R = 16 and
         fpr = .01 even with the wide limits of `Clustered`.
         """
-        in_tail = self.scores.n_models * min(fpr, 1 - fpr)
-        return in_tail < FEWEST_IN_TAIL and self.scores.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD
+        in_tail = len(self.rows.value) * min(fpr, 1 - fpr)
+        return in_tail < FEWEST_IN_TAIL and self.rows.shifts.spread_upper(1 - self.confidence) > MOST_SPREAD
 
     def _models_needed(self, fpr: float) -> dict[str, float]:
         """How many models give an interval: at any spread, and if the measured one stays as it is."""
         at_any_spread = math.ceil(FEWEST_IN_TAIL / min(fpr, 1 - fpr) - 1e-9)
-        at_this_spread = self.scores.shifts.models_until(1 - self.confidence, MOST_SPREAD)
+        at_this_spread = self.rows.shifts.models_until(1 - self.confidence, MOST_SPREAD)
         needed = at_any_spread if at_this_spread is None else min(at_this_spread, at_any_spread)
         return {"models_needed": needed, "models_needed_at_any_spread": at_any_spread}
 
     def _threshold(self, fpr: float) -> float:
         """Find the smallest score whose false positive rate is at most fpr."""
-        members, others = self.scores.members, self.scores.others
+        members, others = self.members, self.others
         n = others.n
         if fpr * n < 1 - 1e-9:  # not one false positive is allowed, so the rate cannot be resolved
             raise NotApplicable("fpr_not_resolvable", games=n, reached=1000 / n)
@@ -485,15 +392,16 @@ class Pooled:
 
     def _too_coarse(self) -> NotApplicable:
         """Say why no threshold has few enough false positives."""
-        members, others = self.scores.members, self.scores.others
+        members, others = self.members, self.others
         top = max(members.highest(1), others.highest(1))
         strictest = 100 * others.at_least(top) / others.n
-        one_point = self.scores.has_two_values()
+        distinct = self.rows.ranked.distinct(2)
+        one_point = distinct is not None and len(distinct) == 2
         return NotApplicable("one_threshold" if one_point else "strictest_threshold", strictest=strictest)
 
     def _over_models(self, fpr: float, n_called: int) -> Interval:
         """One threshold for all models of the recipe; refused where a few models cannot show its rate."""
-        rate = n_called / self.scores.members.n
+        rate = n_called / self.members.n
         if self._is_refused(fpr):
             return Interval(rate, 0.0, 1.0, self.confidence, "models", refused="too_few_models")
         low, high = self.clustered.limits(fpr, n_called)
@@ -504,11 +412,11 @@ class Pooled:
         """One threshold for these models: what is drawn at random are records."""
         low, high = self.clustered.limits(fpr, n_called)
         method = (Term("korn_graubard_records"),)
-        return Interval(n_called / self.scores.members.n, low, high, self.confidence, "points", method)
+        return Interval(n_called / self.members.n, low, high, self.confidence, "points", method)
 
     def _over_points(self, fpr: float, n_called: int) -> Interval:
         """Limits of the quantile and of the rate at it, joined by square and add."""
-        members, others = self.scores.members, self.scores.others
+        members, others = self.members, self.others
         n = members.n
         fewest, most = _binomial_limits(others.n, fpr, self.confidence)
         # The true threshold is the next score above the largest one whose false positive rate exceeds fpr. That one is
@@ -516,8 +424,8 @@ class Pooled:
         too_low, too_high = _highest(others, most + 1), _highest(others, fewest)
         least, largest = members.above(too_high), members.above(too_low)
         lowest = next_above([members, others], too_low)
-        tied_at_least = _tied(members, too_high)
-        tied_at_largest = 0 if lowest is None else _tied(members, lowest)
+        tied_at_least = members.tied(too_high)
+        tied_at_largest = 0 if lowest is None else members.tied(lowest)
         below, above = self._errors_of_rate(n_called, n)
         # Where the threshold may jump over many members at once, the rate at its limit is uncertain by itself.
         if tied_at_least > 1:
@@ -547,11 +455,6 @@ def _highest(ranked: Ranked, k: int) -> float:
     if 1 <= k <= ranked.n:
         return ranked.highest(k)
     return math.inf if k < 1 else -math.inf
-
-
-def _tied(ranked: Ranked, score: float) -> int:
-    """Scores that are equal to this one."""
-    return ranked.at_least(score) - ranked.above(score)
 
 
 def _binomial_limits(n: int, p: float, confidence: float) -> tuple[int, int]:

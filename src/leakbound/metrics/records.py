@@ -10,8 +10,10 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core.checks import count, probability
 from leakbound.core.intervals import clopper_pearson_lower
+from leakbound.core.on_disk import blocks_of
 from leakbound.core.types import NotApplicable, Scores
-from leakbound.metrics.thresholds import earlier_thresholds, held_out_thresholds
+from leakbound.metrics.rows import ranked
+from leakbound.metrics.thresholds import earlier_thresholds
 
 Array = np.ndarray
 # An attack that leaves one model out learns the sign and the spread of a record's effect from the games that
@@ -104,11 +106,12 @@ def games_won(
     games, n_records = scores.value.shape
     if games < 2:
         raise NotApplicable("one_trained_model")
-    sign = np.where(scores.member, 1.0, -1.0)
-    threshold = (earlier_thresholds if independent else held_out_thresholds)(scores.value, sign)
+    if independent:
+        threshold = earlier_thresholds(scores.value, scores.member)
+    else:
+        threshold = ranked(scores).held_out_thresholds()
     limits = limits_of_games(games, n_records, alpha, independent)
-    spread = float(scores.value.std(dtype=float)) or 1.0
-    won, margin = won_and_margin(scores.value, scores.member, threshold, float(scores.value.max()), spread)
+    won, margin = _won_and_margin(scores.value, scores.member, threshold, float(scores.value.max()))
     return RecordGames(
         won=won,
         games=games,
@@ -132,13 +135,21 @@ def smallest_detectable(limits: Float[Array, " g"], baseline_accuracy: float) ->
     return float(enough[0] / (len(limits) - 1)) if len(enough) else math.inf
 
 
-def won_and_margin(
-    value: Float[Array, "T J"], member: Bool[Array, "T J"], threshold: Float[Array, " T"], top: float, spread: float
+def _won_and_margin(
+    value: Float[Array, "T J"], member: Bool[Array, "T J"], threshold: Float[Array, " T"], top: float
 ) -> tuple[Int[Array, " J"], Float[Array, " J"]]:
-    """Count the correct guesses about each record, and measure how clearly."""
-    won = np.sum((value >= threshold[:, None]) == member, axis=0)
-    sign = np.where(member, 1.0, -1.0)
-    return won, np.mean(sign * (value - np.minimum(threshold, top)[:, None]), axis=0) / spread
+    """Count the correct guesses about each record, and measure how clearly, in standard deviations of all scores."""
+    n_models, n_records = value.shape
+    won, margin = np.empty(n_records, dtype=np.int64), np.empty(n_records)
+    middle = np.float64(value.mean(dtype=np.float64))  # so that differences are in float64, too
+    square = 0.0
+    for block in blocks_of(n_records, n_models):
+        score, truth = value[:, block], member[:, block]
+        won[block] = ((score >= threshold[:, None]) == truth).sum(axis=0)
+        distance = score - np.minimum(threshold, top)[:, None]
+        margin[block] = np.where(truth, distance, -distance).mean(axis=0)
+        square += float(np.square(score - middle).sum())
+    return won, margin / (math.sqrt(square / value.size) or 1.0)
 
 
 def models_needed(n_records: int, confidence: float = 0.95, baseline_accuracy: float = 0.5) -> int:

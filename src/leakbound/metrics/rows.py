@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from leakbound.core.findings import IntervalOver
 from leakbound.core.types import NotApplicable, Scores
+from leakbound.metrics.clustered import ModelClusters, RecordClusters
+from leakbound.metrics.ranked import RankedScores
+from leakbound.metrics.spread import Shifts
 
 Array = np.ndarray
+_ROWS: WeakKeyDictionary[Scores, Rows] = WeakKeyDictionary()  # each metric asks for them, and they are sorted once
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +32,27 @@ class Rows:
     def single(self) -> bool:
         """One row, whose scores are independent points; otherwise the rows are independent models."""
         return len(self.value) == 1
+
+    @cached_property
+    def ranked(self) -> RankedScores:
+        """The same scores, sorted."""
+        return RankedScores(self.value, self.member)
+
+    @cached_property
+    def shifts(self) -> Shifts:
+        """How far whole models shift their scores."""
+        return Shifts(self.ranked)
+
+    @cached_property
+    def by_model(self) -> tuple[ModelClusters, ModelClusters]:
+        """The scores of others and of members, with models as clusters."""
+        return ModelClusters(self.ranked, 0), ModelClusters(self.ranked, 1)
+
+    @cached_property
+    def by_record(self) -> tuple[RecordClusters, RecordClusters]:
+        """The scores of others and of members, with records as clusters."""
+        others, members = (RecordClusters(self.ranked, side, self.value, self.member) for side in (0, 1))
+        return others, members
 
     @property
     def n_members(self) -> int:
@@ -49,6 +76,20 @@ def rows(scores: Scores) -> Rows:
     >>> rows(scores).value.shape, rows(scores).interval_over
     ((1, 3), 'models')
     """
+    if scores not in _ROWS:
+        _ROWS[scores] = _rows(scores)
+    return _ROWS[scores]
+
+
+def ranked(scores: Scores) -> RankedScores:
+    """Sort the scores of all models, those with members or others alone included."""
+    value, member = scores.value, scores.member
+    if value.shape[1] > 1 and (member.any(axis=1) & ~member.all(axis=1)).all():
+        return rows(scores).ranked
+    return RankedScores(value, member)
+
+
+def _rows(scores: Scores) -> Rows:
     value, member = scores.value, scores.member
     if value.shape[1] == 1 and len(value) > 1:
         if scores.variance_inflation > 1:

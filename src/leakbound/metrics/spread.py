@@ -9,42 +9,65 @@ Scores are compared on the scale of normal scores, which no increasing transform
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaincinv, ndtri
+from scipy.special import gammaincinv
 
-from leakbound.metrics.rows import Rows
+from leakbound.metrics.ranked import RankedScores
 
 Array = np.ndarray
 LEAST_NOISE = 1e-9  # scores without any noise in a model have a finite spread too
 
 
-class ShiftsOfModels(ABC):
-    """How far models shift their scores: what follows from the shift of each one and the noise of records."""
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """The shift of the scores of each of at least two models.
+
+    A model's shift is the mean over its records of the normal score less the mean normal score of the record's class
+    (member or not). The noise is what is left in the scores of a record within one model.
+
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.tile(np.arange(200) % 2 == 0, (400, 1))
+    >>> value = rng.normal(size=member.shape) + 0.5 * rng.normal(size=(400, 1)) + member
+    >>> round(Shifts(RankedScores(value, member)).spread, 1)
+    0.5
+    """
+
+    scores: RankedScores
+
+    @cached_property
+    def _moments(self) -> tuple[Float[Array, " R"], float]:
+        """The shifts, and the standard deviation of the residuals within a model."""
+        scores = self.scores
+        total, square = np.empty((2, 2 * scores.n_models))
+        for idx, column in enumerate(scores.columns):
+            normal = scores.normal_scores(column)
+            total[idx], square[idx] = normal.sum(), np.square(normal).sum()
+        total, square = total.reshape(-1, 2), square.reshape(-1, 2)
+        n = scores.n_of_class
+        mean = total.sum(axis=0) / np.maximum(n.sum(axis=0), 1)  # of each class
+        shift = (total - n * mean).sum(axis=1) / scores.n_records
+        mean_square = (square - 2 * mean * total + n * mean**2).sum(axis=1) / scores.n_records
+        within = float(np.maximum(mean_square - shift**2, 0.0).mean())
+        return shift, max(math.sqrt(within), LEAST_NOISE)
 
     @property
-    @abstractmethod
-    def n_records(self) -> int:
-        """Scores of each model."""
-
-    @property
-    @abstractmethod
     def shift(self) -> Float[Array, " R"]:
         """Mean residual of each model."""
+        return self._moments[0]
 
     @property
-    @abstractmethod
     def noise(self) -> float:
         """Standard deviation of the residuals within a model."""
+        return self._moments[1]
 
     @cached_property
     def spread(self) -> float:
         """Standard deviation of the shifts over the noise, less what the noise alone gives."""
-        between = float(self.shift.var(ddof=1)) - self.noise**2 / self.n_records
+        between = float(self.shift.var(ddof=1)) - self.noise**2 / self.scores.n_records
         return math.sqrt(max(between, 0.0)) / self.noise
 
     def spread_upper(self, alpha: float) -> float:
@@ -75,62 +98,10 @@ class ShiftsOfModels(ABC):
         """
         return _upper_factor((len(self.shift) - 1) / 2, alpha)
 
-    def offsets(self, factor: float) -> Float[Array, " R"]:
-        """Compute what each model's normal scores change by if the models differ ``factor`` times as much."""
-        return (factor - 1) * (self.shift - self.shift.mean())
-
-
-@dataclass(frozen=True, eq=False)
-class Shifts(ShiftsOfModels):
-    """The shift of each model's scores.
-
-    A model's shift is the mean over its records of the normal score less the mean normal score of the record's class
-    (member or not). The noise is what is left in the scores of a record within one model.
-
-    >>> from leakbound.metrics.rows import rows
-    >>> from leakbound.core.types import Scores
-    >>> rng = np.random.default_rng(0)
-    >>> member = np.tile(np.arange(200) % 2 == 0, (400, 1))
-    >>> value = rng.normal(size=member.shape) + 0.5 * rng.normal(size=(400, 1)) + member
-    >>> round(Shifts(rows(Scores("example", value, member))).spread, 1)
-    0.5
-    """
-
-    rows: Rows
-
-    @cached_property
-    def normal_scores(self) -> Float[Array, "R J"]:
-        """Normal quantiles of the mid-ranks of all scores together."""
-        value = self.rows.value
-        _, place, times = np.unique(value.ravel(), return_inverse=True, return_counts=True)
-        rank = np.cumsum(times) - (times - 1) / 2
-        return ndtri((rank - 0.5) / value.size)[place].reshape(value.shape)
-
-    @cached_property
-    def _residual(self) -> Float[Array, "R J"]:
-        """Normal scores less the mean of their class."""
-        score, member = self.normal_scores, self.rows.member
-        return score - np.where(member, score[member].mean(), score[~member].mean())
-
-    @cached_property
-    def shift(self) -> Float[Array, " R"]:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """Mean residual of each model."""
-        return self._residual.mean(axis=1)
-
-    @cached_property
-    def noise(self) -> float:  # pyright: ignore[reportIncompatibleMethodOverride] -- a property that is computed once
-        """Standard deviation of the residuals within a model."""
-        within = self._residual.var(axis=1).mean()
-        return max(math.sqrt(float(within)), LEAST_NOISE)
-
-    @property
-    def n_records(self) -> int:
-        """Scores of each model."""
-        return self.rows.value.shape[1]
-
-    def dilated(self, factor: float) -> Float[Array, "R J"]:
-        """Return the normal scores as they would be if the models differed ``factor`` times as much."""
-        return self.normal_scores + self.offsets(factor)[:, None]
+    def largest_gain(self, factor: float, weight: Float[Array, "R 2"]) -> float:
+        """Return the largest sum of weights that a threshold calls if the models differed ``factor`` times as much."""
+        offset = (factor - 1) * (self.shift - self.shift.mean())
+        return self.scores.largest_gain_if_shifted(offset, weight)
 
 
 def _upper_factor(freedom: float, alpha: float) -> float:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from leakbound.core.checks import one_of, probability
 from leakbound.core.types import Scores
+from leakbound.metrics.ranked import ROUNDING, RankedScores
 
 Array = np.ndarray
 
@@ -22,8 +23,14 @@ def best_threshold(value: Float[Array, " n"], weight: Float[Array, " n"]) -> flo
     >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([1.0, 1.0, -1.0]))
     2.0
     """
-    descending, gain, _ = _sweep(value, weight)
-    n_called = _first_best(gain, weight)
+    order = np.argsort(value)[::-1]
+    descending = value[order]
+    gain = np.concatenate([[0.0], np.cumsum(weight[order], dtype=float)])
+    # A threshold calls all equal scores or none: a number of calls that divides a tie is never the best one.
+    gain[1:-1][descending[1:] == descending[:-1]] = -np.inf
+    # sums of the same weights in another order are equal to rounding; of equal ones the largest threshold
+    rounding = ROUNDING * float(np.abs(weight).sum())
+    n_called = int(np.argmax(gain >= gain.max() - rounding))
     return float(descending[n_called - 1]) if n_called else np.inf
 
 
@@ -113,47 +120,23 @@ def accuracy_at(scores: Scores, threshold: Float[Array, "..."] | float, prior: f
     return prior * tpr + (1 - prior) * (1 - fpr)
 
 
-def held_out_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
-    """For each model the threshold that is best on the scores of all other models together.
-
-    All scores are sorted once. What the others gain is what all gain minus what the model's own points gain;
-    the latter is constant between two of its own points, so the best threshold of each such stretch is where
-    all gain most. Time O(T J (T + log T J)), memory O(T J).
-
-    >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
-    >>> held_out_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
-    [4.0, 2.0]
-    """
-    descending, gain, order = _sweep(value.ravel(), weight.ravel())
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(1, len(order) + 1)
-    threshold = np.empty(len(value))
-    for row, ranks in enumerate(rank.reshape(value.shape)):
-        # Stretch i begins at the model's i-th highest score, where i of its own points are called.
-        own_order = np.argsort(ranks)
-        start = np.concatenate([[0], ranks[own_order]])
-        own_gain = np.concatenate([[0.0], np.cumsum(weight[row, own_order], dtype=float)])
-        # The largest gain of all models in each stretch, less the model's own, which is constant there.
-        stretch = _first_best(np.maximum.reduceat(gain, start) - own_gain, weight)
-        stop = start[stretch + 1] if stretch + 1 < len(start) else len(gain)
-        n_called = start[stretch] + _first_best(gain[start[stretch] : stop], weight)
-        threshold[row] = descending[n_called - 1] if n_called else np.inf
-    return threshold
-
-
-def earlier_thresholds(value: Float[Array, "T J"], weight: Float[Array, "T J"]) -> Float[Array, " T"]:
+def earlier_thresholds(value: Float[Array, "T J"], member: Bool[Array, "T J"]) -> Float[Array, " T"]:
     """For each model the threshold that is best on models before it, learned anew after 1, 2, 4, 8, ... of them.
 
     A model's game is then played with a threshold that was fixed before it, so that the games against one
     record are won no more often than independent ones, whatever was learned.
 
     >>> value, member = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[False, True], [False, True]])
-    >>> earlier_thresholds(value, np.where(member, 1.0, -1.0)).tolist()
+    >>> earlier_thresholds(value, member).tolist()
     [inf, 2.0]
     """
     threshold, n_earlier = np.full(len(value), np.inf), 1
+    n_learning = 1 << max((len(value) - 1).bit_length() - 1, 0)  # the largest of 1, 2, 4, ... below the models
+    scores = RankedScores(value[:n_learning], member[:n_learning])
+    sign = np.tile([-1.0, 1.0], (n_learning, 1))
     while n_earlier < len(value):
-        threshold[n_earlier:] = best_threshold(value[:n_earlier].ravel(), weight[:n_earlier].ravel())
+        is_earlier = np.arange(n_learning)[:, None] < n_earlier
+        threshold[n_earlier:] = scores.best_threshold(np.where(is_earlier, sign, 0.0))
         n_earlier *= 2
     return threshold
 
@@ -166,19 +149,3 @@ def accuracy_weights(member: Bool[Array, "R J"], prior: float) -> Float[Array, "
     n_in = member.sum(axis=1, keepdims=True)
     n_out = member.shape[1] - n_in
     return np.where(member, prior / np.maximum(n_in, 1), -(1 - prior) / np.maximum(n_out, 1))
-
-
-def _first_best(gain: Float[Array, " n"], weight: Float[Array, "..."]) -> int:
-    """Return the first place of the largest gain; sums of the same weights in another order are equal to rounding."""
-    rounding = 1e-12 * float(np.abs(weight).sum())
-    return int(np.argmax(gain >= gain.max() - rounding))
-
-
-def _sweep(value: Float[Array, " n"], weight: Float[Array, " n"]) -> tuple[Array, Array, Array]:
-    """Scores in descending order, the gain of calling the first k of them (-inf inside a tie), the order."""
-    order = np.argsort(value)[::-1]
-    descending = value[order]
-    gain = np.concatenate([[0.0], np.cumsum(weight[order], dtype=float)])
-    # A threshold calls all equal scores or none: a k that divides a tie is never the best one.
-    gain[1:-1][descending[1:] == descending[:-1]] = -np.inf
-    return descending, gain, order

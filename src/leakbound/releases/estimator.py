@@ -31,14 +31,15 @@ from leakbound.releases.answers import (
 )
 from leakbound.releases.labels import are_right
 from leakbound.releases.preparation import Preparation, encoded, preparation_for, unfitted
-from leakbound.releases.specs import canonical, description_or_none, first_line, imported, printed, reason, versions
+from leakbound.releases.specs import canonical, first_line, imported, printed, versions
 from leakbound.releases.structure import Structure, structure_of
+from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Estimator:
+class Estimator(KnownByRecipe):
     """An unfitted classifier or regressor, fitted anew for each row of a game.
 
     Source: sablayrolles2019, eq. 38.
@@ -124,15 +125,6 @@ class Estimator:
     def description(self) -> str:
         """The estimator as scikit-learn prints it."""
         return printed(self.estimator)
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return import path, parameters and versions of the libraries; None if a parameter has no canonical form."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         description = canonical(self.estimator)

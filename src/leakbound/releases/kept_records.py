@@ -1,50 +1,56 @@
 """Whether a fitted model holds records of its training data, by what is in it and not by its class.
 
-All that can be reached from the model is read: attributes, containers, frames, sparse matrices, tensors, closures, and
-the state of extension types. Its numbers and texts are compared with the members: rows of a table, in any order of
-columns and of some columns alone; columns in the order of the records; values that one or two members have; and what
-the owner calls the records. The same is compared with the members as the steps of a pipeline hand them on.
+Every attribute of the model and of its parts is pickled, and what the pickler reaches is noted: arrays, frames, lists,
+numbers, texts, what functions captured. These are compared with the members: whole rows, in any order of rows and
+columns; columns in the order of the records; values that one or two members have; and what the owner calls the records.
+The same is compared with the members as the steps of a pipeline hand them on.
 
 A coincidence is told from a copy by its chance: n times the product, over the columns of a row, of the fraction of
-members with that value. Whole numbers from 0 to 10 n are what counts and positions look like, and tell nothing alone.
+members with that value. Whole numbers from 0 to 10 n are what counts and positions look like, and a column of
+them reveals nothing by itself.
 
-Nothing is found of what is encrypted or changed by anything but the model's own steps, of what the weights memorise,
-and in the nodes of trees and boosters, whose thresholds lie between values of the data.
+A row has all features, or all that are numbers, with or without the labels. Rows of fewer or of more columns are found
+by the values that one or two members have.
+
+Not found are records that are encrypted, changed by anything but the model's own steps, or memorised in weights; and
+what the nodes of trees and boosters hold, whose thresholds lie between values of the data.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import io
+import pickle
 import re
+import sys
 import types
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float, UInt64
 from scipy import sparse
 
 from leakbound.core.checks import one_line
 from leakbound.core.types import Points
 from leakbound.data.records import Texts, as_given
+from leakbound.releases.specs import is_network
 
 Array = np.ndarray
-Kind = Literal["number", "text"]
-Vector = tuple[Kind, Float[Array, " _"]]  # texts by their hashes, which a float holds exactly; missing ones are NaN
+Columns = Sequence[tuple[int, Float[Array, " m"]]]  # each with the bytes of its numbers
 
 RARE = 2  # members with the same value, up to which it is nearly a name
 FEWEST = 10  # such values in one place
 SHORTEST_NAME = 5  # characters of a text that names a record
 SHORTEST_TEXT = 20  # characters of a record that is a text
+LONGEST_TEXT = 10_000_000  # characters of a text that are read as words and as a table
 LARGEST_CHANCE = 0.01  # that a row is a coincidence; ten times that of many rows
-FEW_ROWS = 4  # of so few nearly all columns must be those of members
-LEAST_IN_COLUMN = 0.2  # fraction of values that a column of the members has, if it may be that column
-WIDE = 60  # columns; rows with more are compared as wholes
-MOST_OBJECTS = 1_000_000
+MOST_COLUMNS = 10_000  # of a table whose records may be its columns
 MOST_ENTRIES = 20_000_000  # of a sparse matrix that is unpacked
 SMALL = 100  # numbers and characters of an attribute that is left unexplained
 BITS = 40  # of numbers that are compared
@@ -54,6 +60,7 @@ WORST_FIRST = ("rows", "names", "values", "column")
 SKIPPED = frozenset(
     {"Tree", "TreePredictor", "_BinMapper", "Booster", "RandomState", "Generator", "_CatBoostBase", "_CatBoost"}
 )
+WITHOUT_RECORDS = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, np.dtype)
 OF_EVERY_ESTIMATOR = frozenset({"feature_names_in_", "n_features_in_", "classes_", "_sklearn_output_config"})
 
 
@@ -88,38 +95,248 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
     >>> search(model, Points(x)).held
     (Held(kind='rows', where='copy_', n=50, column=''),)
     """
-    tables = [_Table.of(members.x, members, named=True)]
-    tables += [_Table.of(x, members, named=False) for x in handed_on if x is not None and not isinstance(x, list)]
+    tables = [_table(members.x, members, named=True)]
+    tables += [_table(x, members, named=False) for x in handed_on if x is not None and not isinstance(x, list)]
     texts = _texts(members.x)
     held: dict[str, Held] = {}
-    walk = _Walk(len(members))
-    known: set[Any] = set()  # small arrays, which the members of an ensemble share
-    for where, content in walk.places(model):
-        if where in held and held[where].kind == "rows":
+    compared: set[Any] = set()  # contents that the members of an ensemble share
+    extra, unexplained, complete = [], [], True
+    for place in _places(model):
+        complete &= place.complete
+        if place.extra:
+            extra.append(place.where)
+            if place.size > SMALL or place.size == len(members) > 1:
+                unexplained.append(place.where)
+        for content in place.contents:
+            if isinstance(content, np.ndarray) and content.size <= SMALL:
+                key = (content.dtype.str, *content.shape, *map(repr, content.flat))
+                if key in compared:
+                    continue
+                compared.add(key)
+            found = _of_texts(place.where, content, texts) or _found(place.where, content, tables)
+            if found is not None:
+                both = (held.get(place.where, found), found)
+                held[place.where] = min(both, key=lambda one: WORST_FIRST.index(one.kind))
+    return Kept(tuple(held.values()), tuple(extra), tuple(unexplained), complete)
+
+
+# What is in the model.
+
+
+@dataclass
+class _Place:
+    """An attribute of a model or of one of its parts, and what was found in it."""
+
+    where: str
+    extra: bool  # an attribute that the class does not have
+    contents: list[Any] = field(default_factory=list)  # arrays, frames and sparse matrices
+    size: int = 0  # numbers and characters
+    complete: bool = True
+
+
+def _places(model: Any) -> Iterator[_Place]:
+    """Yield what is in each attribute of a model, of its parts, and of theirs."""
+    waiting: deque[tuple[str, Any]] = deque([("", model)])
+    seen: dict[int, Any] = {}  # with the objects themselves, so that no id is used twice
+    while waiting:
+        where, part = waiting.popleft()
+        if id(part) in seen:
             continue
-        if isinstance(content, np.ndarray) and content.size <= WIDE:
-            is_object = content.dtype == object
-            key = (content.dtype.str, content.shape, tuple(map(str, content.flat)) if is_object else content.tobytes())
-            if key in known:
-                continue
-            known.add(key)
-        found = _of_texts(where, content, texts) or _found(where, content, tables)
-        if found is not None and (where not in held or _badness(found) < _badness(held[where])):
-            held[where] = found
-    return Kept(tuple(held.values()), tuple(walk.extra), tuple(walk.unexplained), walk.complete)
+        seen[id(part)] = part
+        attributes = _attributes(part)
+        known = _names_in(type(part)) | _parameters_of(part) if _is_estimator(part) else attributes.keys()
+        for name, value in attributes.items():
+            place = _Place(f"{where}.{one_line(str(name), 60)}".strip("."), extra=name not in known)
+            _Reached(place, waiting).read(value)
+            yield place
+        scalars = [value for value in attributes.values() if _is_scalar(value)]
+        if len(scalars) > 1:  # a record whose values are one attribute each
+            yield _Place(where or "single attributes", extra=False, contents=[_object_array(scalars)])
 
 
-def _badness(held: Held) -> int:
-    return WORST_FIRST.index(held.kind)
+def _attributes(part: Any) -> dict[str, Any]:
+    """List what an estimator, a network or another object holds by its name."""
+    if getattr(part, "__dict__", None) is None or isinstance(part, types.FunctionType):
+        return {"": part}
+    attributes = dict(vars(part))
+    if is_network(part):
+        for name in ("_parameters", "_buffers", "_modules"):
+            attributes |= attributes.pop(name)
+    return attributes
+
+
+def _is_estimator(value: Any) -> bool:
+    return callable(getattr(value, "get_params", None)) and callable(getattr(value, "fit", None))
+
+
+class _Reached(pickle.Pickler):
+    """Notes what pickling an object reaches, and writes nothing.
+
+    Each object that is "persistent" has been noted, and the pickler does not go into it.
+    """
+
+    def __init__(self, place: _Place, waiting: deque[tuple[str, Any]]) -> None:
+        super().__init__(io.BytesIO(), protocol=4)
+        self._place, self._waiting = place, waiting
+        self._scalars: list[Any] = []
+        self._texts: list[str] = []
+
+    def read(self, value: Any) -> None:
+        """Note what is in a value."""
+        try:
+            self.dump(value)
+        except Exception:  # pickling runs code of whatever the value is, and may be too deep
+            self._place.complete = False
+        self._note(_object_array(self._scalars))
+        self._note(_object_array(self._texts))
+        words = re.split(r"[\s,;|\"'\[\](){}]+", "\n".join(self._texts)[:LONGEST_TEXT])
+        if len(words) > len(self._texts):
+            self._place.contents.append(_object_array([word for word in words if word]))
+
+    def persistent_id(self, obj: Any) -> str | None:
+        """Note an object that the pickler has come to; None if it shall go on inside of it."""
+        if obj is None or isinstance(obj, WITHOUT_RECORDS) or type(obj).__name__ in SKIPPED:
+            return "without records"
+        if isinstance(obj, str | bytes | bytearray):
+            self._note_text(obj)
+            return "text"
+        if _is_scalar(obj):
+            self._scalars.append(obj)
+            return "value"
+        if _is_estimator(obj) or is_network(obj):
+            self._waiting.append((self._place.where, obj))
+            return "part"
+        plain = _plain(obj)
+        if plain is not None:
+            self._note(plain)
+            inside = [getattr(obj, "attrs", None)]  # of a frame
+            if isinstance(plain, np.ndarray) and plain.dtype == object:
+                inside += [item for item in plain.ravel() if not _is_scalar(item)]
+            self._waiting.extend((self._place.where, item) for item in inside if item is not None)
+            return "array"
+        return self._sequence(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Say what is in an object that pickle knows by its name alone, or does not know."""
+        if isinstance(obj, types.FunctionType):
+            inside = [_captured(obj), obj.__defaults__, obj.__kwdefaults__, obj.__dict__, obj.__code__.co_consts]
+            return list, (inside,)
+        try:
+            obj.__reduce_ex__(4)
+        except Exception:  # a lock, a file, or whatever refuses to be pickled
+            return list, (list(getattr(obj, "__dict__", {}).values()),)
+        return NotImplemented
+
+    def _sequence(self, obj: Any) -> str | None:
+        """Note values that are listed as one array, and rows of values as one table."""
+        if isinstance(obj, Mapping):
+            obj = list(obj.values())
+        if not isinstance(obj, list | tuple | set | frozenset | deque) or len(obj) < 2:
+            return None
+        items = list(obj)
+        if all(map(_is_scalar, items)):
+            self._note(_object_array(items))
+        elif _is_table(items):
+            self._note(pd.DataFrame(items))
+            return "table"
+        return None
+
+    def _note(self, content: Any) -> None:
+        size = content.nnz if sparse.issparse(content) else int(content.size)
+        self._place.size += size
+        if size:
+            self._place.contents.append(content)
+
+    def _note_text(self, text: str | bytes | bytearray) -> None:
+        """Note a text, bytes as the numbers that they may be, and a table that is written as a text."""
+        self._place.size += len(text)
+        if not isinstance(text, str):
+            raw = bytes(text)
+            if len(raw) >= 80 and len(raw) % 8 == 0:
+                self._place.contents += [np.frombuffer(raw, dtype) for dtype in ("<f8", "<f4", "<i8", "<i4")]
+            text = raw.decode("utf-8", "replace")
+        self._texts.append(text)
+        if "\n" in text:
+            with suppress(ValueError):  # no table
+                self._place.contents.append(pd.read_csv(io.StringIO(text[:LONGEST_TEXT]), dtype=object))
+
+
+def _object_array(items: Sequence[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | bytes | int | float | np.generic | pd.Timestamp)
+
+
+def _is_table(rows: Sequence[Any]) -> bool:
+    """Tell whether these are several rows of as many values: lists, dictionaries or arrays of one axis."""
+    widths = set()
+    for row in rows:
+        if isinstance(row, np.ndarray) and row.ndim == 1 and row.dtype.kind in "biuf":
+            widths.add(len(row))
+        elif isinstance(row, list | tuple | dict):
+            values = row.values() if isinstance(row, dict) else row
+            widths.add(len(row) if all(map(_is_scalar, values)) else -1)
+        else:
+            return False
+    return len(widths) == 1 and min(widths) > 0
+
+
+def _captured(function: types.FunctionType) -> list[Any]:
+    """Return the values that a function has taken from where it was defined; names without a value are left out."""
+    values = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty cell
+            values.append(cell.cell_contents)
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays, frames, sparse matrices and tensors as what can be compared; None for anything else."""
+    if isinstance(value, np.ndarray):
+        value = np.asarray(value)
+        return pd.DataFrame(value.ravel()) if value.dtype.names else value
+    if isinstance(value, pd.DataFrame) or sparse.issparse(value):
+        return value
+    if isinstance(value, pd.Series | pd.Index | pd.Categorical | memoryview):
+        return np.asarray(value)
+    if type(value).__module__.partition(".")[0] == "torch" and callable(getattr(value, "detach", None)):
+        tensor = value.detach().cpu()
+        return tensor.float().numpy() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.numpy()
+    return None
+
+
+def _parameters_of(value: Any) -> frozenset[str]:
+    """List the parameters of an estimator, of which some classes have any."""
+    try:
+        return frozenset(value.get_params(deep=False))
+    except Exception:  # another's estimator may raise anything
+        return frozenset()
+
+
+@functools.cache
+def _names_in(cls: type) -> frozenset[str]:
+    """List the names in the modules of a class and its bases: its attributes, and more."""
+    names = set(OF_EVERY_ESTIMATOR)
+    for base in cls.__mro__:
+        with suppress(KeyError, OSError, TypeError):  # compiled, or without a file
+            names |= set(re.findall(r"\w+", inspect.getsource(sys.modules[base.__module__])))
+    return frozenset(names)
+
+
+# What is compared with it.
 
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of the members."""
+    """One column of the members, as `_vector` reads it."""
 
     name: str
-    kind: Kind
     values: Float[Array, " n"]
+    is_text: bool
     is_name: bool = False
 
     @functools.cached_property
@@ -139,64 +356,77 @@ class _Column:
         """Count the different values that one or two members have, and that are no counts or positions."""
         different = np.unique(values[~np.isnan(values)])
         n = self.count(different)
-        is_rare = (n > 0) & (n <= RARE)
-        if self.kind == "number":
-            is_rare &= ~_looks_like_position(different, len(self.values))
-            # the values of a column of such numbers, neither more nor fewer of them
-            unique, _ = self.unique
-            is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
-            if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
-                return len(different)
+        looks_like_position = (different == np.floor(different)) & (different >= 0)
+        is_rare = (n > 0) & (n <= RARE) & ~(looks_like_position & (different <= 10 * len(self.values)))
+        # the values of a column of such numbers, neither more nor fewer of them
+        unique, _ = self.unique
+        is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
+        if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
+            return len(different)
         return int(is_rare.sum())
-
-
-def _looks_like_position(values: Float[Array, " m"], n: int) -> Bool[Array, " m"]:
-    return (values == np.floor(values)) & (values >= 0) & (values <= 10 * n)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The members, column by column, at the precisions of 64, 32 and 16 bits."""
+    """The members at one precision: their columns, and the keys of their rows with their chances, by their width."""
 
-    columns: Mapping[int, Sequence[_Column]]
+    columns: Sequence[_Column]
     n: int
-    whole: Mapping[int, frozenset[bytes]] = field(default_factory=dict)  # rows of many columns
+    rows: Mapping[int, pd.Series]
 
-    @classmethod
-    def of(cls, x: Any, members: Points, *, named: bool) -> _Table:
-        """Read the members as the user gave them, or as a step of the model hands them on."""
-        n = len(members)
-        named_columns = [] if isinstance(x, Texts) else list(_named_columns(as_given(x), n))
-        n_features = len(named_columns)
-        if named:
-            named_columns += [("label" if d == 1 else f"label {i}", y) for i, d, y in _label_columns(members, n)]
-        ids = [values for values in (members.names, members.group) if named and values is not None]
-        columns: dict[int, list[_Column]] = {}
-        whole: dict[int, frozenset[bytes]] = {}
-        for size in (8, 4, 2):
-            vectors = [(name, *_vector(values, size)) for name, values in named_columns]
-            columns[size] = [_Column(name, kind, values) for name, kind, values in vectors]
-            if n_features > WIDE:
-                features = [column.values for column in columns[size][:n_features] if column.kind == "number"]
-                whole[size] = frozenset(_hashes(np.column_stack(features))) if features else frozenset()
-                columns[size] = [c for c in columns[size] if c.kind == "text" or len(c.unique[0]) > n // 2]
-            columns[size] += [_Column("", *_vector(_long_enough(values), size), is_name=True) for values in ids]
-        return cls(columns, n, whole)
+
+def _table(x: Any, members: Points, *, named: bool) -> Callable[[int], _Table]:
+    """Read the members as the user gave them, or as a step of the model hands them on, for each size of numbers."""
+    n = len(members)
+    features = [] if isinstance(x, Texts) else list(_named_columns(as_given(x), n))
+    labels = list(_label_columns(members, n)) if named else []
+    ids = [values for values in (members.names, members.group) if named and values is not None]
+
+    @functools.cache
+    def at_size(size: int) -> _Table:
+        columns = [_Column(name, *_vector(values, size)) for name, values in [*features, *labels]]
+        numbers = [column for column in columns[: len(features)] if not column.is_text]
+        by_width: dict[int, list[pd.Series]] = {}
+        for of_row in (columns, columns[: len(features)], numbers, [*numbers, *columns[len(features) :]]):
+            if len(of_row) > 1:
+                by_width.setdefault(len(of_row), []).append(_chances(of_row, n))
+        rows: dict[int, Any] = {width: pd.concat(chances).groupby(level=0).max() for width, chances in by_width.items()}
+        names = [_Column("", *_vector(_long_enough(values), size), is_name=True) for values in ids]
+        return _Table([*columns, *names], n, rows)
+
+    return at_size
+
+
+def _chances(columns: Sequence[_Column], n: int) -> pd.Series:
+    """Compute the chance that one of n rows equals a row of the members, by the keys of these rows."""
+    chance = np.full(n, float(n))
+    for column in columns:
+        n_missing = int(np.isnan(column.values).sum())
+        chance *= np.where(np.isnan(column.values), n_missing, column.count(column.values)) / n
+    return pd.Series(chance, _keys([column.values for column in columns]))
+
+
+def _keys(columns: Sequence[Float[Array, " m"]]) -> UInt64[Array, " m"]:
+    """Return a key of each row, whatever the order of its columns: the sum of the hashes of its values."""
+    keys = np.zeros(len(columns[0]), dtype=np.uint64)
+    for values in columns:
+        keys += pd.util.hash_array(values + 0.0)  # pyright: ignore[reportAttributeAccessIssue]
+    return keys
 
 
 def _long_enough(names: Any) -> Any:
     """Leave out names that are texts of a few characters, which occur for many reasons."""
     array = np.asarray(names)
-    if array.dtype.kind not in "OUS" or _vector(array, 8)[0] == "number":
+    if array.dtype.kind not in "OUS" or not _vector(array, 8)[1]:
         return array
     return _object_array([name if len(str(name)) >= SHORTEST_NAME else None for name in array])
 
 
-def _label_columns(members: Points, n: int) -> Iterator[tuple[int, int, Any]]:
+def _label_columns(members: Points, n: int) -> Iterator[tuple[str, Any]]:
     if members.y is not None:
         labels = np.asarray(members.y).reshape(n, -1)
         for i in range(labels.shape[1]):
-            yield i, labels.shape[1], labels[:, i]
+            yield "label" if labels.shape[1] == 1 else f"label {i}", labels[:, i]
 
 
 def _named_columns(x: Any, n: int) -> Iterator[tuple[str, Any]]:
@@ -219,208 +449,106 @@ def _named_columns(x: Any, n: int) -> Iterator[tuple[str, Any]]:
 
 def _texts(x: Any) -> frozenset[str]:
     """Return the records that are texts."""
-    return (
-        frozenset(str(text) for text in x.values if len(str(text)) >= SHORTEST_TEXT)
-        if isinstance(x, Texts)
-        else frozenset()
-    )
+    values = x.values if isinstance(x, Texts) else ()
+    return frozenset(str(text) for text in values if len(str(text)) >= SHORTEST_TEXT)
 
 
-def _of_texts(where: str, content: Any, texts: Collection[str]) -> Held | None:
-    if not texts:
+def _of_texts(where: str, content: Any, texts: frozenset[str]) -> Held | None:
+    if not texts or sparse.issparse(content):
         return None
-    array = np.asarray(content, dtype=object).ravel()
-    n = len({value for value in array if isinstance(value, str) and value in texts})
+    n = len({value for value in np.asarray(content, dtype=object).ravel() if isinstance(value, str) and value in texts})
     return Held("rows", where, n) if n else None
 
 
-def _found(where: str, content: Any, tables: Sequence[_Table]) -> Held | None:
+def _found(where: str, content: Any, tables: Sequence[Callable[[int], _Table]]) -> Held | None:
     """Compare the content of one place with the members."""
     columns = _columns_of(content)
-    if not columns:
-        return None
     across = _across(columns)
-    both_ways = [columns, across] if across else [columns]
-    for table in tables:
-        for way in both_ways:
-            found = _rows(where, way, table)
+    for find, way in ((_rows, columns), (_rows, across), (_column_in_order, columns), (_column_in_order, across)):
+        for table in tables if way else ():
+            found = find(where, way, table)
             if found is not None:
                 return found
-    for table in tables:
-        for way in both_ways:
-            found = _column_in_order(where, way, table)
-            if found is not None:
-                return found
-        found = _rare(where, columns, table)
-        if found is not None:
-            return found
-    return None
+    rare = [_rare(where, columns, table) for table in tables if columns]
+    return next((found for found in rare if found is not None), None)
 
 
-def _across(columns: Sequence[tuple[int, Vector]]) -> list[tuple[int, Vector]]:
-    """Read the rows of a table as columns; none if they are many, or of several kinds."""
-    n_rows = len(columns[0][1][1])
-    size, (kind, _) = min(columns, key=lambda column: column[0])
-    if len(columns) < 2 or not 1 < n_rows <= WIDE or any(other != kind for _, (other, _) in columns):
-        return []
-    table = np.column_stack([values for _, (_, values) in columns])
-    return [(size, (kind, row)) for row in table]
-
-
-def _columns_of(content: Any) -> list[tuple[int, Vector]]:
+def _columns_of(content: Any) -> list[tuple[int, Float[Array, " m"]]]:
     """Read content as columns, each with the bytes of its numbers: an array of one axis is one column."""
     if sparse.issparse(content):
         content = content.toarray() if content.shape[0] * content.shape[1] <= MOST_ENTRIES else content.data
     if isinstance(content, pd.DataFrame):
         arrays = [content.iloc[:, i].to_numpy() for i in range(content.shape[1])]
-    elif isinstance(content, np.ndarray) and content.dtype.names:
-        arrays = [content[name].ravel() for name in content.dtype.names]
+    elif content.dtype.kind not in "biufMmOUS" or content.size == 0:
+        return []
     else:
-        array = np.asarray(content)
-        if array.dtype.kind not in "biufMmOUS" or array.size == 0:
-            return []
-        table = array.reshape(len(array), -1) if array.ndim > 1 else array.reshape(-1, 1)
-        arrays = [table[:, i] for i in range(table.shape[1])]
-    return [(_size(array), _vector(array, _size(array))) for array in arrays]
+        table = content.reshape(len(content), -1) if content.ndim > 1 else content.reshape(-1, 1)
+        arrays = list(table.T)
+    sizes = [array.dtype.itemsize if array.dtype.kind == "f" else 8 for array in arrays]
+    return [(size, _vector(array, size)[0]) for size, array in zip(sizes, arrays, strict=True)]
 
 
-def _size(array: Array) -> int:
-    """Return the bytes of numbers that were rounded; 8 for others."""
-    return array.dtype.itemsize if array.dtype.kind == "f" and array.dtype.itemsize in SIZES else 8
-
-
-def _rows(where: str, columns: Sequence[tuple[int, Vector]], table: _Table) -> Held | None:
-    """Find rows of members in some columns, in any order; an array of one axis may be a single row."""
+def _across(columns: Sequence[tuple[int, Float[Array, " m"]]]) -> list[tuple[int, Float[Array, " c"]]]:
+    """Read the rows of a table as columns; none if they are many."""
+    if not columns or len(columns[0][1]) > MOST_COLUMNS:
+        return []
     size = min(size for size, _ in columns)
-    vectors = [vector for _, vector in columns]
-    if len(vectors) == 1 and len(vectors[0][1]) > 1:
-        kind, values = vectors[0]
-        if len(values) > WIDE:
-            return None
-        single: list[Vector] = [(kind, values[i : i + 1]) for i in range(len(values))]
-        vectors = single
-    if len(vectors) < 2:
-        return None
-    if size in table.whole and all(kind == "number" for kind, _ in vectors):
-        rows = _hashes(np.column_stack([values for _, values in vectors]))
-        n = len([row for row in rows if row in table.whole[size]])
-        if n:
-            return Held("rows", where, n)
-    if len(vectors) > WIDE:
-        return None
-    return _narrow_rows(where, vectors, [c for c in table.columns[size] if not c.is_name], table.n)
+    return [(size, row) for row in np.column_stack([values for _, values in columns])]
 
 
-def _narrow_rows(where: str, vectors: Sequence[Vector], columns: Sequence[_Column], n: int) -> Held | None:
-    """Match columns one by one, the most telling first, as long as most of the rows still match."""
-    n_rows = len(vectors[0][1])
-    pairs = _likely_pairs(vectors, columns)
-    inside, outside = np.zeros(n, dtype=np.uint64), np.zeros(n_rows, dtype=np.uint64)
-    is_found, chance = np.ones(n_rows, dtype=bool), np.full(n_rows, float(n))
-    used_here: set[int] = set()
-    used_there: set[int] = set()
-    for j, column in pairs:
-        if j in used_here or id(column) in used_there:
-            continue
-        values = vectors[j][1]
-        new_inside = _joined(inside, column.values)
-        new_outside = _joined(outside, values)
-        matched = np.isin(new_outside, new_inside) & (column.count(values) > 0)
-        if not matched.any() or (used_here and 2 * matched.sum() < is_found.sum()):
-            continue
-        inside, outside, is_found = new_inside, new_outside, matched
-        chance = chance * column.count(values) / n
-        used_here.add(j)
-        used_there.add(id(column))
-    n_found = int(is_found.sum())
-    if len(used_here) < 2 or not n_found:
+def _rows(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
+    """Find rows of members, in any order of rows and columns."""
+    rows = table(min(size for size, _ in columns)).rows.get(len(columns))
+    if rows is None:
         return None
-    if n_found < FEW_ROWS and len(used_here) < 0.8 * len(vectors):
-        return None  # one record may well have the largest values of several columns
-    by_chance = float(chance[is_found].sum()) + float(n_rows - n_found) * float(chance[is_found].mean())
+    chance = rows.reindex(_keys([values for _, values in columns]))
+    n_found = int(chance.notna().sum())
+    by_chance = len(chance) * float(chance.mean())  # rows that are found although they are no copies
     largest = LARGEST_CHANCE if n_found < FEWEST else 10 * LARGEST_CHANCE
     return Held("rows", where, n_found) if by_chance <= largest * n_found else None
 
 
-def _likely_pairs(vectors: Sequence[Vector], columns: Sequence[_Column]) -> list[tuple[int, _Column]]:
-    """Pair columns with those of the members that have many of their values, the most telling first."""
-    sample = np.unique(np.linspace(0, len(vectors[0][1]) - 1, 500).astype(int))
-    pairs: list[tuple[float, int, _Column]] = []
-    for j, (kind, values) in enumerate(vectors):
-        for column in columns:
-            if column.kind == kind and len(column.unique[0]) > 1:
-                in_column = float((column.count(values[sample]) > 0).mean())
-                if in_column >= LEAST_IN_COLUMN:
-                    pairs.append((in_column * np.log(len(column.unique[0])), j, column))
-    return [(j, column) for _, j, column in sorted(pairs, key=lambda pair: -pair[0])]
-
-
-def _joined(keys: Any, values: Float[Array, " m"]) -> Any:
-    """Add a column to keys of rows."""
-    bits = np.where(np.isnan(values), 0.5, values + 0.0).view(np.uint64)
-    with np.errstate(over="ignore"):
-        mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-        keys = keys * np.uint64(0xBF58476D1CE4E5B9) + (mixed ^ (mixed >> np.uint64(32)))
-        return keys ^ (keys >> np.uint64(31))
-
-
-def _hashes(rows: Float[Array, "m d"]) -> list[bytes]:
-    """Return each row as its sorted values, so that the order of columns does not matter; none of constant rows."""
-    ordered = np.sort(rows, axis=1) + 0.0
-    return [row.tobytes() for row in ordered if np.nansum(row != row[0]) >= 3]
-
-
-def _column_in_order(where: str, columns: Sequence[tuple[int, Vector]], table: _Table) -> Held | None:
+def _column_in_order(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
     """Find a value for each member, in the order of the members."""
-    for size, (kind, values) in columns:
-        if len(values) != table.n:
+    for size, values in columns:
+        members = table(size)
+        if len(values) != members.n:
             continue
-        for column in sorted(table.columns[size], key=lambda column: not column.is_name):
-            if column.kind != kind or not np.array_equal(column.values, values, equal_nan=True):
+        for column in sorted(members.columns, key=lambda column: not column.is_name):
+            if not np.array_equal(column.values, values, equal_nan=True):
                 continue
             _, counts = column.unique
-            is_counting = kind == "number" and len(counts) == table.n and bool((np.diff(values) == 1).all())
-            if len(counts) > 1 and counts.sum() - counts.max() >= min(FEWEST, table.n // 2) and not is_counting:
-                return Held("names" if column.is_name else "column", where, table.n, column.name)
+            is_counting = len(counts) == members.n and bool((np.diff(values) == 1).all())
+            if len(counts) > 1 and counts.sum() - counts.max() >= min(FEWEST, members.n // 2) and not is_counting:
+                return Held("names" if column.is_name else "column", where, members.n, column.name)
     return None
 
 
-def _rare(where: str, columns: Sequence[tuple[int, Vector]], table: _Table) -> Held | None:
+def _rare(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
     """Find values that one or two members have, and names of records."""
-    fewest = max(min(FEWEST, table.n // 2), 2)
-    best: Held | None = None
-    for kind in ("number", "text"):
-        parts = [(size, values) for size, (of_kind, values) in columns if of_kind == kind]
-        if not parts:
-            continue
-        size = min(size for size, _ in parts)
-        values = np.unique(np.concatenate([values for _, values in parts]))
-        if len(values) < (1 if kind == "text" else fewest):
-            continue
-        for column in table.columns[size]:
-            if column.kind != kind:
-                continue
-            n = column.rare_in(values)
-            is_name = column.is_name and kind == "text"
-            if n >= (1 if is_name else fewest) and (best is None or column.is_name or n > best.n):
-                best = Held("names" if column.is_name else "values", where, n, column.name)
-                if column.is_name:
-                    return best
-    return best
+    members = table(min(size for size, _ in columns))
+    values = np.unique(np.concatenate([values for _, values in columns]))
+    fewest = max(min(FEWEST, members.n // 2), 2)
+    found = []
+    for column in members.columns:
+        enough = 1 if column.is_name and column.is_text else fewest
+        n = column.rare_in(values) if len(values) >= enough else 0
+        if n >= enough:
+            found.append(Held("names" if column.is_name else "values", where, n, column.name))
+    return max(found, key=lambda held: (held.kind == "names", held.n), default=None)
 
 
-def _vector(values: Any, size: int) -> Vector:
-    """Read values as numbers if nearly all of them are, else as texts."""
+def _vector(values: Any, size: int) -> tuple[Float[Array, " m"], bool]:
+    """Read values as numbers if nearly all of them are, else texts as numbers that stand for them; missing is NaN."""
     array = np.asarray(values).ravel()
     if array.dtype.kind in "biu":
-        return "number", array.astype(np.float64)
+        return array.astype(np.float64), False
     if array.dtype.kind == "f":
-        return "number", _rounded(array.astype(np.float64), size)
+        return _rounded(array.astype(np.float64), size), False
     if array.dtype.kind in "Mm":
         numbers = array.astype("datetime64[ns]" if array.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
-        return "number", np.where(np.isnat(array), np.nan, numbers.astype(np.float64))
-    texts = array.astype(object)
-    texts = _object_array([value if _is_scalar(value) else None for value in texts])
+        return np.where(np.isnat(array), np.nan, numbers.astype(np.float64)), False
+    texts = _object_array([value if _is_scalar(value) else None for value in array.astype(object)])
     is_date = np.array([isinstance(value, pd.Timestamp | np.datetime64) for value in texts], dtype=bool)
     if is_date.any():
         return _vector(pd.to_datetime(texts, errors="coerce", utc=True).tz_localize(None).to_numpy(), size)
@@ -428,12 +556,10 @@ def _vector(values: Any, size: int) -> Vector:
     numbers = np.asarray(pd.to_numeric(pd.Series(texts), errors="coerce"), dtype=np.float64)
     n_numbers = int(np.isfinite(numbers).sum())
     if n_numbers and n_numbers >= 0.9 * (len(texts) - is_missing.sum()):
-        return "number", _rounded(numbers, size)
-    words = np.array(
-        ["" if missing else _word(value) for value, missing in zip(texts, is_missing, strict=True)], object
-    )
+        return _rounded(numbers, size), False
+    words = _object_array([_word(value) for value in np.where(is_missing, "", texts)])
     hashes = (pd.util.hash_array(words) >> np.uint64(12)).astype(np.float64)  # pyright: ignore[reportAttributeAccessIssue]
-    return "text", np.where(is_missing, np.nan, hashes)
+    return np.where(is_missing, np.nan, hashes), True  # a float holds 52 bits exactly
 
 
 def _word(value: Any) -> str:
@@ -447,257 +573,3 @@ def _rounded(values: Float[Array, " n"], size: int) -> Float[Array, " n"]:
             values = values.astype(SIZES[size]).astype(np.float64)
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, np.nan))
     return np.ldexp(np.round(mantissa * 2.0**BITS) / 2.0**BITS, exponent) + 0.0
-
-
-class _Walk:
-    """A walk through all that can be reached from a model."""
-
-    def __init__(self, n_members: int) -> None:
-        self.n_members = n_members
-        self.complete = True
-        self.extra: list[str] = []
-        self.unexplained: list[str] = []
-
-    def places(self, model: Any) -> Iterator[tuple[str, Any]]:
-        """Yield arrays, frames, lists of values and texts in parts, with the attribute that holds them."""
-        waiting: deque[tuple[str, Any]] = deque([("", model)])
-        seen: set[int] = set()
-        alive: list[Any] = []  # so that no id is used twice
-        lone: list[Any] = []
-        while waiting:
-            where, value = waiting.popleft()
-            if isinstance(value, int | float | np.integer | np.floating | np.bool_):
-                lone.append(value)
-                continue
-            if isinstance(value, str | bytes | bytearray):
-                yield from ((where, part) for part in _parts_of_text(value))
-                continue
-            if value is None or id(value) in seen:
-                continue
-            seen.add(id(value))
-            alive.append(value)
-            if len(seen) > MOST_OBJECTS:
-                self.complete = False
-                break
-            plain = _plain(value)
-            if plain is None:
-                waiting.extend(self._inside(where, value))
-                continue
-            yield where, plain
-            if isinstance(plain, np.ndarray) and plain.dtype == object:
-                waiting.extend((where, item) for item in plain.ravel() if not _is_scalar(item))
-            waiting.append((where, getattr(value, "attrs", None)))  # of a frame
-        if lone:
-            yield "single attributes", np.array(lone, dtype=np.float64)
-
-    def _inside(self, where: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """Yield what an object holds."""
-        if isinstance(value, Mapping):
-            yield where, list(value.keys())
-            yield from self._of_sequence(where, list(value.values()), names=list(value.keys()))
-        elif isinstance(value, list | tuple | set | frozenset | deque):
-            yield from self._of_sequence(where, list(value))
-        elif isinstance(value, types.FunctionType):
-            yield where, _captured(value)
-            yield where, [value.__defaults__, value.__kwdefaults__, value.__dict__, list(value.__code__.co_consts)]
-        elif isinstance(value, types.MethodType):
-            yield where, [value.__self__, value.__func__]
-        elif isinstance(value, functools.partial):
-            yield where, [value.func, value.args, value.keywords]
-        elif isinstance(value, type | types.ModuleType | types.BuiltinFunctionType | types.CodeType):
-            return
-        elif type(value).__name__ not in SKIPPED:
-            yield from self._of_object(where, value)
-
-    def _of_sequence(self, where: str, items: list[Any], names: Sequence[Any] = ()) -> Iterator[tuple[str, Any]]:
-        """Yield values that stand in a list as one array, rows of values as one table, and all else by itself."""
-        scalars = [item for item in items if _is_scalar(item)]
-        if len(scalars) > 1:
-            yield where, _object_array(scalars)
-        rows = [list(item.values()) if isinstance(item, Mapping) else item for item in items if not _is_scalar(item)]
-        if _is_table(rows):
-            table = np.empty((len(rows), len(rows[0])), dtype=object)
-            table[:] = rows
-            yield where, table
-            return
-        arrays = [
-            item for item in items if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype.kind in "biuf"
-        ]
-        if len(arrays) > 1 and len({len(array) for array in arrays}) == 1:
-            yield where, np.stack(arrays)
-        for i, item in enumerate(items):
-            if not _is_scalar(item):
-                name = names[i] if i < len(names) else i
-                is_plain = isinstance(name, str) and name.isidentifier() and len(name) <= 40
-                yield f"{where}.{name}".lstrip(".") if is_plain else where, item
-            elif len(scalars) == 1 or (isinstance(item, str | bytes) and len(item) > SHORTEST_TEXT):
-                yield where, item
-
-    def _of_object(self, where: str, value: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the attributes of an object, and say which its class does not have."""
-        attributes = dict(getattr(value, "__dict__", None) or {})
-        for base in type(value).__mro__:
-            slots = base.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if isinstance(base.__dict__.get(name), types.MemberDescriptorType):
-                    attributes[name] = getattr(value, name, None)
-        if callable(getattr(value, "get_params", None)) and callable(getattr(value, "fit", None)):
-            known = _names_in(type(value)) | _parameters_of(value)
-            for name in attributes:
-                if name not in known:
-                    self._note_extra(f"{where}.{_short(name)}".lstrip("."), attributes[name])
-        if not attributes:
-            yield where, _state(value)
-            return
-        single = [item for item in attributes.values() if isinstance(item, str)]
-        if len(single) > 1:
-            yield where, _object_array(single)
-        for name, item in attributes.items():
-            yield f"{where}.{_short(name)}".lstrip("."), item
-
-    def _note_extra(self, where: str, value: Any) -> None:
-        self.extra.append(where)
-        if _extent(value) > SMALL or _extent(value) == self.n_members > 1:
-            self.unexplained.append(where)
-
-
-def _short(name: Any) -> str:
-    return one_line(str(name), 60)
-
-
-def _object_array(items: Sequence[Any]) -> Array:
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
-
-
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, str | bytes | int | float | np.generic | pd.Timestamp)
-
-
-def _is_table(rows: Sequence[Any]) -> bool:
-    """Tell whether these are several rows of as many values."""
-    if (
-        len(rows) < 2
-        or not all(isinstance(row, list | tuple) for row in rows)
-        or {len(row) for row in rows} != {len(rows[0])}
-    ):
-        return False
-    return len(rows[0]) > 0 and all(_is_scalar(value) for row in rows for value in row)
-
-
-def _captured(function: types.FunctionType) -> list[Any]:
-    """Return the values that a function has taken from where it was defined; names without a value are left out."""
-    values = []
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):  # an empty cell
-            values.append(cell.cell_contents)
-    return values
-
-
-def _plain(value: Any) -> Any:
-    """Return arrays, frames, sparse matrices and tensors as what can be compared; None for anything else."""
-    if isinstance(value, np.ma.MaskedArray):
-        return np.asarray(value.data)
-    if isinstance(value, np.ndarray | pd.DataFrame) or sparse.issparse(value):
-        return value
-    if isinstance(value, pd.Series | pd.Index):
-        return value.to_numpy()
-    if isinstance(value, pd.Categorical):
-        return np.asarray(value)
-    if isinstance(value, memoryview):
-        return np.asarray(value)
-    if type(value).__module__.partition(".")[0] == "torch" and callable(getattr(value, "detach", None)):
-        tensor = value.detach().cpu()
-        return tensor.float().numpy() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor.numpy()
-    return None
-
-
-def _parts_of_text(value: str | bytes | bytearray) -> Iterator[Any]:
-    """Yield a text as a whole, its words, and bytes as the numbers that they may be."""
-    if isinstance(value, bytes | bytearray):
-        raw = bytes(value)
-        for dtype in ("<f8", "<f4", "<i8", "<i4"):
-            if len(raw) >= 80 and len(raw) % 8 == 0:
-                yield np.frombuffer(raw, dtype=dtype)
-        value = raw.decode("utf-8", "replace")
-    yield _object_array([value])
-    words = re.split(r"[\s,;|\"'\[\](){}]+", value[:10_000_000])
-    if len(words) > 1:
-        lines = [line.split(",") for line in value[:10_000_000].splitlines()]
-        if len(lines) > 2 and len({len(line) for line in lines[1:]}) == 1 and len(lines[1]) > 1:
-            table = np.empty((len(lines) - 1, len(lines[1])), dtype=object)
-            table[:] = lines[1:]
-            yield table
-        yield _object_array([word for word in words if word])
-
-
-def _state(value: Any) -> Any:
-    """Return the state that an extension type would be saved with."""
-    if type(value).__module__.partition(".")[0] == "builtins":
-        return None
-    try:
-        return value.__getstate__()
-    except Exception:  # another's type may raise anything
-        return None
-
-
-def _extent(value: Any) -> int:
-    """Count the numbers and characters that something holds."""
-    if isinstance(value, str | bytes | bytearray):
-        return len(value)
-    if value is None or isinstance(value, bool | int | float | np.generic):
-        return 1
-    if isinstance(value, Mapping):
-        return sum(_extent(item) for item in value.values()) + sum(_extent(key) for key in value)
-    if isinstance(value, list | tuple | set | frozenset):
-        return sum(_extent(item) for item in value)
-    if sparse.issparse(value):
-        return int(value.nnz)
-    size = getattr(value, "size", None)
-    return int(size) if isinstance(size, int | np.integer) else SMALL + 1
-
-
-def _parameters_of(value: Any) -> frozenset[str]:
-    """List the parameters of an estimator, of which some classes have any."""
-    try:
-        return frozenset(value.get_params(deep=False))
-    except Exception:  # another's estimator may raise anything
-        return frozenset()
-
-
-@functools.cache
-def _names_in(cls: type) -> frozenset[str]:
-    """List the names that the code of a class may give to attributes, with those of its parameters."""
-    names = set(OF_EVERY_ESTIMATOR)
-    for base in cls.__mro__:
-        for member in base.__dict__.values():
-            names |= _names_in_code(member, set())
-    return frozenset(names)
-
-
-def _names_in_code(member: Any, seen: set[int]) -> set[str]:
-    """List the names and constants in a function, and in those that it wraps or is made of."""
-    if isinstance(member, property):
-        return set().union(*(_names_in_code(part, seen) for part in (member.fget, member.fset)))
-    if isinstance(member, staticmethod | classmethod):
-        member = member.__func__
-    if not isinstance(member, types.FunctionType) or id(member) in seen:
-        return set()
-    seen.add(id(member))
-    names = _names_of(member.__code__)
-    inner = _captured(member)
-    for part in [getattr(member, "__wrapped__", None), *inner]:
-        names |= _names_in_code(part, seen)
-    return names
-
-
-def _names_of(code: types.CodeType) -> set[str]:
-    """List the names and constants in code, and in the functions that it defines."""
-    names = {*code.co_names, *code.co_varnames}
-    for constant in code.co_consts:
-        if isinstance(constant, str):
-            names.add(constant)
-        elif isinstance(constant, types.CodeType):
-            names |= _names_of(constant)
-    return names

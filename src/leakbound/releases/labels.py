@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -14,10 +14,7 @@ from leakbound.core.types import Points
 from leakbound.data.records import as_given
 from leakbound.releases.answers import why_no_answers
 from leakbound.releases.specs import described_inside
-from leakbound.releases.wrapped import KnownByAnswers, Wrapped
-
-if TYPE_CHECKING:
-    pass
+from leakbound.releases.wrapped import AlreadyTrained, Wrapped
 
 Array = np.ndarray
 
@@ -79,7 +76,7 @@ class ReleasedLabels(Wrapped):
 
 
 @dataclass(frozen=True)
-class LabelModel(KnownByAnswers):
+class LabelModel(AlreadyTrained):
     """One trained model, known by its labels alone."""
 
     predict: Callable[[Any], Any]

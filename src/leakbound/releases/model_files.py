@@ -118,7 +118,7 @@ def read_model(
             "(--unpickle-trusted) if you "
             "trust whoever made it, or save the model with skops or as ONNX"
         )
-    return _answering(path, _unpickled(path))
+    return _answering(path, _read(path, lambda: import_module("joblib").load(path)))  # it reads other pickles, too
 
 
 def read_here(path: Path, trusted_types: Sequence[str]) -> Any:
@@ -149,7 +149,9 @@ class OnnxModel:
         if not self.inputs or not self.outputs:
             raise ValueError(f"{path} holds a graph without {'outputs' if self.inputs else 'inputs'}: it is no model")
         # classifiers have a label and probabilities, or probabilities alone
-        self._estimator_type = "regressor" if len(self.outputs) == 1 and self._is_one_number() else "classifier"
+        output = self.session.get_outputs()[0]
+        is_one_number = output.type.startswith("tensor") and (len(output.shape) < 2 or output.shape[-1] == 1)
+        self._estimator_type = "regressor" if len(self.outputs) == 1 and is_one_number else "classifier"
 
     def predict_proba(self, X: Any) -> Float[Array, "n K"]:
         """Compute the probabilities of the classes; where the file names the classes, they become `classes_`."""
@@ -162,10 +164,6 @@ class OnnxModel:
     def predict(self, X: Any) -> Shaped[Array, " n"]:
         """Compute predictions."""
         return np.ravel(self.session.run(self.outputs[:1], self._feed(X))[0])
-
-    def _is_one_number(self) -> bool:
-        output = self.session.get_outputs()[0]
-        return output.type.startswith("tensor") and (len(output.shape) < 2 or output.shape[-1] == 1)
 
     def _feed(self, X: Any) -> dict[str, Array]:
         """Arrange features as the inputs of the graph: one matrix, or a column for each input by its name."""
@@ -236,10 +234,6 @@ def _is_never_trusted(module: str) -> bool:
     parts = module.split(".")
     names = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} | {parts[0].lstrip("_")}
     return not names.isdisjoint(NEVER_TRUSTED)
-
-
-def _unpickled(path: Path) -> Any:
-    return _read(path, lambda: import_module("joblib").load(path))  # it reads other pickles, too
 
 
 def _read(path: Path, load: Callable[[], Any]) -> Any:

@@ -24,13 +24,13 @@ from leakbound.releases.answers import (
 )
 from leakbound.releases.labels import are_labels, compared
 from leakbound.releases.specs import printed
-from leakbound.releases.wrapped import KnownByAnswers
+from leakbound.releases.wrapped import AlreadyTrained
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class PretrainedModel(KnownByAnswers):
+class PretrainedModel(AlreadyTrained):
     """One model that is already trained, known by its outputs alone."""
 
     # From features to probabilities (n, K), or (n,) of the second class; to predictions (n,) if labels are responses.
@@ -94,7 +94,7 @@ class PretrainedModel(KnownByAnswers):
 
 
 @dataclass(frozen=True)
-class FittedEstimator:
+class FittedEstimator(AlreadyTrained):
     """One fitted estimator with the scikit-learn interface, asked by the method that it has."""
 
     estimator: Any
@@ -117,15 +117,6 @@ class FittedEstimator:
     def description(self) -> str:
         """The estimator as it prints itself."""
         return printed(self.estimator)
-
-    def describe(self) -> None:
-        """Return None: what was fitted is no canonical description, and is not stored."""
-        return
-
-    @property
-    def not_stored(self) -> str:
-        """Why it is not stored: another run could not recognise it."""
-        return "a fitted model has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]

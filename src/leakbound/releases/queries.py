@@ -131,7 +131,7 @@ class Versions:
             x = x.pixels(np.arange(len(x)))
         if isinstance(x, np.ndarray):
             return np.concatenate([x, *(_with_noise(x, scale, rng) for scale, rng in zip(scales, rngs, strict=True))])
-        joined = Points(_of_floats(x))
+        joined = Points(_replaced(x, _numbers(x)))  # numbers as floats, the type that they have with noise
         for scale, rng in zip(scales, rngs, strict=True):
             joined = join(joined, Points(_frame_with_noise(x, scale, rng)))
         return joined.x
@@ -284,11 +284,6 @@ def _numbers(frame: Any) -> dict[Any, Float[Array, " N"]]:
     """Return the numeric columns of a frame as floats."""
     numeric = frame.select_dtypes("number")
     return {name: numeric[name].to_numpy(dtype=float, na_value=np.nan) for name in numeric.columns}
-
-
-def _of_floats(frame: Any) -> Any:
-    """Copy a frame with its numbers as floats, the type that they have with noise."""
-    return _replaced(frame, _numbers(frame))
 
 
 def _frame_with_noise(frame: Any, scale: float, rng: np.random.Generator) -> Any:

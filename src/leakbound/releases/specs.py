@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -127,7 +127,8 @@ def own(path: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise ValueError(f"{path}: {TORCH if error.name == 'torch' else _not_found(error)}") from None
+        why = TORCH if error.name == "torch" else f"cannot be imported: {first_line(error)}"
+        raise ValueError(f"{path}: {why}") from None
     except Exception as error:  # the module is the user's: it may raise anything
         raise ValueError(f"{path}: cannot be imported: {first_line(error)}") from None
 
@@ -224,23 +225,6 @@ def described_inside(release: Any) -> Mapping[str, Any]:
     return {"release": description, **({} if code is None else {"code": code})}
 
 
-def description_or_none(make: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return a description, or None if something in it has no canonical form."""
-    try:
-        return make()
-    except NoCanonicalForm:
-        return None
-
-
-def reason(make: Callable[[], Mapping[str, Any]]) -> str:
-    """Say why there is no description; empty if there is one."""
-    try:
-        make()
-    except NoCanonicalForm as error:
-        return str(error)
-    return ""
-
-
 def versions(packages: set[str]) -> dict[str, str]:
     """Return the versions of distributions, sorted by name; unknown if one is not installed under its name."""
     return {name: _version(name) for name in sorted(packages)}
@@ -311,10 +295,6 @@ def _home(target: Any, module: str) -> str:
         return str(getattr(target, "__module__", None) or module)
     home = type(target).__module__
     return module if home == "builtins" else home  # a number or a string belongs to the module that names it
-
-
-def _not_found(error: ModuleNotFoundError) -> str:
-    return f"cannot be imported: {first_line(error)}"
 
 
 def _version(name: str) -> str:

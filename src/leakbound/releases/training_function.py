@@ -23,19 +23,18 @@ from leakbound.releases.pretrained_model import PretrainedModel
 from leakbound.releases.specs import (
     NoCanonicalForm,
     canonical,
-    description_or_none,
     first_line,
     is_network,
-    reason,
     versions,
 )
 from leakbound.releases.structure import Structure, structure_of
+from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class TrainingFunction:
+class TrainingFunction(KnownByRecipe):
     """A function that trains a model, called for each row of a game.
 
     >>> from sklearn.linear_model import LogisticRegression
@@ -65,15 +64,6 @@ class TrainingFunction:
     def description(self) -> str:
         """The name of the function and its keywords."""
         return f"{_name_of(self.function)}({', '.join(['X', 'y', *self._words()])})"
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return import path and code of the function, or None if its code cannot be followed."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         if not inspect.isfunction(self.function):

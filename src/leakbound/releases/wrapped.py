@@ -1,4 +1,4 @@
-"""What releases share that show something else of another release, or that know a model by its answers alone."""
+"""What releases share: whether another run knows them by a description, or they show something else of another one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,57 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leakbound.releases.specs import description_or_none, reason
+from leakbound.releases.source_code import NoCanonicalForm
 
 if TYPE_CHECKING:
     from leakbound.releases.factory import Described
 
 
+class KnownByRecipe(ABC):
+    """A release that another run knows by how it is made, where that has a canonical form."""
+
+    def describe(self) -> Mapping[str, Any] | None:
+        """Return the recipe as plain data; None if a part of it has no canonical form."""
+        try:
+            return self._description()
+        except NoCanonicalForm:
+            return None
+
+    @property
+    def not_stored(self) -> str:
+        """Why there is no description, and its models are not stored; empty if there is one."""
+        try:
+            self._description()
+        except NoCanonicalForm as error:
+            return str(error)
+        return ""
+
+    @abstractmethod
+    def _description(self) -> Mapping[str, Any]: ...
+
+
+class AlreadyTrained:
+    """A model that is trained already: no other run knows it, and it is not stored."""
+
+    name: str
+
+    @property
+    def description(self) -> str:
+        """The name: nothing else is known."""
+        return self.name
+
+    def describe(self) -> None:
+        """Return None: a trained model has no canonical description."""
+        return
+
+    @property
+    def not_stored(self) -> str:
+        """Why it is not stored."""
+        return "a trained model has no recipe to know it by"
+
+
 @dataclass(frozen=True)
-class Wrapped(ABC):
+class Wrapped(KnownByRecipe):
     """A release around another one, with its name and its chunks."""
 
     release: Described
@@ -33,35 +76,3 @@ class Wrapped(ABC):
     def description(self) -> str:
         """That of the release."""
         return self.release.description
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return the description of the release, and of what is seen of it; None if one of them has none."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
-
-    @abstractmethod
-    def _description(self) -> Mapping[str, Any]: ...
-
-
-class KnownByAnswers:
-    """A trained model of which nothing but its name and its answers is known."""
-
-    name: str
-
-    @property
-    def description(self) -> str:
-        """The name: nothing else is known."""
-        return self.name
-
-    def describe(self) -> None:
-        """Return None: a model that is known by its answers alone has no canonical description, and is not stored."""
-        return
-
-    @property
-    def not_stored(self) -> str:
-        """Why it is not stored: another run could not recognise it."""
-        return "a model that is only known by its answers has no recipe to know it by"

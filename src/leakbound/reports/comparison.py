@@ -92,7 +92,7 @@ class Comparison:
 
         One is said to reveal more only if the intervals of its strongest attack and that of the other do not overlap.
         """
-        return str(import_module("leakbound.reports.sections.comparison").verdict(self).sentence.striptags())
+        return str(import_module("leakbound.reports.results.comparison").verdict(self).sentence.striptags())
 
     def to_frame(self) -> pd.DataFrame:
         """Return the numbers as a frame, a row a quantity.

@@ -25,6 +25,8 @@ _ON_THE_GRID = 1e-3  # of the last decimal: an end that is nearer to a printed n
 _SAME = 1e-6  # if it differs from it by less than this fraction, too
 _MOST_DIGITS = 400  # of a number that is rounded, whatever its size
 _SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
+_RAISED = re.compile("<sup>(.*?)</sup>")
+_SUPERSCRIPTS = str.maketrans(f"{MINUS}0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
 
 
@@ -248,6 +250,15 @@ def parameter(value: float) -> Markup:
         times = "" if factor == "1" else f"{factor} \u00d7 "
         return Markup("{}10<sup>{}</sup>").format(times.replace("-", MINUS), power)
     return Markup("{}").format(plain_number(value))
+
+
+def signs(text: Markup) -> str:
+    """Write powers of ten by signs of their own, as text that needs no markup.
+
+    >>> signs(parameter(1e-5)), signs(powers(digits(1.306e-5).value))
+    ('10⁻⁵', '1.31 × 10⁻⁵')
+    """
+    return Markup(_RAISED.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)).unescape()
 
 
 def powers(text: str) -> Markup:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
@@ -251,8 +251,8 @@ class Observation:
         Of all models, by reference.
     attacks : sequence of Attack
         Those that were run.
-    records : mapping of str to list
-        All records, a row each; a report has the most exposed 1,000 of them.
+    records : callable
+        Returns a table of the most exposed records, so many as it is given, or of all: None. A report has 1,000.
 
     Examples
     --------
@@ -266,24 +266,11 @@ class Observation:
 
     signals: Signals
     attacks: Sequence[Attack]
-    records: Table = field(default_factory=dict)
+    records: Callable[[int | None], Table]
 
 
 RECORD_DETAILS = ("log_odds", "member", "preview")  # of the most exposed records, a column each
 MOST_RECORDS = 1000  # of each release in a report, so that its files stay small whatever the number of records
-
-
-def most_exposed_rows(table: Table, most: int = MOST_RECORDS) -> Table:
-    """Keep the records of a release against which most games are won, ties by the mean margin, in their order.
-
-    >>> most_exposed_rows({"record": [0, 1, 2], "won": [5, 3, 5], "margin": [0.1, 0.9, 0.2]}, 2)["record"]
-    [0, 2]
-    """
-    if not table or len(table["record"]) <= most:
-        return table
-    order = np.lexsort((-np.asarray(table["margin"], dtype=float), -np.asarray(table["won"])))
-    rows = np.sort(order[:most]).tolist()
-    return {name: [values[row] for row in rows] for name, values in table.items()}
 
 
 @dataclass(frozen=True)
@@ -451,7 +438,7 @@ class Report:
         >>> frame.columns.tolist()
         ['release', 'record', 'label', 'games', 'won', 'low', 'exposed', 'margin']
         """
-        tables = [observation.records for observation in self.observations.values()]
+        tables = [observation.records(None) for observation in self.observations.values()]
         known = [table for table in tables if table]
         table = joined_tables(known) if known else dict(self.record_table)
         frame = import_module("pandas").DataFrame(table)
@@ -461,19 +448,21 @@ class Report:
         """Return the findings as a frame, a row a finding."""
         return import_module("pandas").DataFrame([asdict(finding) for finding in self.findings])
 
-    def table(self, width: int = 100) -> str:
+    def table(self, width: int = 100, full: bool = False) -> str:
         """Return what was found as text.
 
         Parameters
         ----------
         width : int
             Longest line, in columns; at least 40.
+        full : bool
+            Whether the text of a bound is all that its page says.
 
         Returns
         -------
         str
         """
-        return self._as("table", width=width)
+        return self._as("table", width=width, full=full)
 
     def plot(
         self,

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core import seeds
 from leakbound.core.checks import count, known_keywords, printable
+from leakbound.core.signal_files import ModelWriter, open_signals
 from leakbound.core.signals import SIGNALS
-from leakbound.core.signals_by_model import ModelWriter
 from leakbound.core.system import writable_by_anybody
 from leakbound.core.types import Game, Points, Release, Signals
 from leakbound.core.untrusted import in_one_line
@@ -249,13 +249,16 @@ KEYS = ("member", "is_target_point", "n_targets", "sampling", "labels")  # of a 
 
 @in_one_line
 def read_signals(path: str | os.PathLike[str], sampling: Literal["fixed", "poisson"] | None = None) -> Signals:
-    """Signals from an ``.npz`` file with ``member`` (M, N) and arrays named like signals.
+    """Signals from a folder of them (`open_signals`), or from an ``.npz`` file with ``member`` (M, N) and signals.
 
     Optional arrays: ``is_target_point`` (N,), all points that are in some model and out of another unless given,
     ``n_targets``, all models unless given, ``sampling``, the word fixed (unless given) or poisson, and with
     ``log_prob`` (M, N, K) the class indices ``labels`` (N,).
     """
     path = os.fspath(path)
+    if os.path.isdir(path):
+        signals = open_signals(path)
+        return signals if sampling is None else replace(signals, game=replace(signals.game, sampling=sampling))
     arrays = arrays_of(path)
     if "member" not in arrays:
         raise ValueError(f"{path}: no array 'member' (M, N); arrays: {', '.join(arrays)}")

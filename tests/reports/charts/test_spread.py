@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 from leakbound.reports.charts.histograms import SPREAD, spread
 from leakbound.reports.charts.labels import Box, text_width
-from leakbound.reports.sections.bound.ranking import is_logarithmic
+from leakbound.reports.results.ranking import is_logarithmic
 
 
 def drawn(accuracy: Any, median: float | None = None, **words: Any) -> Any:

@@ -311,8 +311,8 @@ def test_proved_and_asymptotic_ceilings_stand_in_the_chart_and_judge_nothing():
     for said in (
         "The attack and its ceiling",
         "No curve can enter the hatched region, whatever the attacker does. Dotted: what the best attacker reaches",
-        "The certified ceiling is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 2.",
-        "The asymptotic curve is TPR ≤ Φ(Φ \u22121 (FPR) + μ), with μ = 1.",
+        "The certified ceiling is TPR ≤ Φ(Φ⁻¹(FPR) + μ), with μ = 2.",
+        "The asymptotic curve is TPR ≤ Φ(Φ⁻¹(FPR) + μ), with μ = 1.",
         "certified ceiling",
         "leakage (asymptotic)",
     ):

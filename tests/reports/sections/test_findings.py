@@ -1,8 +1,8 @@
 import pytest
 
 from leakbound.core.findings import QUANTITIES, Finding, Term
+from leakbound.reports.results.bound import bound_result
 from leakbound.reports.sections.audit.result import results
-from leakbound.reports.sections.bound.result import bound_result
 from leakbound.reports.sections.findings import as_given, groups, ordered, quantity, row
 from tests.reports.made import made
 from tests.reports.made_bounds import bound

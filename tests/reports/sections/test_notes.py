@@ -63,7 +63,7 @@ def test_note_of_the_curves_counts_games_and_names_the_ceiling():
     report = made(verdict=Verdict(Claim("epsilon", 4.0, 1e-5, "replace_one"), "not_refuted", "epsilon", 4.0, 0.0))
     note = plain(notes.curves(results(report)[0]))
     assert "3,200 member and 3,200 non-member games (64 models, 100 records)." in note
-    assert note.endswith("with ε = 4 and δ = 10\u22125.")
+    assert note.endswith("with ε = 4 and δ = 10⁻⁵.")
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,15 @@ from leakbound.releases.networks.tensors import collated_inputs, field_inputs, w
 from leakbound.releases.networks.training import TrainingData, trained
 from leakbound.releases.networks.weight_files import weights_of
 from leakbound.releases.source_code import digest_of_classes
-from leakbound.releases.specs import NoCanonicalForm, canonical, description_or_none, printed, reason, versions
+from leakbound.releases.specs import NoCanonicalForm, canonical, printed, versions
 from leakbound.releases.structure import Structure, structure_of
+from leakbound.releases.wrapped import AlreadyTrained, KnownByRecipe
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(KnownByRecipe):
     """A network that is trained anew for each row of a game.
 
     Row m starts from weights of the seed stream ("init"), reads its points in the order of ("batches", epoch) and
@@ -126,18 +127,6 @@ class Network:
         collate = self.recipe.collate
         batches = "" if collate is None else f", collate={getattr(collate, '__name__', type(collate).__name__)}"
         return f"{getattr(self.make, '__name__', self.name)}({parameters}), {self.recipe!r}{batches}"
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return import path and parameters of the factory, architecture, recipe and versions; None for a lambda.
-
-        It includes a digest of the code of the classes that a network consists of.
-        """
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its models are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         if not (inspect.isfunction(self.make) or inspect.isclass(self.make)):
@@ -261,7 +250,7 @@ def weighted(make: Callable[..., Any], parameters: Mapping[str, Any], file: str 
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(AlreadyTrained):
     """One trained network, whose parameters and gradients the attacker knows."""
 
     family: ClassVar[str] = "network"
@@ -287,15 +276,6 @@ class Trained:
     def description(self) -> str:
         """The name of the class."""
         return type(self.module).__name__
-
-    def describe(self) -> None:
-        """Return None: weights are no canonical description, and the network is not stored."""
-        return
-
-    @property
-    def not_stored(self) -> str:
-        """Why it is not stored: another run could not recognise it."""
-        return "a trained network has no recipe to know it by"
 
     def observe(
         self, points: Points, member: Bool[Array, "1 N"], seeds: Int[Array, " 1"], want: Sequence[str]

@@ -166,7 +166,7 @@ class CountAndProducts:
         means, of_products = sums[..., 1 : c + 1] / divisor, sums[..., c + 1 :] / divisor
         a, b = means[..., first], means[..., second]
         # the largest covariance of columns within these ranges, and the largest variance
-        largest = np.prod(self._half_widths()[np.stack([first, second])], axis=0)
+        largest = np.prod(middle_and_half(self.ranges)[1][np.stack([first, second])], axis=0)
         least = np.where(first == second, 0.0, -largest)
         value = np.clip(self.middle + of_products - a * b, least, largest)
         of_first, of_second = np.square(b * deviations[1 + first]), np.square(a * deviations[1 + second])
@@ -175,9 +175,6 @@ class CountAndProducts:
         std = np.sqrt(np.square(deviations[c + 1 :]) + of_columns + of_count) / divisor
         low, high = value - OF_95_PERCENT * std, value + OF_95_PERCENT * std
         return value, std, np.clip(low, least, largest), np.clip(high, least, largest)
-
-    def _half_widths(self) -> Float[Array, " c"]:
-        return middle_and_half(self.ranges)[1]
 
 
 Estimates = tuple[

@@ -24,10 +24,11 @@ from leakbound.core.seeds import stream
 from leakbound.core.types import Points
 from leakbound.plans.statistics import STATISTICS
 from leakbound.releases.source_code import NoCanonicalForm
-from leakbound.releases.specs import description_or_none, identity, imported, own, reason
+from leakbound.releases.specs import identity, imported, own
 from leakbound.releases.statistics.algorithms import Algorithm, Function
 from leakbound.releases.statistics.features import Features, columns_of, numbers, pairs_of, products, sums
 from leakbound.releases.statistics.group_means import GroupMeans
+from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
 
@@ -105,7 +106,7 @@ class Covariance:
 
 @final
 @dataclass(frozen=True)
-class Fit:
+class Fit(KnownByRecipe):
     """An algorithm that is run anew on every data set.
 
     A run that raises, or returns another shape than the public one, text, complex numbers, NaN or an infinity, gives a
@@ -122,15 +123,6 @@ class Fit:
     # of the output: settled finds it on a data set of the calibration, as that of the data in use may depend on them
     shape: tuple[int, ...] | None = None
     chunk: int = 8
-
-    def describe(self) -> Mapping[str, Any] | None:
-        """Return the algorithm and its parameters, or a function's path and code digest; None for a lambda."""
-        return description_or_none(self._description)
-
-    @property
-    def not_stored(self) -> str:
-        """Why there is no description, and its outputs are not stored; empty if there is one."""
-        return reason(self._description)
 
     def _description(self) -> Mapping[str, Any]:
         if not isinstance(self.algorithm, Function):

@@ -16,7 +16,7 @@ from leakbound.reports.charts.lines import Chart, curve_chart
 from leakbound.reports.charts.roc import ROC, on_axes
 from leakbound.reports.comparison import Comparison
 from leakbound.reports.numbers import percent
-from leakbound.reports.sections.comparison import Standing, verdict
+from leakbound.reports.results.comparison import Standing, verdict
 from leakbound.reports.sections.curves import RATES
 from leakbound.reports.sections.quantities import shown
 

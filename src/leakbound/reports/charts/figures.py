@@ -15,24 +15,21 @@ from leakbound.reports import Curve, Report
 from leakbound.reports.charts import svg
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.guesses import guesses, guesses_of, guesses_size
-from leakbound.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, marked, spread
+from leakbound.reports.charts.histograms import HISTOGRAM, histogram
 from leakbound.reports.charts.lines import Chart, chart, curve_chart
 from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.quality import QUALITY, quality_point, tradeoff
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
 from leakbound.reports.charts.slices import Bar, slices, slices_size
 from leakbound.reports.numbers import count, digits, near, percent, percent_at_most, settled
-from leakbound.reports.phrases import RELEASES, WITHOUT, place, plural, row_word, title
+from leakbound.reports.phrases import RELEASES, WITHOUT, plural
 from leakbound.reports.sections.attribute.result import AttributeResult
 from leakbound.reports.sections.attribute.words import of_100
 from leakbound.reports.sections.audit.models import ordered
 from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.audit.slices import SliceColumn, SliceRow
-from leakbound.reports.sections.bound.ranking import Ranking
-from leakbound.reports.sections.bound.result import BoundResult, curve_name
 from leakbound.reports.sections.curves import one_curve
 from leakbound.reports.sections.document import Figure
-from leakbound.reports.sections.findings import ANYBODY
 from leakbound.reports.sections.parts import attack_words
 from leakbound.reports.sections.protected.designs import words_of
 from leakbound.reports.sections.protected.result import ProtectedResult
@@ -40,10 +37,8 @@ from leakbound.reports.sections.protected.words import right, right_alone
 from leakbound.reports.sections.quantities import shown
 from leakbound.reports.sections.words import capital, least_of_100, several
 
-SIGNS = {"upper": "≤ ", "lower": "≥ ", "point": ""}
-MOST_ACCURACIES = 6  # of a bound
 MOST_ATTACKS = 4  # on a protected release
-Drawn = Result | BoundResult | ProtectedResult
+Drawn = Result | ProtectedResult
 
 
 def plot(
@@ -171,19 +166,6 @@ def _bar(row: SliceRow) -> Bar:
     return Bar(row.level, records, text, 100 * accuracy.value, *ends, row.is_above)
 
 
-def bound_dots(result: BoundResult, prefix: str) -> Markup:
-    """Draw every accuracy of a bound; nothing at another prior than one half, whose axis it is not."""
-    rows = [_accuracy_row(result, finding) for finding in result.successes[:MOST_ACCURACIES]]
-    if not rows or result.prior_accuracy != 0.5:
-        return Markup("")
-    head = result.headline
-    forbidden = None
-    if head and head.bound_type == "upper" and head.status == "certified":
-        forbidden = 100 * (head.value or 0.0)
-    axes = dots(rows, claim=forbidden, ax=dots_size(len(rows)).axes())
-    return inline(axes, prefix, "Cases of 100 in which an attacker is right", _listed(rows))
-
-
 def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
     """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half.
 
@@ -240,19 +222,8 @@ def histogram_figure(result: Result, prefix: str) -> Markup:
     return inline(axes, prefix, title, described)
 
 
-def spread_figure(ranking: Ranking, prefix: str) -> Markup:
-    """Draw the histogram of a bound over the records."""
-    accuracy, median = ranking.accuracy, ranking.median
-    if accuracy is None or median is None:
-        raise ValueError("a histogram needs the accuracy against each record")
-    axes = spread(accuracy, median, ranking.bound_type, SPREAD.axes(), ranking.row_word)
-    described = ", ".join(marked(accuracy, median, ranking.bound_type))
-    title = f"Number of {ranking.rows_word} by cases of 100 in which the attacker is right"
-    return inline(axes, prefix, title, described)
-
-
 def _release(result: Drawn) -> str | None:
-    """Name the release whose curves are drawn; of a bound and of a protected release all curves are."""
+    """Name the release whose curves are drawn; of a protected release all curves are."""
     return result.name if isinstance(result, Result) else None
 
 
@@ -282,19 +253,6 @@ def _most_allowed(result: Result) -> float | None:
         if curve.verdict is not None and curve.verdict.quantity == "eta"
     ]
     return min(allowed, default=None)
-
-
-def _accuracy_row(result: BoundResult, finding: Finding) -> Row:
-    """Lay out an accuracy of a bound, or of an attack that was run as well."""
-    name = finding.attack or ANYBODY[finding.bound_type]
-    if place(finding):
-        name = title(finding.release, finding.scope.unnamed, row_word(result.about))
-    text = f"{SIGNS[finding.bound_type]}{shown(finding).value}"
-    if finding.attack:
-        role = "attack"
-    else:
-        role = "bound" if finding is result.headline else "ceiling"
-    return Row(name, 100 * (finding.value or 0.0), text, role)
 
 
 def _protected_rows(result: ProtectedResult) -> list[Row]:
@@ -345,21 +303,13 @@ def _found_and_allowed(result: Result, fpr: float) -> list[str]:
     return rates
 
 
-def _drawn_rates(result: BoundResult | ProtectedResult, fpr: float) -> list[str]:
+def _drawn_rates(result: ProtectedResult, fpr: float) -> list[str]:
     """List what each curve says; a ceiling is rounded up."""
     rates = []
     for curve in result.curves:
-        name, at_most = _named(result, curve)
-        written = percent_at_most if at_most else percent
-        rates.append(f"{name} {written(float(np.asarray(curve.tradeoff.tpr_at(fpr))))}")
+        written = percent_at_most if curve.role == "certified" else percent
+        rates.append(f"{attack_words(curve.name)} {written(float(np.asarray(curve.tradeoff.tpr_at(fpr))))}")
     return rates
-
-
-def _named(result: BoundResult | ProtectedResult, curve: Curve) -> tuple[str, bool]:
-    """Name a curve, and tell whether its rates are ceilings."""
-    if isinstance(result, BoundResult):
-        return curve_name(curve, row_word(result.about)), True
-    return attack_words(curve.name), curve.role == "certified"
 
 
 # The figures of pages, by the keys of `leakbound.reports.sections.document.Figure`.
@@ -371,10 +321,8 @@ OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
 OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
     "audit_dots": audit_dots,
     "all_attacks": all_attacks,
-    "bound_dots": bound_dots,
     "protected_dots": protected_dots,
     "histogram": histogram_figure,
-    "spread": spread_figure,
     "models": models_figure,
     "quality": quality_figure,
     "slices": slices_figure,

@@ -20,7 +20,7 @@ from leakbound.reports.charts.canvas import ATTACK, CLAIM, DOTTED, INK, MUTE, RU
 from leakbound.reports.charts.labels import text_width
 from leakbound.reports.numbers import count, digits, settled
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.bound.ranking import BINS, bins, is_logarithmic
+from leakbound.reports.results.ranking import BINS, bins, is_logarithmic
 from leakbound.reports.sections.words import article, several
 
 Array = np.ndarray

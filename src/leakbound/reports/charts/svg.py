@@ -34,22 +34,28 @@ def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
     >>> inline(axes.figure, "roc", "A <b> title", "")[:82]
     '<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 40 30" role="im'
     """
-    drawn = ET.fromstring(_render(figure))
-    names = _new_names(drawn, prefix)
-    width, height = (f"{72 * length:g}" for length in figure.get_size_inches())
-    chart = ET.Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "class": "chart",
-            "viewBox": f"0 0 {width} {height}",
-            "role": "img",
-            "aria-labelledby": f"{prefix}-title {prefix}-desc",
-            "stroke-linejoin": "round",
-        },
-    )
+    chart = _chart(figure, {"aria-labelledby": f"{prefix}-title {prefix}-desc"})
     for tag, text in (("title", title), ("desc", description)):
         ET.SubElement(chart, tag, {"id": f"{prefix}-{tag}"}).text = text
+    return _drawn(figure, prefix, chart)
+
+
+def labelled(figure: Figure, prefix: str, label: str) -> str:
+    """Turn a figure into an ``<svg>`` element as `inline` does, with one text for who cannot see it."""
+    return _drawn(figure, prefix, _chart(figure, {"aria-label": label}))
+
+
+def _chart(figure: Figure, named: Mapping[str, str]) -> ET.Element:
+    """Make the element of a figure, without a size of its own."""
+    width, height = (f"{72 * length:g}" for length in figure.get_size_inches())
+    given = {"xmlns": "http://www.w3.org/2000/svg", "class": "chart", "viewBox": f"0 0 {width} {height}"}
+    return ET.Element("svg", {**given, "role": "img", **named, "stroke-linejoin": "round"})
+
+
+def _drawn(figure: Figure, prefix: str, chart: ET.Element) -> str:
+    """Draw a figure into its element."""
+    drawn = ET.fromstring(_render(figure))
+    names = _new_names(drawn, prefix)
     for child in drawn:
         _adopt(chart, child, names)
     return ET.tostring(chart, encoding="unicode")

@@ -15,7 +15,7 @@ from leakbound.reports.comparison import Comparison
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.render.html import THEMES, fragment, frame
 from leakbound.reports.render.text import WIDTH, clean, columns, flat, wrapped
-from leakbound.reports.sections.comparison import all_rows, begun, strongest, verdict
+from leakbound.reports.results.comparison import all_rows, begun, strongest, verdict
 from leakbound.version import __version__
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -11,17 +10,23 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from leakbound.core.checks import visible
 from leakbound.reports import Curve, Report, publication
+from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
 from leakbound.reports.charts.figures import curve_figure, draw
 from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.strips import strip, strip_axis
-from leakbound.reports.render.toml import toml
+from leakbound.reports.render.document import notebook as notebook_of
+from leakbound.reports.render.document import page as page_of
+from leakbound.reports.render.gaps import policy
+from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.sections import method, words
 from leakbound.reports.sections.curves import one_curve
 from leakbound.reports.sections.document import Document, Section
+from leakbound.reports.toml import toml
 
 
 def page(report: Report) -> str:
@@ -31,6 +36,8 @@ def page(report: Report) -> str:
     >>> "at most 73.2 of 100 cases" in page(ls.bound("dp", epsilon=1.0))
     True
     """
+    if report.about.kind in DOCUMENTS:
+        return page_of(*_documented(report))
     document = document_of(report)
     common = _common(report, document)
     sections = [_section(section, common) for section in document.sections if section.content is not None]
@@ -50,17 +57,22 @@ def notebook(report: Report) -> str:
     >>> notebook(ls.bound("dp", epsilon=1.0)).startswith('<div class="leakbound">')
     True
     """
+    if report.about.kind in DOCUMENTS:
+        return fragment("notebook_document", body=Markup(notebook_of(*_documented(report))), **THEMES)
     document = document_of(report)
     section = next(section for section in document.sections if section.name in NUMBERS)
     summary = section.content or {}
     numbers, lede = NUMBERS[section.name](summary), summary["lede"]
-    if report.about.kind == "bound":  # whose lede has the number, and whose paragraph has the theorem
-        (number,) = numbers
-        numbers, lede = [{**number, "text": lede}], number["text"]
     by_name = {section.name: section.content for section in document.sections}
     content = {"numbers": numbers, "warning": summary.get("warning", ""), "lede": lede, "document": document}
     content |= {"models": by_name.get("models"), "decisions": (by_name.get("decisions") or {}).get("decisions", [])}
     return fragment("notebook", **_common(report, document), **THEMES, **content)
+
+
+def _documented(report: Report) -> tuple[str, Any, Mapping[str, Figure], str]:
+    """Return the document of a report, what it is handed, its charts, and what their ids begin with."""
+    made, charts = DOCUMENTS[report.about.kind]
+    return f"{report.about.kind}.md.jinja", made(report), charts(report), f"d{report.digest()[:6]}"
 
 
 def curve_fragment(curve: Curve) -> str:
@@ -84,6 +96,11 @@ def _of_promise(release: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Take the promise of a protected release."""
     return [{"title": "", "big": release["big"], "unit": release["big_unit"], "text": release["promise"]}]
 
+
+# The kinds of reports whose page is a document: what it is handed, and its charts.
+DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
+    "bound": (bound_page, bound_charts),
+}
 
 # Where a document has the numbers that a notebook begins with: the name of the section, and how they are read.
 NUMBERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
@@ -111,7 +128,7 @@ def frame(*, for_owner: bool = False, **content: Any) -> str:
     The content security policy forbids every script but the one that sorts the findings.
     """
     script = _asset("sort.js")
-    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": _policy(script)}
+    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": policy(script)}
     return fragment("frame", **assets, for_owner=for_owner, **content)
 
 
@@ -135,12 +152,6 @@ def _common(report: Report, document: Document) -> dict[str, Any]:
         "digest": report.digest(),
         "draw": partial(draw, report),
     }
-
-
-def _policy(script: str) -> str:
-    """Content security policy: nothing from the network, and no script but ours."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
 
 
 @cache

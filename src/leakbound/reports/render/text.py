@@ -13,6 +13,8 @@ from markupsafe import Markup
 from leakbound.core.checks import count, printable, visible
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
+from leakbound.reports.render.document import terminal
+from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
 
 WIDTH = 100  # of a line, unless asked otherwise
@@ -35,11 +37,15 @@ LETTERS = {
     "±": "+-",
 }
 ASCII = str.maketrans(LETTERS | {THIN: " ", "\u00a0": " ", MINUS: "-"})
+# Where standard output has no such signs.
+FALLBACK = ASCII | str.maketrans({"·": "-", "•": "*", "─": "-", "⁻": "^-"})
+FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
+DOCUMENTS = {"bound": bound_page}  # kinds of reports whose text is that of a document: what it is handed
 _POWER = re.compile(rf"(?:([\d.]+) \u00d7 )?\b10<sup>({MINUS}?)(\d+)</sup>")
 
 
-def table(report: Report, width: int = WIDTH) -> str:
-    """Render a report as text.
+def table(report: Report, width: int = WIDTH, full: bool = False) -> str:
+    """Render a report as text: what a person reads standing, or all that its page says.
 
     Accuracy is in cases of 100; intervals are in brackets, at the confidence of the report.
 
@@ -48,6 +54,8 @@ def table(report: Report, width: int = WIDTH) -> str:
     What does (epsilon, delta)-differential privacy allow any attacker?
     """
     width = count("width", width, least=NARROWEST)
+    if report.about.kind in DOCUMENTS:
+        return terminal(f"{report.about.kind}.md.jinja", DOCUMENTS[report.about.kind](report), width, full)
     kind = import_module(f"leakbound.reports.sections.{report.about.kind}.document")
     document: Document = kind.document(report)
     sections = {section.name: section for section in document.sections}

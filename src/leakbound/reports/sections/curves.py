@@ -8,8 +8,9 @@ from markupsafe import Markup
 
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakbound.reports import Curve
-from leakbound.reports.numbers import MINUS, parameter, percent, percent_at_most
+from leakbound.reports.numbers import parameter, percent, percent_at_most, signs
 from leakbound.reports.sections.words import lettered, listed, say
+from leakbound.reports.sentences import Sentence
 
 LEAST_ALARMS = 10  # fewer false alarms support no rate
 SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
@@ -42,13 +43,16 @@ def one_curve(curve: Curve) -> tuple[str, Markup]:
 
 def formula(ceiling: TradeOff) -> Markup:
     """Write a ceiling as an inequality; empty where there is none that is short."""
+    return Markup.escape(str(formula_of(ceiling) or ""))
+
+
+def formula_of(ceiling: TradeOff) -> Sentence | None:
+    """Write a ceiling as an inequality, where there is one that is short."""
     if isinstance(ceiling, Gaussian):
-        words = "TPR ≤ Φ(Φ<sup>{minus}1</sup>(FPR) + μ), with μ = {mu}"
-        return say(words, minus=MINUS, mu=parameter(float(f"{ceiling.mu:.5g}")))
+        return Sentence("formula.gaussian", {"mu": signs(parameter(float(f"{ceiling.mu:.5g}")))})
     if not isinstance(ceiling, EpsilonDelta) or ceiling.promised[0] == math.inf:
-        return Markup("")
-    epsilon, delta = ceiling.promised
-    if epsilon == 0:
-        return say("TPR ≤ FPR + {delta}", delta=parameter(delta))
-    words = "TPR ≤ e<sup>ε</sup> FPR + δ and its mirror image, with ε = {epsilon} and δ = {delta}"
-    return say(words, epsilon=parameter(epsilon), delta=parameter(delta))
+        return None
+    epsilon, delta = (signs(parameter(value)) for value in ceiling.promised)
+    if ceiling.promised[0] == 0:
+        return Sentence("formula.delta", {"delta": delta})
+    return Sentence("formula.epsilon_delta", {"epsilon": epsilon, "delta": delta})

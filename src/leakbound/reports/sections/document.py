@@ -14,7 +14,6 @@ from markupsafe import Markup
 from leakbound.reports.about import About, AttributeAbout, AuditAbout, all_notes
 from leakbound.reports.numbers import count, percent
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.bound.result import BoundResult
 from leakbound.reports.sections.curves import SMALL_ADVANTAGE
 from leakbound.reports.sections.findings import Group
 from leakbound.reports.sections.protected.result import ProtectedResult
@@ -31,12 +30,10 @@ class Figure:
     chart: Literal[
         "audit_dots",
         "all_attacks",
-        "bound_dots",
         "protected_dots",
         "roc",
         "gain",
         "histogram",
-        "spread",
         "guesses",
         "models",
         "quality",
@@ -137,8 +134,8 @@ def findings_section(groups: Sequence[Group], head: str, caption: str, text: Seq
     return Section("findings", content, text)
 
 
-def curves_section(result: BoundResult | ProtectedResult, heading: str, intro: Markup, note: Markup) -> Section:
-    """Return the curves of a bound or of a protected release on logarithmic axes.
+def curves_section(result: ProtectedResult, heading: str, intro: Markup, note: Markup) -> Section:
+    """Return the curves of a protected release on logarithmic axes.
 
     Where the advantage is small a second chart shows their gain over guessing.
     """

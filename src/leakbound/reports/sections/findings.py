@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby
 from typing import TypeVar
@@ -19,6 +19,7 @@ from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown
 from leakbound.reports.sections.words import GREEK, capital, cited, listed, say, several
+from leakbound.reports.sentences import Sentence, sentences
 
 Shown = Result | Part | AttributeResult
 S = TypeVar("S", Result, Part, AttributeResult)
@@ -26,36 +27,6 @@ FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
 ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
-NAMES = {
-    "auc": "Area under the curve, {attack}",
-    "advantage": "Advantage of {attack}",
-    "eta": "Gain over guessing of {attack}",
-    "tpr": "TPR of {attack}",
-    "tpr_these_models": "TPR of {attack}, these models",
-    "ppv": "PPV of {attack}",
-    "average_precision": "Average precision of {attack}",
-    "attribute_accuracy": "Correct guesses of {attack}",
-    "attribute_gain": "Gain of {attack}",
-    "accuracy": "Accuracy of {attack}",
-    "named_right": "Naming the record left out, {attack}",
-    "baseline_accuracy": "Baseline accuracy, without any attack",
-    "membership_without_model": "Membership without the model, area under the curve",
-    "epsilon": "ε",
-    "pmp_epsilon": "ε of practical membership privacy",
-    "mu": "μ of the trade-off",
-    "largest_epsilon": "Largest ε that keeps the limit",
-    "largest_mu": "Largest μ that keeps the limit",
-    "information": "Information about membership, nats",
-    "posterior": "Posterior of membership",
-    "mean_posterior": "Mean posterior of a member",
-    "leakage_score": "Leakage score",
-    "noise_rms": "Noise in a coordinate, root mean square",
-    "total_error": "Error in a coordinate, root mean square",
-    "noise_multiplier": "Noise multiplier",
-    "smallest_cell": "{units} that every cell needs",
-    "stores_records": "Training records in the fitted model",
-}
-ANYBODY = {"lower": "some attacker", "upper": "any attacker", "point": "the best attacker"}
 WITHOUT = {"too_few_models": "too few models for an interval"}
 BOUND_TYPES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
 ADD_OR_REMOVE = Term("add_or_remove")  # of an epsilon; otherwise one record is replaced by another
@@ -132,16 +103,15 @@ def slice_groups(results: Sequence[Result]) -> list[Group]:
     return [table for table in tables if table.rows]
 
 
-def cells(groups: Sequence[Group], interval_head: str, titled: bool, sourced: bool = True) -> list[dict[str, str]]:
+def cells(groups: Sequence[Group], interval_head: str) -> list[dict[str, str]]:
     """Lay the findings out as the rows of a text, under the titles of their groups."""
-    heads = ["quantity", "value", interval_head.lower(), "bound type", "status", *(["source"] if sourced else [])]
+    heads = ["quantity", "value", interval_head.lower(), "bound type", "status"]
     rows = []
     for group in groups:
-        if titled:
-            rows.append(dict.fromkeys(heads, "") | {"quantity": f"{group.title}:"})
+        rows.append(dict.fromkeys(heads, "") | {"quantity": f"{group.title}:"})
         for row in (*group.rows, *group.folded):
-            line = (row.quantity, row.value, row.interval, row.bound_type, row.status, row.source)
-            rows.append(dict(zip(heads, line, strict=False)))
+            cells_of_row = (row.quantity, row.value, row.interval, row.bound_type, row.status)
+            rows += [dict(zip(heads, cells_of_row, strict=True))]
     return rows
 
 
@@ -205,17 +175,8 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     unit = result.about.unit
     if finding.quantity == "most_exposed":
         return Markup("Accuracy, most exposed {}").format(unit)
-    attack = result.attack_title(finding.attack) if finding.attack else ANYBODY[finding.bound_type]
-    title = NAMES.get(finding.quantity) or capital(QUANTITIES.get(finding.quantity, finding.quantity))
-    if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
-        title = "ε of any guarantee"
-        if Term("whole_curve") in finding.method:
-            title = "ε of any other noise"
-        elif Term("step_by_step") in finding.method:
-            title = "ε if each step is Gaussian"
-        if Term("independent_canaries") in finding.method:
-            title += ", canaries independent"
-    name = say(title, attack=attack, units=capital(plural(unit)))
+    attacker = result.attack_title(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
+    name = Markup.escape(_title(finding, {"attacker": attacker, "units": capital(plural(unit))}))
     for key, value in finding.operating_point.items():
         name += say(" at FPR\u00a0{rates}", rates=rates) if rates and key == "fpr" else _where(key, value)
     if ADD_OR_REMOVE in finding.method:
@@ -223,6 +184,21 @@ def quantity(result: Shown, finding: Finding, rates: str = "") -> Markup:
     if finding.scope.is_part:
         name += say(": {slice}", slice=slice_words(finding, unit))
     return name
+
+
+def _title(finding: Finding, gaps: Mapping[str, str | Sentence]) -> str:
+    """Name a quantity; an epsilon by what it is a lower bound of."""
+    title = f"quantity.{finding.quantity}"
+    if finding.quantity == "epsilon" and (finding.attack or finding.bound_type == "lower"):
+        title = "quantity.epsilon_of_any"
+        if Term("whole_curve") in finding.method:
+            title = "quantity.epsilon_of_other_noise"
+        elif Term("step_by_step") in finding.method:
+            title = "quantity.epsilon_of_gaussian_steps"
+        if Term("independent_canaries") in finding.method:
+            return str(Sentence("at.independent_canaries", {"quantity": Sentence(title)}))
+    known = title in sentences()
+    return str(Sentence(title, gaps)) if known else capital(QUANTITIES.get(finding.quantity, finding.quantity))
 
 
 def slice_words(finding: Finding, unit: str) -> str:

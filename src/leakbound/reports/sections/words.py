@@ -117,10 +117,9 @@ def lettered(text: str) -> Markup:
 
 
 def baseline(accuracy: float, likelier: str = "") -> str:
-    """State the baseline accuracy: that of a guess from the prior alone, and what is then guessed."""
+    """State the baseline accuracy: that of a guess from the prior alone."""
     right = near(100 * accuracy, 1).removesuffix(".0")
-    guess = f", {likelier}," if likelier else ""
-    return f"guessing from the prior alone{guess} gives {right}"
+    return f"guessing from the prior alone gives {right}"
 
 
 def least_of_100(low: float | None) -> str:

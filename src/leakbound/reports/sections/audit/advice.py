@@ -81,7 +81,7 @@ NEEDED = {  # what would decide a limit, by the reason why it is open
     "default_left_out": "Run the default attacks, too.",
     "attack_was_not_run": "Run the attacks that the policy asks for.",
     "structure_not_readable": "The structure of the fitted model cannot be read: somebody who knows it must check it.",
-    "not_all_read": "The model holds too much to search all of it: somebody who knows it must check it.",
+    "not_all_read": "A part of the model cannot be searched: somebody who knows it must check it.",
     "unexplained_attributes": "Ask what the attributes are that the class of the model does not have, or have them "
     "removed.",
 }

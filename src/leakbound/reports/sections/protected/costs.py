@@ -218,7 +218,7 @@ def total(result: ProtectedResult) -> Markup:
     promise = "It promises more: it protects every record of any data, also people outside of the file."
     if not smaller:
         promise = "Differential privacy promises more: it protects every record of any data."
-    ranges = " ".join(f"{capital(phrases.words(term))}." for term in theirs.assumptions)
+    ranges = " ".join(phrases.words(term) for term in theirs.assumptions)
     return say("{errs} {verdict} {promise} {ranges}", errs=errs, verdict=verdict, promise=promise, ranges=ranges)
 
 

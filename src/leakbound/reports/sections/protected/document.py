@@ -69,7 +69,7 @@ def document(report: Report) -> Document:
     own = _groups(result)
     first = sign_off.rows(result)
     all_groups = [*own, *_others(result)]
-    text: Block = [Rows(cells(own, head, titled=True, sourced=False))]
+    text: Block = [Rows(cells(own, head))]
     parts = [
         Section("contradictions", {"names": result.contradictions}) if result.contradictions else None,
         _sign_off(result, first) if first else None,

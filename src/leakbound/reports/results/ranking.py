@@ -18,6 +18,7 @@ from leakbound.reports import Table
 from leakbound.reports.numbers import THIN, count, digits, fractions, near, percent, settled
 from leakbound.reports.phrases import plural
 from leakbound.reports.sections.words import capital
+from leakbound.reports.sentences import Sentence
 
 Array = np.ndarray
 MOST = 10  # rows that are shown
@@ -27,16 +28,6 @@ SUCCESS: Mapping[str, Callable[[Array, float], Array]] = {  # from a column and 
     "accuracy": lambda values, _: values,
     "eta": lambda values, prior_accuracy: prior_accuracy + values,
     "advantage": lambda values, _: (1 + values) / 2,
-}
-HEADS = {
-    "accuracy": "Accuracy, %",
-    "eta": "η",
-    "advantage": "Advantage",
-    "score": "Score",
-    "leverage": "Leverage",
-    "shift": "Shift",
-    "value": "Value",
-    "records": "{units}",
 }
 
 
@@ -117,15 +108,13 @@ class Ranking:
         heights, _ = bins(np.clip(100 * self.accuracy, 0, 100))
         return is_logarithmic(heights)
 
-    def head(self, column: str) -> str:
-        """Return the heading of a column."""
-        if column == self.names:
-            return capital(self.row_word)
-        quantity, at, place = column.partition("@")
-        if at and quantity in ("tpr", "ppv"):
-            return f"{quantity.upper()} at FPR\u00a0{percent(float(place))}"
-        known = HEADS.get(quantity, capital(quantity.replace("_", " ")))
-        return known.replace("{units}", capital(plural(self.unit))) + (f" at {place}" if at else "")
+    def head(self, column: str) -> Sentence:
+        """Return the heading of a column; a column of a rate holds it in its name, as ``tpr@0.01``."""
+        quantity, _, rate = column.partition("@")
+        gaps = {"units": capital(plural(self.unit))}
+        if rate:
+            gaps["fpr"] = percent(float(rate))
+        return Sentence(f"column.{quantity}", gaps)
 
     def cell(self, column: str, row: int) -> str:
         """Write a value as text, rounded to the side of the bound; a dash where there is none."""
@@ -139,12 +128,16 @@ class Ranking:
             return count(value)
         value = settled(value)
         if column == "accuracy":
-            return digits(value, scale=2, most=1, bound_type=self.bound_type).value
+            return self.of_100(value)
         if column.startswith(("tpr@", "ppv@")):
             return f"{fractions(value, bound_type=self.bound_type).value}{THIN}%"
         if column not in SUCCESS and value == round(value, 0):
             return near(value)
         return digits(value, bound_type=self.bound_type if column in SUCCESS else "point").value
+
+    def of_100(self, accuracy: float) -> str:
+        """Write an accuracy in cases of 100, rounded to the side of the bound."""
+        return digits(settled(accuracy), scale=2, most=1, bound_type=self.bound_type).value
 
     def shown(self, longest: int) -> list[dict[str, str]]:
         """Return the most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""

@@ -3,7 +3,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakbound.reports.render.toml import toml
+from leakbound.reports.toml import toml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LEAVES = TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)

@@ -15,11 +15,11 @@ from leakbound.reports.about import AuditAbout, TheoremFacts, releases_of
 from leakbound.reports.comparison import Comparison, apart
 from leakbound.reports.numbers import MINUS, count, percent, plain_number, powers
 from leakbound.reports.phrases import plural
+from leakbound.reports.results.bound import bound_result
 from leakbound.reports.sections import findings
 from leakbound.reports.sections.attribute.result import AttributeResult, attribute_results
 from leakbound.reports.sections.audit import sources
 from leakbound.reports.sections.audit.result import Result, results
-from leakbound.reports.sections.bound.result import bound_result
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown
 from leakbound.reports.sections.words import Words, capital, joined, say

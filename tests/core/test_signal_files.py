@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from leakbound.core import block_signals
-from leakbound.core.block_signals import ABOUT, BlockSignals, write_blocks
+from leakbound.core import on_disk, signal_files
+from leakbound.core.signal_files import ABOUT, open_signals, write_blocks
+from leakbound.core.types import Signals
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(block_signals, "BLOCK", 300)
+    monkeypatch.setattr(on_disk, "BLOCK", 300)
 
 
 def folder_of(path, n_points=250, n_models=3, **arrays):
@@ -23,24 +24,50 @@ def folder_of(path, n_points=250, n_models=3, **arrays):
     return member, loss
 
 
-def test_blocks_have_what_was_written(tmp_path):
+def test_arrays_have_what_was_written_and_are_memmaps(tmp_path):
     member, loss = folder_of(tmp_path / "signals")
-    signals = BlockSignals(tmp_path / "signals")
+    signals = open_signals(tmp_path / "signals")
     is_target = (member != member[:, :1]).any(axis=1)
-    in_none = ~member.any(axis=1)
-    for blocks, chosen in (
-        (signals.target_blocks(["loss"]), is_target),
-        (signals.population_blocks(["loss"]), in_none),
-    ):
-        parts = list(blocks)
-        assert all(part.game.member.shape[1] == 100 for part in parts[:-1])
-        assert np.array_equal(np.concatenate([part.array("loss").T for part in parts]), loss[chosen])
-        assert np.array_equal(np.concatenate([part.game.member.T for part in parts]), member[chosen])
     game = signals.game
-    assert (game.n_points, game.n_target_points, game.n_population) == (250, is_target.sum(), in_none.sum())
+    assert np.array_equal(signals.array("loss"), loss.T)
+    assert np.array_equal(game.member, member.T)
+    assert on_disk.is_on_disk(signals.array("loss"))
+    assert on_disk.is_on_disk(game.member)
+    assert on_disk.is_on_disk(game.target_member)
+    assert np.array_equal(game.target_member, member[is_target].T)
+    assert np.array_equal(game.target_points, np.flatnonzero(is_target))
+    assert len(game.population) == (~member.any(axis=1)).sum()
     assert game.prior == pytest.approx(member[is_target].mean())
-    sample = signals.sampled_members(17)
-    assert np.array_equal(sample.T, member[is_target][np.linspace(0, is_target.sum() - 1, 17).astype(int)])
+
+
+def test_what_follows_from_log_prob_is_that_of_signals_in_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    member = rng.random((250, 3)) < 0.5
+    log_prob = rng.normal(size=(250, 3, 4)).astype(np.float32)
+    log_prob -= np.log(np.exp(log_prob).sum(axis=2, keepdims=True))
+    labels = rng.integers(4, size=250)
+    with write_blocks(tmp_path / "signals", n_models=3, n_targets=2) as write:
+        write(member, {"log_prob": log_prob}, labels)
+    found = open_signals(tmp_path / "signals")
+    expected = Signals(found.game, None, {"log_prob": log_prob.swapaxes(0, 1)}, labels)
+    assert found.arrays.keys() == expected.arrays.keys()
+    for name, array in expected.arrays.items():
+        assert np.array_equal(found.array(name), array), name
+        assert on_disk.is_on_disk(found.array(name))
+    assert np.array_equal(found.true_class(), expected.true_class())
+
+
+def test_losses_below_0_by_rounding_become_0(tmp_path):
+    _, loss = folder_of(tmp_path / "signals")
+    loss[200, 1] = -1e-7
+    np.save(tmp_path / "signals" / "loss.npy", loss)
+    assert np.array_equal(open_signals(tmp_path / "signals").array("loss").T, np.maximum(loss, 0))
+
+
+def test_other_types_of_numbers_are_rounded_to_single_precision(tmp_path):
+    _, loss = folder_of(tmp_path / "signals")
+    np.save(tmp_path / "signals" / "loss.npy", np.asfortranarray(loss.astype(np.float64)))
+    assert np.array_equal(open_signals(tmp_path / "signals").array("loss").T, loss)
 
 
 def test_files_are_arrays_of_numpy(tmp_path):
@@ -48,7 +75,7 @@ def test_files_are_arrays_of_numpy(tmp_path):
     assert np.array_equal(np.load(tmp_path / "signals" / "loss.npy", allow_pickle=False), loss)
     assert np.array_equal(np.load(tmp_path / "signals" / "member.npy", mmap_mode="r"), member)
     np.save(tmp_path / "signals" / "member.npy", member.astype(np.int8))  # made by hand
-    assert BlockSignals(tmp_path / "signals").game.n_target_points == (member != member[:, :1]).any(axis=1).sum()
+    assert open_signals(tmp_path / "signals").game.n_target_points == (member != member[:, :1]).any(axis=1).sum()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +84,6 @@ def test_files_are_arrays_of_numpy(tmp_path):
         ("loss", np.zeros((250, 2), dtype=np.float32), r"begin with \(250, 3\)"),
         ("loss", np.zeros((250, 3, 2), dtype=np.float32), "must have 2 axes"),
         ("loss", np.array(["a"] * 250), "must hold numbers"),
-        ("loss", np.zeros((250, 3), order="F"), "in rows"),
         ("member", np.zeros((250, 2), dtype=bool), r"begin with \(250, 3\)"),
         ("los", np.zeros((250, 3)), "unknown signal 'los'"),
         ("log_prob", np.zeros((250, 3, 2)), "needs labels"),
@@ -67,15 +93,15 @@ def test_wrong_files_are_refused_in_one_line(tmp_path, name, array, words):
     folder_of(tmp_path / "signals")
     np.save(tmp_path / "signals" / f"{name}.npy", array)
     with pytest.raises(ValueError, match=words) as refused:
-        BlockSignals(tmp_path / "signals")
+        open_signals(tmp_path / "signals")
     assert "\n" not in str(refused.value)
 
 
 def test_pickles_are_not_read(tmp_path):
     folder_of(tmp_path / "signals")
     np.save(tmp_path / "signals" / "loss.npy", np.array([{}] * 250), allow_pickle=True)
-    with pytest.raises(ValueError, match="must hold numbers, got object"):
-        BlockSignals(tmp_path / "signals")
+    with pytest.raises(ValueError, match=r"no array file of numpy: .*[Oo]bject"):
+        open_signals(tmp_path / "signals")
 
 
 @pytest.mark.parametrize("n_bytes", [0, 5, 100, 1000])
@@ -84,15 +110,15 @@ def test_files_that_were_cut_are_refused(tmp_path, n_bytes):
     path = tmp_path / "signals" / "loss.npy"
     path.write_bytes(path.read_bytes()[:n_bytes])
     with pytest.raises(ValueError, match=r"loss\.npy: "):
-        BlockSignals(tmp_path / "signals")
+        open_signals(tmp_path / "signals")
 
 
 def test_a_header_that_promises_more_than_there_is_takes_no_memory(tmp_path):
     folder_of(tmp_path / "signals")
     path = tmp_path / "signals" / "loss.npy"
     path.write_bytes(path.read_bytes().replace(b"(250, 3)", b"(%d, 3)" % 10**17))
-    with pytest.raises(ValueError, match="the file has 3,0"):
-        BlockSignals(tmp_path / "signals")
+    with pytest.raises(ValueError, match=r"loss\.npy: "):
+        open_signals(tmp_path / "signals")
 
 
 def test_wrong_values_are_refused_with_their_points(tmp_path):
@@ -101,26 +127,26 @@ def test_wrong_values_are_refused_with_their_points(tmp_path):
     array[200, 1] = -1
     np.save(tmp_path / "signals" / "loss.npy", array)
     with pytest.raises(ValueError, match=r"points \d+ to \d+: signal 'loss' is -log p"):
-        list(BlockSignals(tmp_path / "signals").target_blocks(["loss"]))
+        open_signals(tmp_path / "signals")
     member = np.load(tmp_path / "signals" / "member.npy").astype(np.uint8)
     member[200, 1] = 2
     np.save(tmp_path / "signals" / "member.npy", member)
     with pytest.raises(ValueError, match="truth values"):
-        _ = BlockSignals(tmp_path / "signals").game
+        open_signals(tmp_path / "signals")
 
 
 def test_folders_that_are_none_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no such folder"):
-        BlockSignals(tmp_path / "nothing")
+        open_signals(tmp_path / "nothing")
     with pytest.raises(ValueError, match=r"has no signals\.json"):
-        BlockSignals(tmp_path)
+        open_signals(tmp_path)
     (tmp_path / ABOUT).write_text("{}")
     with pytest.raises(ValueError, match="expected the format"):
-        BlockSignals(tmp_path)
-    about = {"format": block_signals.FORMAT, "version": 1, "models": 2, "points": 5, "targets": 3}
+        open_signals(tmp_path)
+    about = {"format": signal_files.FORMAT, "version": 1, "models": 2, "points": 5, "targets": 3}
     (tmp_path / ABOUT).write_text(json.dumps(about))
     with pytest.raises(ValueError, match="targets must be from 1 to the 2 models"):
-        BlockSignals(tmp_path)
+        open_signals(tmp_path)
     with pytest.raises(ValueError, match="is not empty"):
         write_blocks(tmp_path, n_models=2)
     (tmp_path / "new").mkdir()
@@ -137,7 +163,7 @@ def test_an_unfinished_folder_is_refused(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     with pytest.raises(ValueError, match=r"has no signals\.json"):
-        BlockSignals(tmp_path / "signals")
+        open_signals(tmp_path / "signals")
 
 
 def test_calls_that_do_not_fit_together_are_refused(tmp_path):
@@ -163,4 +189,4 @@ def test_a_call_that_is_refused_writes_nothing(tmp_path) -> None:
             write(np.array([[True, False]]), {"loss": np.zeros((1, 3))})
         write(np.array([[True, False]]), {"loss": np.zeros((1, 2))})
     assert np.load(tmp_path / "signals" / "member.npy").shape == (1, 2)
-    assert BlockSignals(tmp_path / "signals").game.n_target_points == 1
+    assert open_signals(tmp_path / "signals").game.n_target_points == 1

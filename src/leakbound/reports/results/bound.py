@@ -1,4 +1,4 @@
-"""A bound as the report reads it: its findings by release, its headline, and its ranking of the records."""
+"""A bound as its page and charts read it: its findings by release, its headline, and its ranking of the records."""
 
 from __future__ import annotations
 
@@ -9,29 +9,19 @@ from functools import cached_property
 from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report, phrases
 from leakbound.reports.about import BoundAbout, about_as
-from leakbound.reports.phrases import plural
-from leakbound.reports.sections.bound.ranking import Ranking
+from leakbound.reports.phrases import place
+from leakbound.reports.results.ranking import Ranking
 from leakbound.reports.sections.parts import Part, parts_of
 
 
 @dataclass(frozen=True)
 class BoundResult:
-    """A bound."""
+    """A bound: its findings by release, its headline, and its ranking of the records."""
 
     findings: Sequence[Finding]
     curves: Sequence[Curve]
     about: BoundAbout
     ranking: Ranking | None
-
-    @property
-    def unit(self) -> str:
-        """What a record is called."""
-        return self.about.unit
-
-    @property
-    def units(self) -> str:
-        """Several of them."""
-        return plural(self.unit)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -54,23 +44,28 @@ class BoundResult:
         )
 
     @property
+    def accuracies(self) -> tuple[Finding, ...]:
+        """Every accuracy."""
+        return tuple(
+            finding for finding in self.findings if finding.quantity == "accuracy" and finding.value is not None
+        )
+
+    @property
     def peers(self) -> tuple[Finding, ...]:
-        """The same number of the other releases."""
+        """The number of the headline, of other releases or scopes."""
         head = self.headline
         if head is None or head.quantity != "accuracy":
             return ()
-        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.value is not None)
         return tuple(
             finding
-            for finding in known
-            if kind(finding) == kind(head) and phrases.place(finding) != phrases.place(head)
+            for finding in self.accuracies
+            if kind(finding) == kind(head) and place(finding) not in ("", place(head))
         )
 
     @property
     def successes(self) -> tuple[Finding, ...]:
         """Every accuracy at the prior of the headline: lower bounds, exact values and upper bounds of it."""
-        known = (finding for finding in self.findings if finding.quantity == "accuracy" and finding.value is not None)
-        return tuple(finding for finding in known if finding.operating_point.get("prior", 0.5) == self.prior)
+        return tuple(finding for finding in self.accuracies if finding.operating_point.get("prior", 0.5) == self.prior)
 
     @property
     def prior(self) -> float:
@@ -81,11 +76,6 @@ class BoundResult:
     def prior_accuracy(self) -> float:
         """Accuracy of a guess from the prior alone."""
         return max(self.prior, 1 - self.prior)
-
-    @property
-    def measured(self) -> tuple[Curve, ...]:
-        """Attacks that were run as well."""
-        return tuple(curve for curve in self.curves if curve.role == "measured")
 
     @property
     def ceilings(self) -> tuple[Curve, ...]:

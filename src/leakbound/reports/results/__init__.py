@@ -1,0 +1,1 @@
+"""What each document is handed: finished text, ids of sentences and rows, each number rounded in the safe direction."""

@@ -1,0 +1,103 @@
+"""The findings of a report as the rows of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leakbound.core import reasons
+from leakbound.core.findings import Finding, Term
+from leakbound.reports.numbers import THIN, parameter, percent, powers, signs
+from leakbound.reports.phrases import plural
+from leakbound.reports.sections.parts import Part, attack_words
+from leakbound.reports.sections.quantities import FRACTIONS, shown
+from leakbound.reports.sections.words import capital, cited
+from leakbound.reports.sentences import Sentence
+
+OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
+Text = str | Sentence
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A finding as the table prints it; without a value the status says why."""
+
+    quantity: Sentence
+    value: Text
+    interval: Text
+    bound_type: Sentence
+    status: Text
+    source: str
+
+
+@dataclass(frozen=True)
+class FindingTable:
+    """The findings about one release or scope; the title is empty where there is no other table."""
+
+    title: str
+    rows: Sequence[FindingRow]
+
+
+def finding_row(part: Part, finding: Finding) -> FindingRow:
+    """Write a finding of a part of a report."""
+    quantity = quantity_of(finding, part.about.unit)
+    source = cited(finding.source or part.about.source_of(finding.attack))
+    if finding.value is None:
+        none = Sentence("value.none")
+        why = reasons.words(finding.reason or Term("own_words", words=""))
+        return FindingRow(quantity, none, none, Sentence("bound_type.none"), why, source)
+    is_exact = finding.bound_type == "point" and finding.status == "certified"
+    bound_type = Sentence(f"bound_type.{'exact' if is_exact else finding.bound_type}")
+    status = _status(finding, part.about.confidence)
+    return FindingRow(quantity, value_of(finding), _interval(finding), bound_type, status, source)
+
+
+def quantity_of(finding: Finding, unit: str) -> Sentence:
+    """Say what was measured or proved, of which attacker, where."""
+    attacker = attack_words(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
+    name = finding.quantity
+    if name == "epsilon" and (finding.attack or finding.bound_type == "lower"):
+        name = "epsilon_of_any"
+    quantity = Sentence(f"quantity.{name}", {"attacker": attacker, "units": capital(plural(unit))})
+    for key, value in finding.operating_point.items():
+        quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": _place(key, value)})
+    if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
+        quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
+    return quantity
+
+
+def _place(key: str, value: float) -> str:
+    if key == "prior" and value == 0.5:
+        return "½"
+    return percent(value) if key in ("fpr", "prior") else signs(parameter(value))
+
+
+def value_of(finding: Finding) -> Text:
+    """Write a value with its unit."""
+    value = signs(powers(shown(finding).value))
+    if finding.quantity in OF_100:
+        return Sentence("value.of_100", {"value": value})
+    if finding.quantity in FRACTIONS:
+        return f"{value}{THIN}%"
+    if finding.quantity == "epsilon" and finding.bound_type == "lower":
+        return Sentence("value.at_least", {"value": value})
+    return value
+
+
+def _interval(finding: Finding) -> Text:
+    """Write the interval, or say why there is none."""
+    interval = signs(powers(shown(finding).interval))
+    if interval:
+        return f"{interval}{THIN}%" if finding.quantity in FRACTIONS else interval
+    if finding.status != "certified":
+        return Sentence("interval.none")
+    return Sentence(f"interval.{'exact' if finding.confidence in (None, 1.0) else 'one_sided'}")
+
+
+def _status(finding: Finding, confidence: float) -> Sentence:
+    """Name the status, with the level where it is not that of the whole report."""
+    level = finding.confidence
+    usual = 1.0 if finding.status == "certified" else confidence
+    if level is None or level >= 1 or level == usual:
+        return Sentence(f"status.{finding.status}")
+    return Sentence(f"status.{finding.status}_at", {"level": percent(level)})

@@ -1,0 +1,164 @@
+"""Documents: what they may be made of, and that what a user wrote is shown as it is and is never structure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from importlib import resources
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from leakbound.reports.render import document
+from leakbound.reports.render.gaps import environment, escape, fill
+from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.sentences import Sentence, sentences
+from tests.reports import made_bounds
+from tests.reports.nasty import NASTY, with_text
+from tests.reports.rules import offences
+
+FOLDER = resources.files("leakbound.reports").joinpath("documents")
+DOCUMENTS = [name for name in environment().list_templates() if name.endswith(".md.jinja")]
+# Results that fill every gap of a document, among them.
+RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
+    "bound of records": lambda: ("bound.md.jinja", bound_page(made_bounds.leakage())),
+    "bound of cells": lambda: ("bound.md.jinja", bound_page(made_bounds.many_cells())),
+    "bound without a number": lambda: ("bound.md.jinja", bound_page(made_bounds.empty())),
+}
+STEERS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\uf8ff\\uffff]"
+)
+CHARTS = dict.fromkeys(("dots", "roc", "gain", "spread"), Figure(figsize=(1, 1)))
+
+
+class Elements(HTMLParser):
+    """The elements of a page in their order with their classes, and its text outside of the style."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(re.sub("<style>.*?</style>", "", page, flags=re.DOTALL))
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs).get("class")))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a chart as its label alone: what is in it is none of a document."""
+    monkeypatch.setattr(
+        document.svg, "labelled", lambda figure, prefix, label: f"<svg>{document.html.escape(label)}</svg>"
+    )
+
+
+def seen(text: str) -> str:
+    """A text as a reader sees it: signs that steer by their number, and no white space."""
+    signs = [f"⟨U+{ord(char):04X}⟩" if STEERS.match(char) else char for char in text]
+    return "".join("".join(signs).split())
+
+
+def read(text: str) -> str:
+    """What was written, without the signs that keep Hebrew and Arabic apart, and without white space."""
+    return "".join(text.replace("\u2068", "").replace("\u2069", "").split())
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_has_gaps_loops_conditions_on_one_name_and_inclusions_alone(name: str) -> None:
+    assert offences(name, FOLDER.joinpath(name).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("{{ name | upper }}", "Filter"),
+        ("{% set a = name %}", "Assign"),
+        ("{{ name + other }}", "Add"),
+        ("{{ name ~ other }}", "Concat"),
+        ("{{ name.upper() }}", "Call"),
+        ("{{ rows[0] }}", "Getitem"),
+        ("{{ 3 }}", "Const"),
+        ("{{ 'text' }}", "Const"),
+        ("{{ a if b else c }}", "CondExpr"),
+        ("{{ loop.index }}", "Getattr"),
+        ("{% macro m() %}{% endmacro %}", "Macro"),
+        ("{% if a and b %}{% endif %}", "If"),
+        ("{% if not a %}{% endif %}", "If"),
+        ("{% if a == b %}{% endif %}", "If"),
+        ("{% if a %}{% elif b > 1 %}{% endif %}", "If"),
+        ("{% for a in rows[:3] %}{% endfor %}", "For"),
+        ("{% for a in rows if a.b %}{% endfor %}", "For"),
+        ("{% for a in rows %}{{ a | e }}{% endfor %}", "Filter"),
+        ("{% filter upper %}a{% endfilter %}", "FilterBlock"),
+        ("{% import 'a' as b %}", "Import"),
+        ("{% with a = b %}{% endwith %}", "With"),
+    ],
+)
+def test_a_document_that_breaks_a_rule_is_named_with_its_line(line: str, what: str) -> None:
+    assert offences("a.md.jinja", f"# A title\n\n{line}\n") == [f"a.md.jinja, line 3: {what}"]
+
+
+def test_a_sentence_has_gaps_alone_and_none_is_left_over() -> None:
+    for name, text in sentences().items():
+        assert re.fullmatch(r"(?:[^{}]|\{\{ \w+ \}\})*", text), name
+    texts = [path.read_text(encoding="utf-8") for path in resources.files("leakbound").rglob("*.py")]
+    assert all(f"{name.partition('.')[0]}." in "".join(texts) for name in sentences())
+
+
+@dataclass(frozen=True)
+class Title:
+    """What a document of one gap is handed."""
+
+    title: Any
+
+
+@pytest.mark.parametrize("value", [1, 0.5, None, True, ["a"], b"a"])
+def test_a_gap_takes_finished_text_and_the_error_names_the_line(value: Any, tmp_path, monkeypatch) -> None:
+    (tmp_path / "a.md.jinja").write_text("# A\n\nof {{ title }}\n")
+    monkeypatch.setattr(environment(), "loader", type(environment().loader)("leakbound.reports", "documents"))
+    monkeypatch.setattr(environment().loader, "_template_root", str(tmp_path))
+    with pytest.raises(TypeError, match=r"a\.md\.jinja, line 3: a gap takes finished text, not"):
+        fill("a.md.jinja", Title(value))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_a_user_wrote_makes_no_element_and_is_shown_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_charts(monkeypatch)
+    source, result = RESULTS[name]()
+    forms = (document.page, document.notebook)
+    plain = [Elements(form(source, with_text(result, "plain"), CHARTS, "c")).elements for form in forms]
+    for text in NASTY if name == "bound of records" else NASTY[::11]:
+        filled = with_text(result, text)
+        for form, elements in zip(forms, plain, strict=True):
+            written = Elements(form(source, filled, CHARTS, "c"))
+            assert written.elements == elements, ascii(text)
+            assert read(written.text).count(seen(text)) >= 2, ascii(text)
+        printed = document.terminal(source, filled, 400)
+        assert not STEERS.search(printed.replace("\u2068", "").replace("\u2069", "")), ascii(text)
+        assert read(printed).count(seen(text)) >= 2, ascii(text)
+
+
+def test_a_sentence_of_another_version_is_shown_by_its_id() -> None:
+    assert str(escape(Sentence("remark.not_<known>"))) == "not&#32;&#60;known&#62;"
+
+
+def test_words_choose_what_is_shown_where() -> None:
+    tokens = document._parser().parse(
+        "::: a terminal\nx\n:::\n\n::: terminal only\ny\n:::\n\n::: fold terminal z\nw\n:::\n"
+    )
+    shown = {token.content: words for token, words in document.with_words(tokens) if token.content}
+    assert shown == {"x": {"a", "terminal"}, "y": {"terminal", "only"}, "w": set()}
+
+
+def test_the_full_text_has_titles_lists_of_terms_and_no_charts() -> None:
+    text = document.terminal("bound.md.jinja", bound_page(made_bounds.dp()), 80, full=True)
+    assert "\n## The ceiling\n" in text
+    assert "\nThe words on this page\n" in text
+    assert re.search(r" • Ceiling\n +The curve that no attacker exceeds", text)
+    assert "chart" not in text
+    assert max(map(len, text.splitlines())) <= 80
