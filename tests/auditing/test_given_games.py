@@ -11,7 +11,7 @@ import pytest
 import leakbound as ls
 from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
 from leakbound.runtime.observe import read_signals
-from tests.cli.calling import caller, draw_no_pages, refused
+from tests.cli.calling import caller, draw_no_pages
 
 RNG = np.random.default_rng(0)
 COINS = RNG.random((8, 300)) < 0.5
@@ -119,8 +119,10 @@ def test_the_flag_and_a_folder(
     assert run("audit signals signals.npz --sampling poisson --attack loss --n-jobs 1 --out out").code == 0
     about = ls.Report.from_json("out/report.json").about.model_dump()
     assert about["releases"][0]["sampling"] == "poisson"
-    (tmp_path / "folder").mkdir()
-    refused(run("audit signals folder --sampling poisson"), "--sampling is for signals in one file")
+    with ls.write_blocks("folder", n_models=len(COINS)) as write:
+        write(COINS.T, {"loss": LOSS.T})
+    assert run("audit signals folder --sampling poisson --attack loss --n-jobs 1 --out there").code == 0
+    assert ls.Report.from_json("there/report.json").about.model_dump()["releases"][0]["sampling"] == "poisson"
 
 
 def test_coins_of_many_models_are_not_called_one_run() -> None:

@@ -130,7 +130,7 @@ class TestChoice:
                 np.zeros((9, 4, 4), dtype=np.uint8),
                 19,
                 "shifts",
-                "n_queries must be at most 18 for images of 4 x 4 pixels, whose shifts are at most a quarter of a "
+                "queries must be at most 18 for images of 4 x 4 pixels, whose shifts are at most a quarter of a "
                 "side; got 19",
             ),
             (

@@ -59,7 +59,7 @@ class Attack:
         A function ``(signals, *, parameters) -> array (T, J)``, or its import path, ``"package.module:name"``.
     signals : tuple of str
         The signals to ask of a release: all that the attack can use, alternatives included. Those with an axis of
-        queries are there only in an audit with ``n_queries``.
+        queries are there only in an audit with ``queries``.
     source : str
         Key of the bibliography and the equation.
     summary : str

@@ -114,7 +114,7 @@ def canaries(
     ((400, 4), True)
     >>> nearest = [np.square(planted.x - canary).sum(axis=1).min() for canary in planted.canary_x]  # a leaky release
     >>> claim = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "add_remove"}
-    >>> ls.audit_scores(-np.array(nearest), file, claim=claim).curves[-1].verdict.word
+    >>> ls.audit_scores(-np.array(nearest), file, claims=claim).curves[-1].verdict.word
     'refuted'
     """
     x, label = np.asarray(X), np.asarray(y)

@@ -255,7 +255,6 @@ GAMES = (HalfSplit, PerDatum, AverageDatum, Canaries, Attribute)
 def game_of(given: Any) -> Game:
     """Read a game: an object, a name with fields as ``canaries,n=500``, or a table.
 
-    >>> from leakbound.plans.games import game_of
     >>> game_of("canaries,n=500") == game_of({"canaries": {"n": 500}})
     True
     """

@@ -37,7 +37,8 @@ class LabelsOnly:
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> labels = ls.releases.LabelsOnly(DecisionTreeClassifier())
-    >>> report = ls.audit(labels, *load_wine(return_X_y=True), n_models=8, attacks=["gap", "label_only"], n_queries=8)
+    >>> report = ls.audit(labels, *load_wine(return_X_y=True), n_models=8, attacks=["gap", "label_only"],
+    ...     game=ls.HalfSplit(queries=8))
     >>> sorted({finding.attack for finding in report.findings if finding.quantity == "auc"})
     ['gap', 'label_only']
     """

@@ -115,7 +115,7 @@ class Versions:
         most = 2 * (2 * (min(shape) // _LARGEST_SHIFT) + 1) ** 2
         if self.n_queries > most:
             raise ValueError(
-                f"n_queries must be at most {most} for images of {shape[0]} x {shape[1]} pixels, whose shifts are at "
+                f"queries must be at most {most} for images of {shape[0]} x {shape[1]} pixels, whose shifts are at "
                 f"most a quarter of a side; got {self.n_queries}"
             )
 
