@@ -103,12 +103,12 @@ def test_the_owner_hears_that_a_design_is_for_life_before_the_first_release(leak
     [
         (
             "table --by region",
-            "Where 195 of the 390 records are drawn at random into the data, an attacker who guesses",
+            "195 of the 390 records are drawn at random into the data. An attacker who guesses",
         ),
-        ("table --by region --k 100", "Where 100 of the 390 records are drawn at random into the data, an attacker"),
+        ("table --by region --k 100", "100 of the 390 records are drawn at random into the data. An attacker"),
         (
             "table --by region --sampling poisson --prior 0.25",
-            "Where each of the 390 records is in the data with probability 0.25, an attacker who guesses",
+            "Each of the 390 records is in the data with probability 0.25. An attacker who guesses",
         ),
     ],
 )

@@ -193,10 +193,11 @@ def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(le
     content = [f"{content[0]},left", *(f"{line}," for line in content[1:-1]), f"{content[-1]},1"]  # nobody uses it
     plan = """
         data = "people.csv"
-        promise = "file"
         eta = 0.1
-        games = 0
         drop_missing = true
+
+        [promise.file]
+        games = 0
 
         [[statistic]]
         statistic = "mean"
@@ -223,8 +224,8 @@ def test_several_statistics_are_of_the_rows_that_are_complete_for_all_of_them(le
 
 
 def test_several_statistics_under_differential_privacy_refuse_to_leave_rows_out(leakbound) -> None:
-    plan = 'data = "people.csv"\npromise = "anyone"\neta = 0.1\ndrop_missing = true\nranges = { wage = [0, 80] }\n'
-    Path("plan.toml").write_text(plan + 'statistic = ["mean", "sum"]\n')
+    plan = 'data = "people.csv"\neta = 0.1\ndrop_missing = true\n'
+    Path("plan.toml").write_text(plan + 'statistic = ["mean", "sum"]\n[promise.anyone]\nranges = { wage = [0, 80] }\n')
     write(with_wage(""))
     refused(
         leakbound("protect --plan plan.toml"), "plan.toml: statistic 1: under promise anyone drop_missing is refused"

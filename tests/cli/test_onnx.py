@@ -29,7 +29,8 @@ class InferenceSession:
     def get_inputs(self):
         return [SessionOptions(name="X", shape=[None, 3], type="tensor(float)")]
     def get_outputs(self):
-        return [SessionOptions(name="label", shape=[None]), SessionOptions(name="probabilities", shape=[None, 2])]
+        return [SessionOptions(name="label", shape=[None], type="tensor(int64)"),
+                SessionOptions(name="probabilities", shape=[None, 2], type="tensor(float)")]
     def run(self, outputs, feed):
         (values,) = feed.values()
         assert values.shape[1] == 3

@@ -123,7 +123,7 @@ def protecting(monkeypatch) -> Protecting:
                 "--help-all",
             },
         ),
-        ("calibrate dpsgd", MultiplierPlan, {"--json", "--help"}),
+        ("calibrate dpsgd", MultiplierPlan, {"--json", "--help", "--full"}),
         (
             "protect",
             ProtectionPlan,

@@ -131,7 +131,11 @@ class TestPlans:
             ("audit plan.toml --allow-modules evil_twin", MODEL % "evil:Forest", "evil"),
             ("audit plan.toml", MODEL % "sklearn_evil:Forest", "sklearn_evil"),
             ("audit plan.toml --n-models 8", MODEL % "evil:Forest", "evil"),
-            ("audit plan.toml", 'n_queries = 2\nversions = "evil:blurred"\ndataset = "wine"', "evil"),
+            (
+                "audit plan.toml",
+                'dataset = "wine"\n[game.half_split]\nqueries = { n = 2, versions = "evil:blurred" }',
+                "evil",
+            ),
             ("fit plan.toml --store made", MODEL % "evil:Forest", "evil"),
             ("calibrate --plan plan.toml", STATISTIC + 'statistic = "evil:mean"\n', "evil"),
             ("protect --plan plan.toml", STATISTIC + 'statistic = "evil:mean"\n', "evil"),

@@ -31,7 +31,7 @@ from tests.marks import nightly
 MISSING = ("", "NA", "N/A", "null", "nan", "NULL", "None")  # docs/your-models.md; None in columns of numbers alone
 REFUSALS = re.compile(
     "has a quote inside|the quote that line|holds numbers alone|no value in any column|no rows or no columns|"
-    "say which is the decimal sign|name the sign between the columns|declare the encoding|zero byte|"
+    "say which is the decimal sign|name the sign between the columns|declare it as encoding|zero byte|"
     r"fields where the header has|line \d+ is empty|has no name in the header"
 )
 

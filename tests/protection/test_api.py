@@ -147,12 +147,16 @@ class TestProtect:
     )
     def test_the_noise_for_the_other_promise_is_compared(self, about, other, beside) -> None:
         rows, words = ROWS[:24, :1], {"eta": 0.1, "fits": 40, **QUICK}
-        report = calibrate("mean", rows, about=about, compare=Anyone({"x0": (-3, 3)}), **words).certificate
+        report = calibrate("mean", rows, about=about, compare=ls.Anyone({"x0": (-3, 3)}), **words).certificate
         alone = calibrate("mean", rows, about=other, **words).certificate
         noise = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
         assert noise[beside] == found(alone, "noise_rms").value
         assert (noise[""] > noise[beside]) == (about == "every")
         assert noise["pac_least_noise"] > 2 * noise[""]
+
+    def test_a_seed_is_called_insecure(self) -> None:
+        with pytest.raises(TypeError, match=r"^protect takes no seed; use insecure_seed=$"):
+            ls.protect("mean", ROWS, eta=0.1, promise="file", seed=3)  # pyright: ignore[reportCallIssue] -- the test
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -161,7 +165,6 @@ class TestProtect:
             ({"eta": 0.1, "k": 120}, "k must be from 1 to n - 1 = 119, got 120"),
             ({"eta": 0.1, "k": 0}, "k"),
             ({"eta": 0.1, "declare": True}, "protect takes no declare; use leakbound.protection.declare"),
-            ({"eta": 0.1, "seed": 3}, "protect takes no seed; use insecure_seed="),
             ({"eta": 0.1, "noise": "gausian"}, "did you mean 'gaussian'"),
             ({"eta": 0.1, "statistic": "mena"}, "did you mean 'mean'"),
             ({"eta": 0.1, "promise": "all"}, "promise"),

@@ -704,10 +704,10 @@ class TestRefusals:
         [
             ("leave-one-out", {"scale": 0.001}, r"this noise is proved to keep eta = 0\.\d+ only, asked for 0"),
             ("leave-one-out", {"scale": (1, 2, 3)}, "scale has 3 numbers, the statistic 2: give one, or"),
-            ("leave-one-out", {"noise": "laplace"}, "protect: design leave-one-out takes the noise gaussian, "),
+            ("leave-one-out", {"noise": "laplace"}, "file: noise: Input should be 'gaussian', "),
             ("dp", {"ranges": ()}, "differential privacy needs the range of each column that is used, declared and n"),
             ("dp", {"ranges": "y=-2:2"}, "unknown column of ranges 'y'"),
-            ("dp", {"ranges": "x0=2:-2"}, r"protect: (ranges: )?a range is a column with its least and its largest v"),
+            ("dp", {"ranges": "x0=2:-2"}, r"anyone: ranges: a range is a column with its least and its largest v"),
             ("dp", {"statistic": "ols"}, "differential privacy has no noise here for ols: nothing bounds what one re"),
             ("dp", {"statistic": "correlation"}, "differential privacy has no noise here for correlation: nothing bo"),
             ("dp", {"statistic": ends}, "differential privacy has no noise here for "),
@@ -715,7 +715,6 @@ class TestRefusals:
             ("leave-one-out", {"statistic": never}, r"[\w.:]*never cannot be computed on these data: no$"),
             ("leave-one-out", {"x": ROWS[:1]}, "a game needs at least 2 points, got 1"),
             ("leave-one-out", {"budget": 0.01}, "protect: budget is that of all releases together, and must be >= eta"),
-            ("leave-one-out", {"ranges": "x0=-2:2"}, "protect: ranges are for differential privacy"),
         ],
     )  # fmt: skip
     def test_in_one_line(self, ledger, design, words, line) -> None:

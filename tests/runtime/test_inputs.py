@@ -20,6 +20,7 @@ import leakbound as ls
 from leakbound.releases.source_code import State, UserCode
 from leakbound.runtime.inputs import watched
 from tests.marks import slow_but
+from tests.promising import calibrate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -36,7 +37,6 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 import settings
-from tests.promising import calibrate
 {before}
 
 def depth():

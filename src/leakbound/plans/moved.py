@@ -74,6 +74,7 @@ OF_AUDITS: Mapping[str, Moved] = {
     "weights": Moved("", "", "leakbound audit model --weights FILE"),
     "members": Moved("", "", "leakbound audit model --members FILE --others FILE"),
     "others": Moved("", "", "leakbound audit model --members FILE --others FILE"),
+    "references_are": Moved("", "", "leakbound audit scores FILE --references-are"),
     "dataset": Moved("", "", "--members FILE and --others FILE"),
     "dry_run": Moved(
         "", "", "--dry-run of leakbound audit: what references cost is measured without the trained model"
@@ -120,4 +121,4 @@ OF_PROTECTIONS: Mapping[str, Moved] = {
 
 def keywords(moved: Mapping[str, Moved]) -> dict[str, str]:
     """Say of each word what the keyword is now."""
-    return {word: now.keyword for word, now in moved.items()}
+    return {word: now.keyword for word, now in moved.items() if now.keyword}

@@ -344,6 +344,8 @@ class Weighted:
         Relative size of its part of eta.
     name : str
         What the page calls it.
+    label : str, optional
+        The column that it predicts.
     drop : str or sequence of str
         Columns that it is not of.
     promise : Anyone or File, optional
@@ -362,6 +364,7 @@ class Weighted:
     weight: float = 1.0
     _: KW_ONLY
     name: str = ""
+    label: str | None = None
     drop: ColumnNames = ()
     promise: Promise | None = None
     rules: dict[str, Any] = field(default_factory=dict)
