@@ -110,4 +110,4 @@ def test_the_flag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
         width[word] = width_of_auc(ls.Report.from_json("out/report.json"))
     assert width[""] == width["targets"] > 1.5 * width["none"]
     left = run("audit --dataset wine --references-are none")
-    refused(left, "leakbound audit has no --references-are; use leakbound audit scores FILE --references-are")
+    refused(left, "audit has no --references-are; use leakbound audit scores FILE --references-are")

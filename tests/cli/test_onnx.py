@@ -66,7 +66,7 @@ def fake_runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 def test_a_table_with_one_column_more_is_refused_in_one_line(run: Any, fake_runtime: None) -> None:
     write_tables(extra=True)
-    refused(run(AUDIT), f"{EXTRA}a, customer, b, c; leave out (--drop) those that are no features")
+    refused(run(AUDIT), f"{EXTRA}a, customer, b, c; leave out those that are no features (--drop; ")
     assert sorted(path.name for path in Path().iterdir()) == ["model.onnx", "test.csv", "train.csv"]
 
 
@@ -94,4 +94,4 @@ def test_the_same_with_onnxruntime(run: Any, extra: bool) -> None:
         assert run(f"{AUDIT} --out made").code == 0
         return
     write_tables(extra=True)
-    refused(run(AUDIT), f"{EXTRA}a, customer, b, c; leave out (--drop) those that are no features")
+    refused(run(AUDIT), f"{EXTRA}a, customer, b, c; leave out those that are no features (--drop; ")

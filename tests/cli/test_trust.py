@@ -133,7 +133,7 @@ class TestPlans:
             ("audit plan.toml --n-models 8", MODEL % "evil:Forest", "evil"),
             (
                 "audit plan.toml",
-                'dataset = "wine"\n[game.half_split]\nqueries = { n = 2, versions = "evil:blurred" }',
+                'dataset = "wine"\n[game.half_split.queries]\nn = 2\nversions = "evil:blurred"',
                 "evil",
             ),
             ("fit plan.toml --store made", MODEL % "evil:Forest", "evil"),
