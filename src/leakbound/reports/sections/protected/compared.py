@@ -38,8 +38,8 @@ RECOMMENDED: Mapping[str, str] = {
     ),
     "no_ranges": (
         "Recommended: promise = file. Nothing was declared that bounds what one record changes, and leaving one record "
-        "out needs no such bound. If you know ranges from a codebook, declare them (ranges, --range) and compare "
-        "again."
+        "out needs no such bound. If you know ranges from a codebook, declare them (--range; in Python "
+        "Anyone(ranges=...)) and compare again."
     ),
     "no_levels": (
         "Recommended: promise = file. The levels of the groups are not declared, and differential privacy must not "
