@@ -450,10 +450,12 @@ def audit_model(
         What you call the records, as in ``audit``; members first. The indices of two frames unless given.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    attacks, claims, policy, fpr, confidence, page, store, n_jobs
-        As in ``audit``.
+    attacks, claims, policy, fpr, confidence : see `audit`
+        As there.
     seed : int
         Of the half-splits and of the fits.
+    page, store, n_jobs : see `audit`
+        As there.
 
     Returns
     -------
@@ -606,7 +608,7 @@ def audit_signals(
         What you call the records; the names of the ``points`` unless given.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    attacks, claims, policy, fpr, confidence, page
+    attacks, claims, policy, fpr, confidence, page : see `audit`
         As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
@@ -715,7 +717,7 @@ def audit_scores(
         What you call the records, as in ``audit``.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
-    claims, policy, fpr, confidence, page
+    claims, policy, fpr, confidence, page : see `audit`
         As in ``audit``.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.

@@ -155,6 +155,12 @@ class PerDatum:
         Further models that are not attacked.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.PerDatum(3).target
+    3
     """
 
     target: Annotated[int, Field(ge=0)]
@@ -174,6 +180,12 @@ class AverageDatum:
         Further models that are not attacked.
     prior : float
         Fraction of members at which accuracy and precision are reported, with their baseline.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.AverageDatum(references=8).references
+    8
     """
 
     _: KW_ONLY
@@ -241,6 +253,12 @@ class Attribute:
         The attribute. See ``leakbound.auditing.attribute.run.infer``.
     bins : int or sequence of float
         Of an attribute that holds numbers: how many bins, or the edges between them.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.Attribute("age", bins=4).column
+    'age'
     """
 
     column: Any

@@ -69,7 +69,7 @@ class Mean(_Words):
     ----------
     by : str or tuple of str
         Columns whose levels are the groups.
-    levels, non_negative
+    levels, non_negative : see `Table`
         As of `Table`.
 
     Examples

@@ -60,7 +60,7 @@ def calibrate(
 
     Parameters
     ----------
-    statistic, x, y, eta, promise, budget, ids, groups, rules, compare, fpr, page, store, n_jobs
+    statistic, x, y, eta, promise, budget, ids, groups, rules, compare, fpr, page, store, n_jobs : see `protect`
         As in `protect`.
 
     Returns
@@ -223,7 +223,7 @@ def design_table(
 
     Parameters
     ----------
-    statistic, x, y, eta, ids, groups, rules
+    statistic, x, y, eta, ids, groups, rules : see `protect`
         As in `protect`.
     compare : promise, or sequence of promises
         What is declared for a promise, as ``Anyone(ranges={"wage": (0, 80)})``.
@@ -273,7 +273,7 @@ def declare(
 
     Parameters
     ----------
-    statistic, x, y, eta, promise, budget, ids, groups, rules, compare, fpr, page
+    statistic, x, y, eta, promise, budget, ids, groups, rules, compare, fpr, page : see `protect`
         As in `protect`.
     another_promise, allow_known_people, known_ledgers, insecure_seed
         As in `protect`: those with which it will be released. The first query begins the ledger, and draws.
