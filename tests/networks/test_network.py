@@ -257,7 +257,7 @@ def test_audits(points):
         optimiser.zero_grad()
         nn.functional.cross_entropy(module(x), torch.as_tensor(half[1])).backward()
         optimiser.step()
-    words = {"n_models": 4, "n_jobs": 1, "attacks": ["loss", "lira"], "references": stack, "train": QUICK}
+    words = {"n_jobs": 1, "attacks": ["loss", "lira"], "references": ls.Fitted(stack, n=4), "train": QUICK}
     one = ls.audit_model(module, half, (points.x[60:], points.y[60:]), **words)
     assert next(each.value for each in one.findings if each.quantity == "auc" and each.attack == "loss") > 0.8
 

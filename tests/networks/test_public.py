@@ -9,6 +9,7 @@ from importlib import import_module
 
 import pytest
 
+from tests.test_public import OF_TORCH
 from tests.test_public import test_public_things_have_docstrings as check
 
 PACKAGES = ("leakbound.releases.networks", "leakbound.dpsgd")
@@ -33,5 +34,7 @@ def test_all_of_them_are_looked_at():
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_public_things_of_networks_have_docstrings(name):
-    check(name, PUBLIC[name])
+def test_things_of_networks_have_docstrings(name):
+    assert inspect.getdoc(PUBLIC[name])
+    if name.rpartition(".")[2] in OF_TORCH:
+        check(name, PUBLIC[name])
