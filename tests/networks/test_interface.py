@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -395,9 +395,18 @@ def test_dropout_of_zero_is_no_dropout(kind):
         torch.testing.assert_close(with_dropout, without, rtol=0, atol=0)
 
 
-def test_batch_size_is_called_batch():
-    with pytest.raises(ValueError, match=r"^unknown word of train 'batch_size' \(did you mean 'batch'\?\)"):
-        Recipe.of({"batch_size": 32})
+def test_batch_size_is_another_name_of_batch():
+    assert Recipe.of({"batch_size": 32, "epochs": 2}) == Recipe(batch=32, epochs=2)
+    assert Recipe(batch_size=32, epochs=2) == Recipe(batch=32, epochs=2)
+    assert replace(Recipe(batch_size=32), epochs=2) == Recipe(batch=32, epochs=2)
+    assert Recipe(batch_size=64).describe() == Recipe().describe()
+    for batch in (32, 64):
+        with pytest.raises(ValueError, match=r"^train has both batch and batch_size, which are the same; give one of"):
+            Recipe(batch=batch, batch_size=32)
+    with pytest.raises(ValueError, match=r"^train has both batch and batch_size, which are the same; give one of"):
+        Recipe.of({"batch_size": 32, "batch": 32})
+    with pytest.raises(ValueError, match="batch must be >= 1"):
+        Recipe.of({"batch_size": 0})
 
 
 def test_names_of_devices(as_users_run_it):

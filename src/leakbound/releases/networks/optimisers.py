@@ -29,7 +29,7 @@ class Optimiser:
     """The state of one optimiser."""
 
     def __init__(self, recipe: Recipe, parameters: Sequence[Shaped[Tensor, "..."]]) -> None:
-        self.recipe, self.lr = recipe, recipe.lr  # a schedule is for the caller, who sets lr
+        self.recipe, self.lr = recipe, recipe.lr
         self.parameters = [parameter.detach() for parameter in parameters]  # the same memory, outside of autograd
         self.first: list[Tensor] = []  # moments
         self.second: list[Tensor] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from leakbound.core.checks import count, fraction, non_negative, one_of, positive, probability
@@ -18,6 +18,13 @@ DECAY = 0.1  # of the step size in a "step" schedule
 AUGMENTATIONS = ("none", "flip", "crop", "flip_crop")
 SHIFT = 4  # pixels of a crop
 DEVICES = ("cpu", "cuda", "mps", "auto")
+
+
+class _Default(int):
+    """A default that can be told from the same number where that is given."""
+
+
+BATCH = _Default(64)
 Collate = Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]
 
 
@@ -71,6 +78,8 @@ class Recipe:
         Makes a batch, as the ``collate_fn`` of a DataLoader: from a list of pairs (x, y) to (inputs, labels), the
         labels in the same order. y is the index of the class, or the response. It is needed for rows of different
         lengths.
+    batch_size : int, optional
+        Another name for ``batch``; give one of them.
 
     Raises
     ------
@@ -92,7 +101,7 @@ class Recipe:
     momentum: float = 0.0
     weight_decay: float = 0.0
     epochs: int = 30
-    batch: int = 64
+    batch: int = BATCH
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
@@ -101,8 +110,13 @@ class Recipe:
     fast_matmul: bool = False
     mixed_precision: bool = False
     collate: Collate | None = field(default=None, repr=False)
+    batch_size: InitVar[int | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, batch_size: int | None) -> None:
+        if batch_size is not None:
+            if self.batch is not BATCH:
+                raise ValueError("train has both batch and batch_size, which are the same; give one of them")
+            object.__setattr__(self, "batch", batch_size)
         one_of("optimiser", self.optimiser, OPTIMISERS)
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("loss", self.loss, LOSSES)
@@ -199,7 +213,7 @@ class Recipe:
         Examples
         --------
         >>> from leakbound.releases.networks.recipe import Recipe
-        >>> Recipe.of({"batch": 32}).batch
+        >>> Recipe.of({"batch_size": 32}).batch
         32
         """
         return from_words(cls, words, "train")
