@@ -92,13 +92,23 @@ def _of_promise(kind: str, name: str, field: str) -> Moved:
     return field_of("promise", kind, name, field)
 
 
-_SCALE = _of_promise("File", "file", "scale")
-_OF_DRAWN = ("k", "about", "coupling", "fits", "games", "delta", "confidence")
-_OF_FILE = ("noise", "allow_exact", "at_most")
+def _of_two_promises(field: str) -> Moved:
+    """Say that a word is now a field of `File` and of `Drawn`."""
+    return Moved(
+        f"promise=File({field}=...) or Drawn({field}=...)",
+        f"{field} of [promise.file] or [promise.drawn]",
+        f"--promise file,{field}=... or drawn,{field}=...",
+    )
+
+
+_OF_DRAWN = ("k", "about", "coupling", "fits", "delta")
+_OF_FILE = ("allow_exact", "at_most")
+_OF_BOTH = ("noise", "games", "confidence")
 OF_PROTECTIONS: Mapping[str, Moved] = {
     **{word: _of_promise("Drawn", "drawn", word) for word in _OF_DRAWN},
     **{word: _of_promise("File", "file", word) for word in _OF_FILE},
-    "noise_scale": _SCALE,
+    **{word: _of_two_promises(word) for word in _OF_BOTH},
+    "noise_scale": _of_two_promises("scale"),
     "pairs_seed": _of_promise("Drawn", "drawn", "seed"),
     "ranges": Moved("promise=Anyone(ranges={'wage': (0, 80)})", "ranges of [promise.anyone]", "--range wage=0:80"),
     "others": Moved("promise=Anyone(others=['sector'])", "others of [promise.anyone]", "--others"),

@@ -1,0 +1,21 @@
+"""What an error says of an old word is a field that is there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from leakbound.plans import promises
+from leakbound.plans.moved import OF_PROTECTIONS
+
+
+@pytest.mark.parametrize("word", OF_PROTECTIONS)
+def test_every_promise_that_has_the_field_is_named(word: str) -> None:
+    keyword = OF_PROTECTIONS[word].keyword
+    named = re.findall(r"\b(Anyone|File|Drawn)\((\w+)=", keyword)
+    for name, field in named:
+        assert field in {each.name for each in fields(getattr(promises, name))}
+    if word in ("noise", "games", "confidence", "noise_scale"):
+        assert [name for name, _ in named] == ["File", "Drawn"]
