@@ -56,7 +56,7 @@ def counted(sizes: list[int], n_models: int, n_runs: int, leak: float = 0.0) -> 
 @pytest.mark.parametrize(
     ("n_groups", "n_records", "n_models", "n_runs"),
     [
-        (10, 80, 32, 20),
+        (10, 80, 32, 10),
         nightly(2, 1250, 4, 400),
         nightly(10, 160, 16, 400),
         nightly(100, 640, 4, 40),
@@ -68,8 +68,8 @@ def counted(sizes: list[int], n_models: int, n_runs: int, leak: float = 0.0) -> 
 def test_without_a_leak_models_are_released_and_seldom_refused(n_groups, n_records, n_models, n_runs) -> None:
     """Refused in no more runs than `allowed`; released in 8 of 10 where T n is 2,500.
 
-    A true level of 5 % fails with a probability of at most .22 %. Of 20 runs that are each released with a probability
-    of .95 or more, fewer than 16 are with a probability of at most .3 %.
+    A true level of 5 % fails with a probability of at most .22 %. Of 10 runs that are each released with a probability
+    of .95 or more, fewer than 8 are with a probability of at most 1.2 %.
     """
     alone, both = counted([n_records] * n_groups, n_models, n_runs)
     assert max(alone["do_not_release"], both["do_not_release"]) <= allowed(n_runs)
@@ -83,7 +83,7 @@ def test_without_a_leak_models_are_released_and_seldom_refused(n_groups, n_recor
 @pytest.mark.parametrize(
     ("n_others", "n_models", "n_runs"),
     [
-        (400, 32, 20),
+        (400, 32, 10),
         nightly(2000, 8, 400),
         nightly(2000, 64, 400),
     ],

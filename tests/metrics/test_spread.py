@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from leakbound.core.types import Scores
+from leakbound.metrics.ranked import RankedScores
 from leakbound.metrics.rows import ranked
 from leakbound.metrics.spread import Shifts
 
@@ -47,11 +48,12 @@ def test_upper_limits_are_those_of_a_standard_deviation():
     assert shifts.dilation(0.05) == pytest.approx(np.sqrt(4 / stats.chi2.ppf(0.05, 4)))
 
 
+@pytest.mark.parametrize("piece", [0, 4])
 @pytest.mark.parametrize("decimals", [0, 9])
 @pytest.mark.parametrize("factor", [1.0, 3.0])
-def test_the_largest_gain_is_that_of_the_best_threshold_of_dilated_scores(factor, decimals):
+def test_the_largest_gain_is_that_of_the_best_threshold_of_dilated_scores(factor, decimals, piece):
     scores = drawn(4, 30, 1.0, decimals)
-    shifts = Shifts(ranked(scores))
+    shifts = Shifts(RankedScores(scores.value, scores.member, piece))
     normal = stats.norm.ppf((stats.rankdata(scores.value).reshape(4, 30) - 0.5) / 120)
     dilated = normal + (factor - 1) * (shifts.shift - shifts.shift.mean())[:, None]
     weight = np.random.default_rng(1).normal(size=(4, 2))

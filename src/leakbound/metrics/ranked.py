@@ -27,6 +27,7 @@ from leakbound.core.on_disk import empty_beside
 Array = np.ndarray
 PIECE = 1 << 16  # ranks that are looked at at once, which stay in the cache,
 PIECE_OF_MODEL = 1 << 11  # and so many for each model at least
+PIECES_AT_ONCE = 16  # whose scores are shifted and sorted together; more are taken range by range
 ROUNDING = 1e-12  # of a sum of weights, relative to that of their absolute values
 FEW_TIED = 8  # scores that are equal by chance: the end of their tie is near
 _NO_SCORE = np.iinfo(np.int64).min // 2
@@ -216,6 +217,11 @@ class RankedScores:
         end[tied] = np.searchsorted(self.ascending, self.ascending[first[tied]], "right")
         return ndtri((first + end) / (2 * self.n))
 
+    @cached_property
+    def _normal_scores(self) -> Float[Array, " n"]:
+        """The normal scores of all columns, one column after the other."""
+        return self.normal_scores(np.concatenate(self.columns))
+
     def largest_gain_if_shifted(self, offset: Float[Array, " R"], weight: Float[Array, "R 2"]) -> float:
         """Return the largest sum of weights that a threshold calls if the normal scores of each model were shifted."""
         most = above = 0.0
@@ -236,6 +242,10 @@ class RankedScores:
             return self.normal_scores(self.columns[column][part]) + offset[column]
 
         columns = range(len(self.columns))
+        if len(self.edges) <= PIECES_AT_ONCE:
+            lengths = [len(column) for column in self.columns]
+            yield np.split(self._normal_scores + np.repeat(offset, lengths), np.cumsum(lengths)[:-1])
+            return
         piece = self.edges[1]
         # a piece of the sampled scores stands for about as many scores as a piece of ranks has
         step = max(1, piece // (4 * len(columns)))
