@@ -409,7 +409,7 @@ class TestPaths:
         [
             "audit model {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth",
             "audit model {0}/model.joblib --unpickle-trusted --members {0}/in.csv --others {0}/out.csv --label truth "
-            "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --tmp {0} --store {0}/store",
+            "--model sklearn.tree:DecisionTreeClassifier --n-models 4 --n-jobs 1 --store {0}/store",
             nightly("audit model --predict trained:answer --members {0}/in.csv --others {0}/out.csv --label truth"),
             "audit scores {0}/s.csv",
         ],

@@ -134,7 +134,7 @@ def test_values_may_stand_beside_the_features() -> None:
     facts = report.about.releases[0]
     assert (facts.attribute, facts.values) == ("attribute", 3)
     report = ls.audit(LogisticRegression(), x, y, n_models=8, n_jobs=1, game=ls.Attribute(2, bins=3))
-    assert report.about.plan["game"] == {"attribute": {"column": "x2", "bins": (3.0,)}}
+    assert report.about.plan["game"] == {"attribute": {"column": "x2", "bins": [3.0]}}
 
 
 @pytest.mark.parametrize(
