@@ -2,7 +2,7 @@
 
 The policy is ``worst_group_accuracy=0.6`` at 95 %, alone and with ``exposed=0`` (which asks). Scores are those of LiRA
 and MAST on noise: of every model by all others, as in an audit, so that chance counts twice.
-``python -m tests.auditing.test_group_levels`` prints the table of ``docs/coverage.md``.
+``python -m tests.auditing.test_group_levels`` prints all cases of ``docs/coverage.md``.
 """
 
 from __future__ import annotations

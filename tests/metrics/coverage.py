@@ -1,7 +1,7 @@
 """How often the intervals of all metrics hold the truth, over the range of audits that users meet.
 
-``python -m tests.metrics.coverage [AUDITS]`` prints the large table of docs/coverage.md, and
-``python -m tests.metrics.coverage [AUDITS] tied`` that of tied scores.
+``python -m tests.metrics.coverage [AUDITS]`` prints what docs/coverage.md sums up, setting by setting, and
+``python -m tests.metrics.coverage [AUDITS] tied`` the same for tied scores.
 
 A simulated audit has K models that all judge the same 200 records. A score is the noise of a record, N(0, 1), plus the
 shift of its model, plus a distance for members. The spread is the standard deviation of the shifts; they are normal, or

@@ -81,7 +81,7 @@ def test_records_that_are_hard_in_all_models(n_audits):
 @pytest.mark.nightly
 @pytest.mark.parametrize(("seed", "setting"), list(enumerate(settings())), ids=str)
 def test_the_range(seed, setting):
-    """The table of docs/coverage.md.
+    """All settings of docs/coverage.md.
 
     Of 300 audits at most 29 print an interval that misses; at a level of 5 % 30 or more have probability .03 %.
     """
@@ -118,7 +118,7 @@ def test_the_rate_of_one_model_where_a_tie_has_nearly_the_rate_asked_for(setting
 @pytest.mark.nightly
 @pytest.mark.parametrize(("seed", "setting"), list(enumerate(tied_settings())), ids=str)
 def test_the_range_of_tied_scores(seed, setting):
-    """The table of tied scores in docs/coverage.md.
+    """All settings of tied scores in docs/coverage.md.
 
     Of 300 audits at most 29 print an interval that misses; at a level of 5 % 30 or more have probability .03 %.
     """
