@@ -33,10 +33,8 @@ def page() -> str:
         f"{library} ({results.count('runs')} of {len(results)})"
         for library, results in sorted(calls_of.items(), key=lambda item: item[0].lower())
     ]
-    lines = [
-        f"{n_run} of {len(rows)} calls run ({' to '.join(dict.fromkeys((dates[0], dates[-1])))}), beside scikit-learn with:",
-        f"{', '.join(libraries)}.",
-    ]
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    lines = [f"{n_run} of {len(rows)} calls run ({when}), beside scikit-learn with:", f"{', '.join(libraries)}."]
     for kind, calls in kinds.items():
         lines += ["", f"**{kind.capitalize()}**: {'; '.join(calls)}."]
     return "\n".join(lines) + "\n"
