@@ -86,7 +86,6 @@ def table(result: dict[str, Any]) -> str:
     lines = [
         f"{document['run']} `{run['command']}`: {counted([document])}.",
         "",
-        *by_n(document),
         "| what the paper says | printed | ours | verdict |",
         "|---|---|---|---|",
     ]
@@ -106,25 +105,6 @@ def table(result: dict[str, Any]) -> str:
     for setting in document["settings"]:
         lines += [f"With *{setting['name']}*: {setting['says']} ({setting['why']}).", ""]
     return "\n".join(lines) + "\n"
-
-
-def by_n(document: dict[str, Any]) -> list[str]:
-    """Claims that say the same for three or more n, a row each: printed, ours and verdict for each n, as Markdown."""
-    cells: dict[str, dict[int, str]] = {}
-    for claim in document["claims"]:
-        label, found, n = claim["says"].partition(", n = ")
-        if not found or not n.isdigit():
-            continue
-        rows = {label: claim} | {f"{label}, with *{one['setting']}*": one for one in claim["tried"]}
-        for row, one in rows.items():
-            text = f"{stated(claim)} / {measured(one).split(' ')[0]} {compared(one)}"
-            cells.setdefault(row, {})[int(n)] = text
-    sizes = sorted({n for row in cells.values() for n in row})
-    if len(sizes) < 3:
-        return []
-    lines = ["| printed / ours | " + " | ".join(f"n = {n:,}" for n in sizes) + " |", "|---|" + "---|" * len(sizes)]
-    lines += [f"| {row} | " + " | ".join(known.get(n, "") for n in sizes) + " |" for row, known in cells.items()]
-    return [*lines, ""]
 
 
 def as_public_code() -> str:
@@ -151,13 +131,17 @@ def as_public_code() -> str:
 
 
 def changed() -> str:
-    """Changes of the claims since their tolerances were committed, as Markdown."""
-    lines = ["| experiment | claims | change | why | was our result known? |", "|---|---|---|---|---|"]
+    """Changes of the claims since their tolerances were committed, as Markdown: equal ones are one row."""
+    claims: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     for paper in dict.fromkeys(experiment.paper for experiment in PAPERS.values()):
         for change in changes(paper):
-            keys = ", ".join(f"`{key}`" for key in change.keys)
             known = "yes" if change.after_results else "no"
-            lines.append(f"| {change.experiment} | {keys} | {change.what} | {change.why} | {known} |")
+            of_change = claims.setdefault((change.what, change.why, known), {})
+            of_change.setdefault(change.experiment, []).extend(change.keys)
+    lines = ["| claims | change | why | was our result known? |", "|---|---|---|---|"]
+    for (what, why, known), keys in claims.items():
+        named = "; ".join(f"{experiment}: `{'`, `'.join(found)}`" for experiment, found in keys.items())
+        lines.append(f"| {named} | {what} | {why} | {known} |")
     return "\n".join([*lines, "", *committed()]) + "\n"
 
 

@@ -8,23 +8,14 @@ import pytest
 
 from tests.libraries.__main__ import load_calls
 from tests.libraries.natural import CALLS, WrongResult, finds_a_leak, finds_no_leak, in_new_folder, people
-from tests.libraries.table import FIRST, LAST, PAGE, page, rows_of
+from tests.libraries.table import LAST, PAGE, page, rows_of
 from tests.marks import nightly
 
 load_calls()
 
 
-N_FIRST = 64  # calls of before the first mend: their results are history, to which nothing is added
-
-
 def test_every_call_has_a_result():
     assert sorted(row["name"] for row in rows_of(LAST)) == sorted(CALLS)
-
-
-def test_the_first_results_are_of_calls_that_are_still_there():
-    first = [row["name"] for row in rows_of(FIRST)]
-    assert len(first) == len(set(first)) == N_FIRST
-    assert set(first) <= set(CALLS)
 
 
 def test_nine_tenths_run_and_none_gives_a_wrong_result():
