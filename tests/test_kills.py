@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from leakbound.cli.main import main
-from leakbound.core import temporary
+from leakbound.files import temporary
 from tests.results import of_the_result
 
 pytestmark = [pytest.mark.kills, pytest.mark.slow]

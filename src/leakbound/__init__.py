@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from leakbound.bounding.api import bound
     from leakbound.core import claims, covariance, games, intervals, seeds, tradeoff
     from leakbound.core.findings import Finding
-    from leakbound.core.signal_files import open_signals, write_blocks
     from leakbound.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakbound.dpsgd.planted import canaries
+    from leakbound.files.signal_files import open_signals, write_blocks
     from leakbound.papers import reproduce
     from leakbound.plans.fitted import Fitted
     from leakbound.plans.games import Attribute, AverageDatum, Canaries, HalfSplit, PerDatum, Queries
@@ -108,8 +108,8 @@ _HOME = {  # the module that holds each name
     "repeat": "runtime.repeat",
     "signals_of": "runtime.observe",
     "reproduce": "papers",
-    "write_blocks": "core.signal_files",
-    "open_signals": "core.signal_files",
+    "write_blocks": "files.signal_files",
+    "open_signals": "files.signal_files",
     "Attribute": "plans.games",
     "AverageDatum": "plans.games",
     "Canaries": "plans.games",

@@ -9,8 +9,8 @@ from leakbound.attacks import ATTACKS
 from leakbound.attacks.lira import lira, lira_offline
 from leakbound.attacks.quantile import quantile
 from leakbound.attacks.rmia import majority_fraction, rmia, rmia_offline
-from leakbound.core.signal_files import open_signals, write_blocks
 from leakbound.core.types import Game, Signals
+from leakbound.files.signal_files import open_signals, write_blocks
 from leakbound.runtime.observe import read_signals
 
 N_QUERIES = 3

@@ -48,3 +48,12 @@ def test_entropy_keeps_its_digits_near_one():
 def test_confidence_tells_apart_what_a_probability_would_round_to_one():
     sure, surer = (confidence(one_prediction([-x, np.log(x)]))[0, 0] for x in (1e-18, 1e-19))
     assert surer > sure
+
+
+def test_accuracy_of_gap_by_those_of_the_model():
+    """Of 60 members 54 are right, of 140 others 91: sablayrolles2019, eq. 41."""
+    member = np.arange(200) < 60
+    correct = np.concatenate([np.arange(60) < 54, np.arange(140) < 91])
+    game = Game("one_model", member[None], np.ones(200, dtype=bool), 1)
+    called = gap(Signals(game, None, {"correct": 1.0 * correct[None]}))[0] > 0.5
+    assert np.mean(called == member) == pytest.approx(60 / 200 * 54 / 60 + 140 / 200 * (1 - 91 / 140))

@@ -17,7 +17,7 @@ import leakbound as ls
 from leakbound import data
 from leakbound.auditing import baseline
 from leakbound.auditing.baseline import same_source, smallest_area
-from leakbound.auditing.gates import exit_code, failures
+from leakbound.cli.gates import exit_code, failures
 from leakbound.core import games
 from leakbound.core.types import Game, NotApplicable
 from leakbound.data.features import features

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.auditing.gates import exit_code, failures
+from leakbound.cli.gates import exit_code, failures
 
 N = 1000
 ROWS = np.random.default_rng(1).normal(size=(N, 3))

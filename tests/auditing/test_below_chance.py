@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.auditing.gates import exit_code, failures
+from leakbound.cli.gates import exit_code, failures
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.reports.below_chance import below_chance
 

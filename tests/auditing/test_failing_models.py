@@ -5,7 +5,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.auditing import gates
+from leakbound.cli import gates
 from leakbound.reports import Report
 
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -13,12 +13,12 @@ import leakbound as ls
 from leakbound import metrics
 from leakbound.attacks import find
 from leakbound.auditing.evaluate import judge
-from leakbound.auditing.gates import failures
 from leakbound.auditing.group_checks import _of_one_model
 from leakbound.auditing.groups import AttackedGroups, Grouped, GroupLevels
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import Levels, decision
 from leakbound.auditing.report import assemble
+from leakbound.cli.gates import failures
 from leakbound.core import games
 from leakbound.core.types import Points, Scores, Signals
 from leakbound.plans import AuditPlan

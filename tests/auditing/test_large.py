@@ -9,7 +9,7 @@ import pytest
 
 import leakbound as ls
 from leakbound.core import on_disk
-from leakbound.core.signal_files import write_blocks
+from leakbound.files.signal_files import write_blocks
 from leakbound.metrics.ranked import RankedScores
 from leakbound.reports.report import MOST_RECORDS
 from tests.marks import nightly

@@ -13,9 +13,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import leakbound as ls
 from leakbound.attacks import find
-from leakbound.auditing.gates import exit_code, failures
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
+from leakbound.cli.gates import exit_code, failures
 from leakbound.core.claims import Claim
 from leakbound.core.findings import Term
 from leakbound.core.games import half_split

@@ -14,9 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 import leakbound as ls
 from leakbound import data
 from leakbound.attacks import find
-from leakbound.auditing.gates import exit_code
 from leakbound.auditing.run import claims_of, play, promise, setting
 from leakbound.auditing.setup import draw
+from leakbound.cli.gates import exit_code
 from leakbound.core import games
 from leakbound.core.claims import Claim
 from leakbound.data import Data, from_arrays

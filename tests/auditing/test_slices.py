@@ -271,7 +271,7 @@ class TestAudits:
 
 
 def test_limits_are_for_all_records() -> None:
-    from leakbound.auditing.gates import failures
+    from leakbound.cli.gates import failures
 
     member = np.random.default_rng(0).random((12, 200)) < 0.5
     half = np.arange(200) % 2

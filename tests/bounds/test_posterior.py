@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from leakbound.bounds.posterior import (
-    correctness_success,
     gaussian_mean_tau,
     membership_posterior,
     posterior_bound,
@@ -161,17 +160,6 @@ def test_the_constant_of_tau_decides():
     assert right["without"] / (n * n_rounds) == pytest.approx(half, abs=0.01)
 
 
-def test_correctness_success_by_counting():
-    """Of 200 points 60 are members, 54 of these and 91 of the others are right."""
-    assert correctness_success(54 / 60, 91 / 140, 60 / 200) == pytest.approx((54 + 49) / 200)
-    assert correctness_success(0.7, 0.7) == 0.5
-    # at even odds the gain over 1/2 is half of the gap: of 100 members 90 are right, of 100 others 60 or 80
-    for right, gain in ((60, 30), (80, 10)):
-        assert correctness_success(90 / 100, right / 100) == pytest.approx((90 + 100 - right) / 200)
-        assert correctness_success(90 / 100, right / 100) - 0.5 == pytest.approx(gain / 200)
-    assert correctness_success(0.6, 0.9) < 0.5  # it is an attack, not a bound
-
-
 @pytest.mark.parametrize(
     ("call", "line"),
     [
@@ -208,10 +196,6 @@ def test_correctness_success_by_counting():
             "z has shape (4, 3), mean has (2,); they must be (..., d) and (d,)",
         ),
         (lambda: gaussian_mean_tau(np.zeros(2), np.zeros(2), 1.0, 0), "n must be >= 1, got 0"),
-        (
-            lambda: correctness_success(1.2, 0.5),
-            "member_accuracy is a fraction: 1.2 is out of range; did you mean 0.012? It must be >= 0 and <= 1",
-        ),
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")

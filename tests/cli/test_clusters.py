@@ -10,7 +10,7 @@ import pytest
 import leakbound as ls
 from leakbound.auditing.api import fill_store
 from leakbound.core.findings import Finding
-from leakbound.core.signal_files import open_signals
+from leakbound.files.signal_files import open_signals
 from leakbound.plans import AuditPlan
 from leakbound.reports.content import read
 from leakbound.runtime import execution

@@ -15,7 +15,7 @@ import pytest
 from leakbound.bounding.api import bound
 from leakbound.cli import main as cli
 from leakbound.cli.output import TOGETHER, command_line, emit, refuse_file, width, write
-from leakbound.core.temporary import part_of
+from leakbound.files.temporary import part_of
 from leakbound.reports import Report
 
 

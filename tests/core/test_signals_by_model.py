@@ -5,7 +5,7 @@ import stat
 import numpy as np
 import pytest
 
-from leakbound.core.signal_files import ModelWriter, open_signals
+from leakbound.files.signal_files import ModelWriter, open_signals
 
 N, M, K = 230, 11, 3
 

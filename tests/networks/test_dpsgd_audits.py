@@ -24,8 +24,8 @@ import leakbound as ls
 from leakbound.attacks import ATTACKS
 from leakbound.auditing.canaries import attacks_on, private_network
 from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, AccountantClaim, ClaimTest, StepNoise
-from leakbound.auditing.gates import exit_code
 from leakbound.auditing.run import denied
+from leakbound.cli.gates import exit_code
 from leakbound.core import games
 from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term

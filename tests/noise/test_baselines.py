@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from leakbound.core.information import gaussian_information
+from leakbound.bounds.information import gaussian_information
 from leakbound.core.seeds import stream
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian
 from leakbound.noise import (

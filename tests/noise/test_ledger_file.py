@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.noise.keyed import text_names
 from leakbound.noise.ledger import Ledger, _encoded
 from leakbound.noise.people import PeopleNames

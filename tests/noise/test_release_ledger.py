@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.noise import (
     GaussianNoise,
     LeftOut,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leakbound.core.untrusted import toml_table
+from leakbound.files.untrusted import toml_table
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.plans.several import OF_A_STATISTIC, SeveralPlan, from_toml, read_plan, read_several, several_content
 from leakbound.reports.toml import toml

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from leakbound.cli import main as cli
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.noise.ledger import Ledger
 from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.promises import Anyone, Drawn, File

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from leakbound.core import private_file
 from leakbound.core.repeated_rows import RepeatedRows
 from leakbound.core.types import Points
 from leakbound.data import content, read
 from leakbound.data.content import row_names, row_names_of_parquet
+from leakbound.files import private_file
 from leakbound.plans.promises import NAME_OF, File
 from leakbound.protection.left_out_noise import search_left_out_noise
 from leakbound.releases.statistics import left_out

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import leakbound
-from leakbound.core import private_file
 from leakbound.core.grid import Grid
 from leakbound.data import from_arrays
+from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, LaplaceNoise
 from leakbound.noise.keyed import SCHEME
 from leakbound.noise.ledger import Ledger

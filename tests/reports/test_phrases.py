@@ -20,7 +20,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.auditing.gates import exit_code, failures
+from leakbound.cli.gates import exit_code, failures
 from leakbound.core import reasons
 from leakbound.core.findings import Scope
 from leakbound.reports import Report, comparison, phrases

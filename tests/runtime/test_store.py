@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakbound.core import temporary
+from leakbound.files import temporary
 from leakbound.runtime.machine import this_machine
 from leakbound.runtime.store import Collected, Store, key
 

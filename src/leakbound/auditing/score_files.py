@@ -11,8 +11,8 @@ from jaxtyping import Shaped
 
 from leakbound.core.games import one_model
 from leakbound.core.types import Signals
-from leakbound.core.untrusted import in_one_line
 from leakbound.data.score_tables import read_answers
+from leakbound.files.untrusted import in_one_line
 from leakbound.releases import readout
 
 SIGNALS = ("loss", "log_odds", "correct", "log_prob")

@@ -163,21 +163,6 @@ def gaussian_mean_tau(
     return n * squared / (2 * (n + 1)) + temperature * len(mean) * math.log1p(1 / n) / 2
 
 
-def correctness_success(member_accuracy: float, other_accuracy: float, prior: float = 0.5) -> float:
-    """Accuracy of the 0-1 attack: say "member" where the model is right.
-
-    ``prior member_accuracy + (1 - prior)(1 - other_accuracy)``; at even odds (1 + gap of the accuracies)/2.
-
-    Source: sablayrolles2019, eq. 41; yeom2018, section 3.2.
-
-    >>> round(correctness_success(1.0, 0.612), 3)
-    0.694
-    """
-    prior = probability("prior", prior, open_ends=True)
-    right = probability("member_accuracy", member_accuracy), probability("other_accuracy", other_accuracy)
-    return prior * right[0] + (1 - prior) * (1 - right[1])
-
-
 def _log_odds(prior: float) -> float:
     prior = probability("prior", prior, open_ends=True)
     return math.log(prior) - math.log1p(-prior)

@@ -161,7 +161,7 @@ def reported(
         say(f"wrote {out / 'report.pdf'}")
     _say_what_is_set_aside(report)
     if tally is not None:
-        from leakbound.auditing.gates import times
+        from leakbound.cli.gates import times
 
         for line in times(report, tally.seconds_a_model):
             say(line)
@@ -411,7 +411,7 @@ def _dry_run(plan: AuditPlan, n_jobs: Any) -> Iterator[str]:
 
 def _leave(report: Report, limits: Sequence[str]) -> None:
     """Say what is refuted and which limits are exceeded, and leave with the exit code of that."""
-    from leakbound.auditing import gates
+    from leakbound.cli import gates
 
     for name, error in gates.failed_of(report.about).items():
         say(f"{name} could not be audited: {error}")

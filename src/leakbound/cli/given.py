@@ -51,7 +51,6 @@ OF_GIVEN = OF_ALL | {
     "slices": Spelling("--slice", SLICE),
     "prior": Spelling(help="Fraction of members at which accuracy is reported, with its baseline. [0.5]"),
 }
-BEHIND = "The file of the records that they are of, for the test for one source, names and slices."
 WORKERS = option("n_jobs", int | None, "Worker processes. [all cores]")
 OF_COLUMNS = ("id", "slices", "label", "drop", "separator", "decimal", "encoding")  # flags about the file of --data
 

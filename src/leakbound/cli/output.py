@@ -16,9 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
-from leakbound.core import private_file, temporary
 from leakbound.core.checks import printable
-from leakbound.core.system import OWNERS_FOLDER
+from leakbound.files import private_file, temporary
+from leakbound.files.system import OWNERS_FOLDER
 from leakbound.version import __version__
 
 if TYPE_CHECKING:

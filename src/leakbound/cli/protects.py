@@ -33,10 +33,10 @@ from leakbound.cli.options import (
 )
 from leakbound.cli.output import OUT, command_line, emit, refuse_file, say, write
 from leakbound.cli.release_files import FOLDER, OWNER, PUBLISHED, ReleaseFiles
-from leakbound.core import temporary
 from leakbound.core.checks import count
-from leakbound.core.system import open_new
 from leakbound.core.types import Signals
+from leakbound.files import temporary
+from leakbound.files.system import open_new
 from leakbound.plans.choices import fields_of, name_of
 from leakbound.plans.plan import read
 from leakbound.plans.promises import PROMISE_OF, PROMISES, Anyone, as_promise

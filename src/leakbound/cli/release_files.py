@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from leakbound.cli.output import say
-from leakbound.core import temporary
-from leakbound.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new, sync_folder
+from leakbound.files import temporary
+from leakbound.files.system import OWNER_ALONE, OWNERS_FOLDER, open_new, sync_folder
 
 if TYPE_CHECKING:
     from leakbound.reports import Report

@@ -179,29 +179,6 @@ def chernoff_kl_upper(mean: ArrayLike, n: ArrayLike, alpha: float) -> Array:
     )
 
 
-def hoeffding(mean: float, n: int, confidence: float = 0.95) -> Interval:
-    """Two-sided interval ``mean +- sqrt(ln(2/(1 - confidence))/(2 n))`` of values in [0, 1] (Hoeffding 1963).
-
-    Parameters
-    ----------
-    mean, n, confidence : float, int, float
-
-    Returns
-    -------
-    Interval
-        Cut to [0, 1].
-
-    Examples
-    --------
-    >>> from leakbound.core.intervals import hoeffding
-    >>> round(hoeffding(0.15, 200, confidence=0.9).high, 9)
-    0.236540919
-    """
-    half = math.sqrt(-math.log(_tail(confidence)) / (2 * count("n", n)))
-    mean = probability("mean", mean)
-    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0), confidence, method=(Term("hoeffding"),))
-
-
 def dkw(n: int, confidence: float = 0.95) -> float:
     """Compute the half-width of the simultaneous band around an empirical distribution function.
 

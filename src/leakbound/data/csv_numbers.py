@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leakbound.core.untrusted import Refused
+from leakbound.files.untrusted import Refused
 
 # what R, databases, pandas and spreadsheets write for a missing value; None is one in columns of numbers alone
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan", "-NaN", "-nan")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
 
-from leakbound.core.untrusted import Refused
+from leakbound.files.untrusted import Refused
 
 Array = np.ndarray
 _BLOCK = 1 << 20

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leakbound.core.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
 from leakbound.data.csv_rows import refuse_header
 from leakbound.data.files import has_column, read
 from leakbound.data.points import Data, from_arrays
+from leakbound.files.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
 
 _ROWS = 4096  # that are turned into columns at once
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

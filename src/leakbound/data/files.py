@@ -1,6 +1,6 @@
 """Files and named data sets, as points.
 
-Nothing is unpickled, and the memory that a file would take is computed before it is read (`leakbound.core.untrusted`).
+Nothing is unpickled, and the memory that a file would take is computed before it is read (`leakbound.files.untrusted`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pandas as pd
 
 from leakbound.core.checks import nearest, one_of
 from leakbound.core.types import Points
-from leakbound.core.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
 from leakbound.data.csv_numbers import MISSING, refuse_open_decimal, with_codes, with_thousands
 from leakbound.data.csv_rows import encoding_of, rows_of
 from leakbound.data.images import read_folder
 from leakbound.data.missing import complete_rows
 from leakbound.data.points import Data, from_arrays, picture_size, some
 from leakbound.data.slices import LABEL, classes, sliced
+from leakbound.files.untrusted import FREE, Refused, in_one_line, npz_arrays, parsing, refuse_large, refuse_wide_csv
 
 Array = np.ndarray
 NAMED = ("digits", "breast_cancer", "wine")
@@ -186,7 +186,7 @@ def read(
 
 @in_one_line
 def arrays_of(path: str | Path) -> dict[str, Array]:
-    """Read the arrays of an ``.npz`` file; pickled objects are refused (`leakbound.core.untrusted.npz_arrays`).
+    """Read the arrays of an ``.npz`` file; pickled objects are refused (`leakbound.files.untrusted.npz_arrays`).
 
     Parameters
     ----------

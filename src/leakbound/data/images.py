@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int, Shaped, UInt8, UInt64
 from numpy.typing import DTypeLike
 
-from leakbound.core.untrusted import Refused, free_memory, in_one_line, parsing
+from leakbound.files.untrusted import Refused, free_memory, in_one_line, parsing
 
 Array = np.ndarray
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from leakbound.core.untrusted import in_one_line
 from leakbound.data.files import has_column, read_table
 from leakbound.data.points import some
+from leakbound.files.untrusted import in_one_line
 
 Array = np.ndarray
 TABLES = (".csv", ".parquet")

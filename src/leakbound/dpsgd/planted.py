@@ -18,12 +18,12 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 from numpy.typing import ArrayLike
 
-from leakbound.core import private_file
 from leakbound.core.checks import count, known_keywords, one_of
 from leakbound.core.seeds import stream
 from leakbound.core.types import Game, Points
-from leakbound.core.untrusted import in_one_line
 from leakbound.dpsgd.canaries import mislabelled, random
+from leakbound.files import private_file
+from leakbound.files.untrusted import in_one_line
 
 Array = np.ndarray
 OF_RECORDS = {"mislabelled": mislabelled, "random": random}

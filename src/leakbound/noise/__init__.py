@@ -1,6 +1,6 @@
 """Noise that hides membership: families, couplings that turn noise into a promise, and the least scale for it."""
 
-from leakbound.core.information import eta_of_information
+from leakbound.bounds.information import eta_of_information
 from leakbound.noise.ball import BallNoise
 from leakbound.noise.baselines import (
     Baseline,

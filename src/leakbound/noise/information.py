@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Num
 
+from leakbound.bounds.information import PRECISION, binary_divergence
 from leakbound.core.checks import gain_over_prior, one_of, positive, probability
-from leakbound.core.information import PRECISION, binary_divergence
 from leakbound.core.numerics import smallest_where
 
 Array = np.ndarray

@@ -25,9 +25,10 @@ from typing import Any, Literal, final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakbound.core import plain_json, private_file
+from leakbound.core import plain_json
 from leakbound.core.checks import one_of, positive
 from leakbound.core.types import Noise
+from leakbound.files import private_file
 from leakbound.noise.families import describe
 from leakbound.noise.gaussian import GaussianNoise
 from leakbound.noise.keyed import KEY_BYTES, new_key

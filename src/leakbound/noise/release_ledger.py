@@ -24,10 +24,11 @@ import numpy as np
 from jaxtyping import Int, Num, UInt8, UInt32, UInt64
 from scipy.special import ndtr, ndtri
 
-from leakbound.core import plain_json, private_file
+from leakbound.core import plain_json
 from leakbound.core.checks import gain_over_prior, one_of
 from leakbound.core.numerics import bisect
 from leakbound.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
+from leakbound.files import private_file
 from leakbound.noise.gaussian import GaussianNoise
 from leakbound.noise.keyed import (
     KEY_BYTES,

@@ -11,7 +11,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, field_
 
 from leakbound.core.checks import non_negative, probability
 from leakbound.core.unit_words import UnitWord
-from leakbound.core.untrusted import in_one_line, toml_table
+from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
 from leakbound.plans.games import AskedOften, Attribute, Canaries, Game, HalfSplit, Prior, Queries, game_of, in_words

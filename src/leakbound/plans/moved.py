@@ -81,7 +81,7 @@ OF_AUDITS: Mapping[str, Moved] = {
     ),
     "tmp": Moved("the environment variable TMPDIR", "", "the environment variable TMPDIR"),
     "fail_above": Moved(
-        "leakbound.auditing.gates.exit_code(report, ['tpr@0.01=0.05']), which is 3 if a limit is exceeded",
+        "leakbound.cli.gates.exit_code(report, ['tpr@0.01=0.05']), which is 3 if a limit is exceeded",
         "",
         "",
     ),

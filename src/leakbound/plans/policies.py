@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from leakbound.core.untrusted import in_one_line, toml_table
+from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.plans.plan import Plan, a_fraction, read
 

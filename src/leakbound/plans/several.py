@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leakbound.core.checks import nearest
-from leakbound.core.untrusted import in_one_line, toml_table
+from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.bounds import GROUPED
 from leakbound.plans.choices import name_of, set_fields, table_of
 from leakbound.plans.plan import read

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 
-from leakbound.core.system import flush_c_streams
+from leakbound.files.system import flush_c_streams
 
 _DESCRIPTORS = (1, 2)  # standard output and standard error, whoever writes to them
 

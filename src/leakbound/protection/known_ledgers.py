@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from leakbound.core import plain_json, private_file
-from leakbound.core.system import OWNERS_FOLDER
+from leakbound.core import plain_json
+from leakbound.files import private_file
+from leakbound.files.system import OWNERS_FOLDER
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.request import Request
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from leakbound.core import private_file
 from leakbound.core.findings import Finding, Term
 from leakbound.core.grid import Grid
 from leakbound.core.seeds import entropy, integer, stream, subsets
 from leakbound.core.types import Noise
+from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, Shifts, worst_eta
 from leakbound.noise.families import FAMILIES, describe
 from leakbound.noise.keyed import SCHEME, KeyedGenerator, canonical_digest

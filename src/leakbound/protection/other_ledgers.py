@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from leakbound.core import private_file
 from leakbound.core.findings import Term
+from leakbound.files import private_file
 from leakbound.noise.ledger import FORMATS, Ledger
 from leakbound.noise.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.noise.release_ledger import RETIRED, OtherRelease, ReleaseLedger

@@ -26,8 +26,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from leakbound.core.system import TOO_LATE, free_memory, limit_process, without_ctrl_c
-from leakbound.core.untrusted import TIMES, megabytes
+from leakbound.files.system import TOO_LATE, free_memory, limit_process, without_ctrl_c
+from leakbound.files.untrusted import TIMES, megabytes
 from leakbound.releases import user_modules
 from leakbound.releases.specs import first_line, own, printed
 

@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
-from leakbound.core.untrusted import in_one_line, refuse_archive
 from leakbound.data.points import some
+from leakbound.files.untrusted import in_one_line, refuse_archive
 from leakbound.releases.foreign_model import ForeignModel
 from leakbound.releases.specs import first_line
 

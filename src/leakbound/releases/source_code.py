@@ -31,7 +31,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
 
-from leakbound.core.temporary import process_name
+from leakbound.files.temporary import process_name
 from leakbound.releases.live_values import digest_of_definition, digest_of_value, n_cached
 from leakbound.releases.user_modules import spec_in_folder
 

@@ -32,7 +32,7 @@ from leakbound.core.checks import one_line
 from leakbound.core.claims import AccountantEpsilon, Claim
 from leakbound.core.findings import QUANTITIES, Finding, Scope, Term
 from leakbound.core.tradeoff import from_dict
-from leakbound.core.untrusted import Refused, json_value
+from leakbound.files.untrusted import Refused, json_value
 from leakbound.reports import DIGEST, SCHEMA, Curve, Report, Verdict, digest_of
 from leakbound.reports.about import (
     AttributeAbout,

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leakbound.core import private_file, temporary
 from leakbound.core.checks import UNSEEN, nearest, one_of
 from leakbound.core.claims import Claim
 from leakbound.core.findings import EVERY, Finding, Scope, Term
-from leakbound.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakbound.core.tradeoff import TradeOff
 from leakbound.core.tradeoff.curve import Roc
 from leakbound.core.types import Attack, Scores, Signals
-from leakbound.core.untrusted import in_one_line
+from leakbound.files import private_file, temporary
+from leakbound.files.system import OWNER_ALONE, OWNERS_FOLDER, open_new
+from leakbound.files.untrusted import in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
-from leakbound.core.system import python_without_current_folder
+from leakbound.files.system import python_without_current_folder
 from leakbound.releases.user_modules import for_workers, look_in
 
 Cluster = Any  # an address, a distributed.Client or an Executor: the first two are known where they are used

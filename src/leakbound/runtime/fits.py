@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from leakbound.core import temporary
 from leakbound.core.checkpoints import kept_in
 from leakbound.core.types import Points, Release
+from leakbound.files import temporary
 from leakbound.releases.source_code import (
     NoCanonicalForm,
     UserCode,

@@ -26,7 +26,7 @@ from threading import Lock, Thread
 from types import FrameType, ModuleType
 from typing import Any
 
-from leakbound.core.temporary import process_name
+from leakbound.files.temporary import process_name
 from leakbound.releases.source_code import UserCode, is_installed, other_module, user_code
 
 ABSENT = "absent"

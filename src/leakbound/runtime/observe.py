@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core import seeds
 from leakbound.core.checks import count, known_keywords, printable
-from leakbound.core.signal_files import ModelWriter, open_signals
 from leakbound.core.signals import SIGNALS
-from leakbound.core.system import writable_by_anybody
 from leakbound.core.types import Game, Points, Release, Signals
-from leakbound.core.untrusted import in_one_line
 from leakbound.data import arrays_of
+from leakbound.files.signal_files import ModelWriter, open_signals
+from leakbound.files.system import writable_by_anybody
+from leakbound.files.untrusted import in_one_line
 from leakbound.runtime.execution import Execution, Tally
 from leakbound.runtime.fits import Filled, FitJob, Sets, describe_release, fill_store, finished_chunks
 

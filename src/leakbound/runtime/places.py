@@ -30,8 +30,8 @@ from urllib.request import url2pathname
 
 from filelock import FileLock
 
-from leakbound.core import temporary
-from leakbound.core.system import OWNER_ALONE, OWNERS_FOLDER, open_new
+from leakbound.files import temporary
+from leakbound.files.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakbound.runtime.chunk_file import Damaged
 from leakbound.runtime.retries import Patience, is_missing_bucket, reason
 

@@ -16,9 +16,9 @@ from joblib import Parallel, cpu_count, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import ThreadpoolController
 
-from leakbound.core import temporary
 from leakbound.core.checks import count
-from leakbound.core.system import python_without_current_folder, without_ctrl_c
+from leakbound.files import temporary
+from leakbound.files.system import python_without_current_folder, without_ctrl_c
 from leakbound.releases.user_modules import for_workers, look_in
 from leakbound.runtime import progress
 from leakbound.runtime.cluster import WorkerKilled

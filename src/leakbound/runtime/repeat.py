@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from leakbound.core.checks import known_keywords
-from leakbound.core.temporary import process_name
+from leakbound.files.temporary import process_name
 from leakbound.releases.source_code import NoCanonicalForm, UserCode, digest_of, user_code, values_as_before
 from leakbound.runtime import pool
 from leakbound.runtime.inputs import NOTHING_READ, Inputs, watched

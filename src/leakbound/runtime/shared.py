@@ -15,7 +15,7 @@ from typing import Any
 
 import cloudpickle
 
-from leakbound.core import temporary
+from leakbound.files import temporary
 from leakbound.runtime.places import SHARED
 from leakbound.runtime.store import Store
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from leakbound.core import temporary
+from leakbound.files import temporary
 from leakbound.runtime import chunk_file
 from leakbound.runtime.chunk_file import Chunk, Damaged
 from leakbound.runtime.inputs import NOTHING_READ, Inputs

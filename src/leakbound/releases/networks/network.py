@@ -17,8 +17,8 @@ from torch import nn
 from leakbound.core.checks import count
 from leakbound.core.seeds import integer
 from leakbound.core.types import Points
-from leakbound.core.untrusted import in_one_line
 from leakbound.data.records import Fields
+from leakbound.files.untrusted import in_one_line
 from leakbound.releases.networks.architecture import Architecture, built, refuse_own_step, refuse_softmax
 from leakbound.releases.networks.devices import device_of, working
 from leakbound.releases.networks.gradient_norms import Layers, layers_of

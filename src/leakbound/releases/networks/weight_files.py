@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from leakbound.core.untrusted import JSON_TIMES, in_one_line, refuse_archive, refuse_large
+from leakbound.files.untrusted import JSON_TIMES, in_one_line, refuse_archive, refuse_large
 
 _LONGEST_HEADER = 100_000_000  # bytes, as the library of safetensors allows
 _SIZE_OF_LENGTH = 8

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from leakbound.core.checks import one_line
-from leakbound.core.system import is_root
+from leakbound.files.system import is_root
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 OFFLINE = (  # the page needs no network, and the browser must not look for updates

@@ -32,9 +32,9 @@ from jaxtyping import Bool, Int, Num
 from leakbound.core.checks import count, known_keywords
 from leakbound.core.on_disk import blocks_of, empty_on_disk, reserve
 from leakbound.core.signals import QUERY_SIGNALS, SIGNALS, class_indices
-from leakbound.core.system import OWNERS_FOLDER, open_new
 from leakbound.core.types import Game, Signals
-from leakbound.core.untrusted import LARGEST_HEADER, in_one_line, json_value
+from leakbound.files.system import OWNERS_FOLDER, open_new
+from leakbound.files.untrusted import LARGEST_HEADER, in_one_line, json_value
 
 Array = np.ndarray
 ABOUT = "signals.json"
@@ -347,7 +347,7 @@ class ModelWriter(SignalsWriter):
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from leakbound.core.signal_files import ModelWriter, open_signals
+    >>> from leakbound.files.signal_files import ModelWriter, open_signals
     >>> folder = Path(tempfile.mkdtemp()) / "signals"
     >>> member = np.array([[True, False, True], [False, True, True]])
     >>> with ModelWriter(folder, member, np.array([True, True, False]), n_targets=2) as writer:

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from leakbound.core import on_disk, signal_files
-from leakbound.core.signal_files import ABOUT, open_signals, write_blocks
+from leakbound.core import on_disk
 from leakbound.core.types import Signals
+from leakbound.files import signal_files
+from leakbound.files.signal_files import ABOUT, open_signals, write_blocks
 
 
 @pytest.fixture(autouse=True)

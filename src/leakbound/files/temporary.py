@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from leakbound.core.system import OWNERS_FOLDER, is_alive
+from leakbound.files.system import OWNERS_FOLDER, is_alive
 
 MAX_AGE = 7 * 24 * 3600.0  # seconds without a sign of life, after which an owner that we cannot ask counts as gone
 PART = ".part"

@@ -22,7 +22,7 @@ from typing import IO, Any, ParamSpec, TypeVar
 import numpy as np
 
 from leakbound.core.checks import one_line
-from leakbound.core.system import free_memory
+from leakbound.files.system import free_memory
 
 Array = np.ndarray
 FREE = 256_000_000  # bytes that a file of any size may take in memory
@@ -77,7 +77,7 @@ def parsing(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
     ...     raise IndexError("no element 0")
     Traceback (most recent call last):
         ...
-    leakbound.core.untrusted.Refused: plan.xml: cannot be read as xml: no element 0
+    leakbound.files.untrusted.Refused: plan.xml: cannot be read as xml: no element 0
     """
     try:
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leakbound.core import temporary
+from leakbound.files import temporary
 
 WEEK = 7 * 24 * 3600
 
@@ -114,7 +114,7 @@ class TestFolder:
 
     def test_is_removed_with_all_that_is_in_it_when_the_process_ends(self, tmp_path):
         code = (
-            "import sys; from leakbound.core.temporary import folder\n"
+            "import sys; from leakbound.files.temporary import folder\n"
             "with folder(sys.argv[1]) as lent: (lent / 'rows').write_text('secret')\n"
             "assert (lent / 'rows').exists()"
         )
@@ -123,7 +123,7 @@ class TestFolder:
 
     def test_of_a_killed_process_goes_when_the_next_one_comes(self, tmp_path):
         code = (
-            "import os, signal, sys; from leakbound.core.temporary import folder\n"
+            "import os, signal, sys; from leakbound.files.temporary import folder\n"
             "with folder(sys.argv[1]) as lent:\n"
             "    (lent / 'rows').write_text('secret')\n"
             "    os.kill(os.getpid(), signal.SIGKILL)"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leakbound.core import system
+from leakbound.files import system
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,7 +47,7 @@ def open_but_no_folder(path, flags, mode=0o777, **words):
 
 os.open = open_but_no_folder
 
-from leakbound.core import system
+from leakbound.files import system
 system.HAS_MODES = False
 
 import numpy as np

@@ -23,8 +23,8 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from filelock import FileLock, Timeout
 
-from leakbound.core import temporary
-from leakbound.core.system import OWNER_ALONE, open_new, open_there, open_to_others, sync_folder
+from leakbound.files import temporary
+from leakbound.files.system import OWNER_ALONE, open_new, open_there, open_to_others, sync_folder
 
 LARGEST = 2**30  # bytes of a file
 _ATTEMPTS = 10  # to write a file that another process writes at the same time

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.core import untrusted
 from leakbound.core.checks import one_line, printable
-from leakbound.core.untrusted import free_memory, json_value, refuse_large
 from leakbound.data import arrays_of, load
+from leakbound.files import untrusted
+from leakbound.files.untrusted import free_memory, json_value, refuse_large
 from leakbound.plans import from_toml
 from leakbound.plans.plan import constant
 from leakbound.reports import Report

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leakbound.auditing.gates import exit_code, failures, refuted, remarks
+from leakbound.cli.gates import exit_code, failures, refuted, remarks
 from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta
