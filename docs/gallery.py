@@ -89,9 +89,10 @@ def table(result: dict[str, Any]) -> str:
         "| what the paper says | printed | ours | verdict |",
         "|---|---|---|---|",
     ]
+    said = Counter(claim["note"] for claim in document["claims"])
+    notes = [note for note, count in said.items() if count > 2 and len(note.split()) > 4]
     for claim in document["claims"]:
-        note = f"; {claim['note']}" if claim["note"] else ""
-        says = f"{claim['says']} ({claim['where']}{note})"
+        says = f"{claim['says']} ({claim['where']}{noted(claim['note'], notes)})"
         ours = measured(claim).replace("+-", "±")
         lines.append(
             "| " + " | ".join(each.replace("|", "\\|") for each in (says, stated(claim), ours, told(claim))) + " |"
@@ -100,11 +101,20 @@ def table(result: dict[str, Any]) -> str:
             note = f" ({tried['note']})" if tried["note"] else ""
             cells = (f"with *{tried['setting']}*{note}", "", measured(tried).replace("+-", "±"))
             lines.append("| " + " | ".join(each.replace("|", "\\|") for each in (*cells, compared(tried))) + " |")
+    if notes:
+        lines += ["", *(f"Note {number}: {note}." for number, note in enumerate(notes, start=1))]
     if document["settings"]:
         lines.append("")
     for setting in document["settings"]:
         lines += [f"With *{setting['name']}*: {setting['says']} ({setting['why']}).", ""]
     return "\n".join(lines) + "\n"
+
+
+def noted(note: str, repeated: list[str]) -> str:
+    """Write a note behind the place of a claim: one of several claims is written once below the table."""
+    if not note:
+        return ""
+    return f"; note {repeated.index(note) + 1}" if note in repeated else f"; {note}"
 
 
 def as_public_code() -> str:
