@@ -34,7 +34,7 @@ def page() -> str:
         for library, results in sorted(calls_of.items(), key=lambda item: item[0].lower())
     ]
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    lines = [f"{n_run} of {len(rows)} calls run ({when}), beside scikit-learn with:", f"{', '.join(libraries)}."]
+    lines = [f"{n_run} of {len(rows)} calls run ({when}), with scikit-learn and:", f"{', '.join(libraries)}."]
     for kind, calls in kinds.items():
         lines += ["", f"**{kind.capitalize()}**: {'; '.join(calls)}."]
     return "\n".join(lines) + "\n"
