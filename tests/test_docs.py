@@ -58,7 +58,6 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
     ),
     "--out claimed   # exit code 2": "--out claimed --dry-run",
     "--attack lira --out quick": "--attack lira --out quick --dry-run",
-    "--fail-above most_exposed=0.9   # exit code 3": "--fail-above most_exposed=0.9 --dry-run",
     "--n-models 16 --policy policy.toml": "--n-models 8 --policy policy.toml",
     "n_estimators=20 --n-models 32 --policy": "n_estimators=20 --n-models 8 --policy",
     "--policy research --out verdict --pdf": "--policy research --out verdict",
