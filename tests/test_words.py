@@ -62,9 +62,7 @@ PHRASES = (
     Phrase(
         r"members found", "true positive rate", (PAGES_OF_REPORTS, OF_PAPERS), ("fraction of members found at an FPR",)
     ),
-    Phrase(
-        r"laws?", "distribution", contexts=("law of total", "comply with the law", "in the sense of the law", "(law)")
-    ),
+    Phrase(r"laws?", "distribution", contexts=("law of total", "comply with the law", "in the sense of the law")),
     Phrase(
         r"(the|a|an|this|its|their|each|larger|smaller|same|of|in|by|what) shares?(?! (a|as|the|much)\b)",
         "fraction",
