@@ -432,9 +432,9 @@ class TestServers:
     )
     def test_what_passes_is_waited_for(self, s3, store, told):
         store.place.probe()
-        s3.tell(refuse=2, **told)
+        s3.tell(refuse=1, **told)
         assert store.save(KEY, ARRAYS).created
-        if told["status"] != 409:  # which answers conditional puts alone
+        if told["status"] != 409:  # the answer to conditional puts alone
             s3.tell(refuse=1, **told)
             assert store.load(KEY) is not None
             s3.tell(refuse=1, **told)
@@ -442,7 +442,7 @@ class TestServers:
 
     @pytest.mark.slow
     def test_what_does_not_pass_is_one_line_and_loses_nothing(self, s3, store, monkeypatch):
-        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")  # a minute unless it is set
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")  # half a minute unless it is set
         store.save(KEY, ARRAYS)
         s3.tell(refuse=1_000)
         for operation, what in ((lambda: store.save(key(row=1), ARRAYS), "written"), (store.ls, "read")):

@@ -439,8 +439,8 @@ def _file_system(protocol: str) -> Any:
 
     if protocol == "memory":
         return fsspec.filesystem("memory")
-    # about a minute in all; who has set how often in the environment, has it so
-    again = {} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"mode": "standard", "max_attempts": 10}}
+    # half a minute on average, also for 429, which the newer mode does not know; the environment may say how often
+    again = {} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"mode": "legacy", "max_attempts": 6}}
     try:
         files: Any = fsspec.filesystem(
             "s3", skip_instance_cache=True, use_listings_cache=False, config_kwargs={"read_timeout": 60, **again}
@@ -454,4 +454,4 @@ def _file_system(protocol: str) -> Any:
 def _changed(listed: dict[str, Any]) -> float:
     """When an object was written, by the names that s3fs and memory give it."""
     changed: datetime | float = listed.get("LastModified") or listed["created"]
-    return changed if isinstance(changed, float) else changed.timestamp()
+    return changed.timestamp() if isinstance(changed, datetime) else changed
