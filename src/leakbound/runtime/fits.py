@@ -32,7 +32,7 @@ from leakbound.releases.source_code import (
 from leakbound.runtime import pool
 from leakbound.runtime.checkpoints import StoredCheckpoints
 from leakbound.runtime.cluster import Engine, WorkerKilled
-from leakbound.runtime.execution import Execution, Tally
+from leakbound.runtime.execution import Execution
 from leakbound.runtime.inputs import NOTHING_READ, Inputs, digest_of_file, watched
 from leakbound.runtime.places import local_folder
 from leakbound.runtime.progress import progress, silence
@@ -279,7 +279,8 @@ class _Run:
         elif todo:
             with self.store.prepared():
                 yield from self._make(todo)
-        _add_counts(self.store, self.execution.tally)
+        self.execution.tally.other_machine += self.store.n_other_machine
+        self.execution.tally.differing += self.store.n_differing
 
     def fill(self, wanted: Sequence[int]) -> Filled:
         """Make those of some chunks that the store does not have."""
@@ -344,20 +345,21 @@ class _Run:
 
     def _make_here(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
-        calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
-        n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
+        n_jobs, place, store = self.execution.n_jobs, self.execution.temporary_place, self.store
         unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
         with self._killed_in_one_line(), unchanged:
-            if self.store is None:
+            if store is None:
+                calls = ((number, self._arguments(number)) for number in numbers)
                 yield from pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place)
                 return
-            task = partial(make_watched, self.job)
+            keys, task = self.keys, partial(make_watched, self.job)
+            calls = ((number, (*self._arguments(number), StoredCheckpoints(store, keys[number]))) for number in numbers)
             for number, made in pool.run_numbered(task, calls, len(numbers), n_jobs, place):
                 arrays = made.arrays
                 if self._is_followed(made.inputs) and arrays:
                     # all who share a store go on with the arrays of whoever was first
                     expected = self._has_expected_arrays(number)
-                    arrays = self.store.keep(self.keys[number], arrays, expected, made.inputs)
+                    arrays = store.keep(keys[number], arrays, expected, made.inputs)
                 yield number, arrays
 
     def _is_followed(self, inputs: Inputs) -> bool:
@@ -369,10 +371,6 @@ class _Run:
             raise ValueError(f"{name} cannot be stored: {inputs.unseen}")
         self.execution.tally.not_stored.setdefault(name, inputs.unseen)
         return False
-
-    def _checkpoints(self, number: int) -> StoredCheckpoints | None:
-        """Return where the checkpoints of a chunk lie; nowhere without a store."""
-        return StoredCheckpoints(self.store, self.keys[number]) if self.store is not None else None
 
     def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
         rows = self.rows[number]
@@ -470,8 +468,3 @@ def _make_chunk(
             return _Done(None, arrays, inputs if store is not None else NOTHING_READ)
         saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)), inputs)
         return _Done(saved, None)
-
-
-def _add_counts(store: Store, tally: Tally) -> None:
-    tally.other_machine += store.n_other_machine
-    tally.differing += store.n_differing
