@@ -37,6 +37,7 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     Source: Bertran, Tang, Roth, Kearns, Morgenstern & Wu (2023), the Gaussian form; they regress on the features of
     the point. The log-odds of a reference model are one feature, which measures how hard a point is.
 
+    >>> from leakbound.core.types import Game
     >>> hard = np.linspace(-3, 3, 60)
     >>> member = np.zeros((2, 60), dtype=bool)
     >>> member[:, 5] = True
