@@ -87,7 +87,7 @@ def test_what_is_unused_is_removed_and_chunks_by_age(url, monkeypatch):
 def test_checkpoints_are_counted_and_removed_with_their_chunk(url):
     store = Store(url)
     StoredCheckpoints(store, key(seed=0)).write("aa", bytes(199_968))
-    assert run("size", url).output == "0 chunks, 0.0 MB\ndata for workers and checkpoints: 0.2 MB\n"
+    assert run("size", url).output == "0 chunks, 0.0 MB\ncheckpoints: 0.2 MB\n"
     assert run("gc", url).output == "removed 0 checkpoints, 0 leftovers, 0 chunks\n"
     store.save(key(seed=0), {"loss": np.zeros(10)})
     assert run("gc", url).output == "removed 1 checkpoints, 0 leftovers, 0 chunks\n"
