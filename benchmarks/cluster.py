@@ -33,11 +33,9 @@ def main() -> None:
         seconds = time.perf_counter() - started
     close_clusters()
     ideal = N_FITS * SECONDS / N_WORKERS
-    n_bytes, n_workers = execution.tally.bytes_loaded, len(execution.tally.workers)
     print(
-        f"{N_FITS} fits of {SECONDS:g} s on {n_workers} workers: {seconds:.2f} s, {100 * (seconds / ideal - 1):.1f} % "
-        f"more than {ideal:g} s; data of {points.x.nbytes / 1e6:.0f} MB were loaded {n_bytes / points.x.nbytes:.2f} "
-        f"times by {n_workers} workers"
+        f"{N_FITS} fits of {SECONDS:g} s on {N_WORKERS} workers: {seconds:.2f} s, {100 * (seconds / ideal - 1):.1f} % "
+        f"more than {ideal:g} s; data of {points.x.nbytes / 1e6:.0f} MB"
     )
 
 

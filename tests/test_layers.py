@@ -274,8 +274,8 @@ def test_libraries_open_no_file(name):
 def test_nothing_is_unpickled_evaluated_or_felt_for(name):
     assert facts(name).names & {"eval", "exec", "hasattr"} == set()
     modules = {imported.split(".")[0] for imported in facts(name).imports}
-    # what a worker is sent, by the digest that came with its task; what we send the process of a model, by a pipe
-    if name.endswith(("runtime/shared.py", "releases/foreign_model.py")):
+    # what we send the process of a model, by a pipe
+    if name.endswith("releases/foreign_model.py"):
         modules -= {"pickle", "cloudpickle"}
     # they write alone: for a digest, and to see what pickling a model reaches
     if name.endswith(("releases/live_values.py", "releases/kept_records.py")):

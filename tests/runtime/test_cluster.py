@@ -1,22 +1,20 @@
-"""Workers of clusters and executors: the same bytes as in one process, whatever dies, and nothing is made twice."""
+"""Workers of clusters: the same bytes as in one process, whatever dies, and nothing is made twice."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
-from pathlib import Path
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import distributed
 import numpy as np
 import pytest
-from joblib.externals.loky import ProcessPoolExecutor as Loky
 
 from leakbound.core import seeds
 from leakbound.runtime import cluster as cluster_module
 from leakbound.runtime import execution as execution_module
+from leakbound.runtime import fits
 from leakbound.runtime.cluster import ALLOWED, Engine, WorkerKilled, check_address, connected
 from leakbound.runtime.execution import Execution
 from leakbound.runtime.observe import observe
@@ -29,31 +27,13 @@ pytestmark = pytest.mark.slow
 N_CHUNKS = 4  # of 10 models
 SEEDS = [seeds.integer(0, "train", row) for row in range(len(MEMBER))]  # of a run with seed 0
 EXPECTED = np.asarray(np.array(SEEDS)[:, None] + MEMBER / 2 + POINTS.x.sum(axis=1), dtype=np.float32)
-KINDS = ["threads", "processes", "loky", "dask"]
 
 
 @pytest.fixture(scope="module")
-def dask() -> Iterator[Any]:
+def dask() -> Iterator[str]:
+    """One for all tests: workers take longer to start than what they do here."""
     yield "local:2"
     execution_module.close_clusters()
-
-
-@pytest.fixture(params=KINDS, scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """One of each kind for all tests: workers take longer to start than what they do here."""
-    if request.param == "dask":
-        yield request.getfixturevalue("dask")
-        return
-    with executor_of(request.param) as executor:
-        yield executor
-
-
-def executor_of(kind: str) -> Executor:
-    if kind == "threads":
-        return ThreadPoolExecutor(2)
-    if kind == "processes":
-        return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    return Loky(2)
 
 
 def observed(release: Logged, execution: Execution) -> np.ndarray:
@@ -61,11 +41,11 @@ def observed(release: Logged, execution: Execution) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Every executor
+# What is made and stored
 
 
-def test_the_bytes_are_those_of_one_process(cluster, tmp_path) -> None:
-    release, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=cluster)
+def test_the_bytes_are_those_of_one_process(dask, tmp_path) -> None:
+    release, execution = Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=dask)
     np.testing.assert_array_equal(observed(release, execution), EXPECTED)
     made = release.fits_made()
     assert sorted(first for _, first in made) == sorted(SEEDS[::3])
@@ -77,53 +57,32 @@ def test_the_bytes_are_those_of_one_process(cluster, tmp_path) -> None:
     assert (again.tally.computed, again.tally.reused) == (0, 10)
 
 
-def test_each_worker_loads_the_data_once(cluster, tmp_path) -> None:
-    sizes = []
-    for store in ("one", "other"):
-        execution = Execution(tmp_path / store, cluster=cluster)
-        observed(Logged(str(tmp_path), seconds=0.05), execution)
-        sizes.append((execution.tally.bytes_loaded, len(execution.tally.workers)))
-    (first, n_first), _ = sizes
-    n_loads = 1 if isinstance(cluster, ThreadPoolExecutor) else n_first
-    size = first // n_loads
-    assert first == n_loads * size
-    assert POINTS.x.nbytes < size < POINTS.x.nbytes + 20_000
-
-
-def test_a_damaged_chunk_is_made_again(cluster, tmp_path) -> None:
+def test_a_damaged_chunk_is_made_again(dask, tmp_path) -> None:
     release = Logged(str(tmp_path))
-    observed(release, Execution(tmp_path / "store", cluster=cluster))
+    observed(release, Execution(tmp_path / "store", cluster=dask))
     chunk = sorted((tmp_path / "store").glob("*.npz"))[0]
     chunk.write_bytes(chunk.read_bytes()[:-10])
-    execution = Execution(tmp_path / "store", cluster=cluster)
+    execution = Execution(tmp_path / "store", cluster=dask)
     np.testing.assert_array_equal(observed(release, execution), EXPECTED)
     assert len(release.fits_made()) == N_CHUNKS + 1
     assert Store(tmp_path / "store").verify().damaged == {}
 
 
-def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(cluster, tmp_path) -> None:
+def test_an_error_of_a_fit_names_the_models_and_keeps_the_others(dask, tmp_path) -> None:
     release = Logged(str(tmp_path), fail=SEEDS[9])
     with pytest.raises(ValueError, match="the loss is not finite") as raised:
-        observed(release, Execution(tmp_path / "store", cluster=cluster))
+        observed(release, Execution(tmp_path / "store", cluster=dask))
     assert raised.value.__notes__ == [f"in model 9 (seed {SEEDS[9]})"]
-    # whoever misses the chunk later learns why
-    (failure,) = Store(tmp_path / "store").failures().values()
-    assert str(failure) == f"model 9 (seed {SEEDS[9]}): ValueError: the loss is not finite"
-    with pytest.raises(ValueError, match=r"; the last try raised an error in 1 of these chunks, first in model 9"):
-        observed(release, Execution(tmp_path / "store", from_store="all"))
     mended = Logged(str(tmp_path))
     np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
-    assert Store(tmp_path / "store").failures() == {}
 
 
-@pytest.mark.parametrize("cluster", ["threads", nightly("dask")], indirect=True)
-def test_two_runs_on_one_store_end_with_one_result(cluster, tmp_path) -> None:
+@pytest.mark.nightly
+def test_two_runs_on_one_store_end_with_one_result(dask, tmp_path) -> None:
     release, found = Logged(str(tmp_path), seconds=0.1), []
 
     def run() -> None:
-        with connected(cluster if isinstance(cluster, str) else executor_of("threads")) as engine:
-            execution = Execution(tmp_path / "store", cluster=engine.executor)
-            found.append(observed(release, execution))
+        found.append(observed(release, Execution(tmp_path / "store", cluster=dask)))
 
     threads = [threading.Thread(target=run) for _ in range(2)]
     for thread in threads:
@@ -186,8 +145,9 @@ class BlamesAll(Executor):
 
     def submit(self, fn, /, *args, **kwargs):
         future: Future[int] = Future()
-        self.sent.append(args[0])
-        self.queue.append((future, args[0]))
+        _, number = args
+        self.sent.append(number)
+        self.queue.append((future, number))
         threading.Timer(0.05, self._work).start()
         return future
 
@@ -202,6 +162,12 @@ class BlamesAll(Executor):
                 future.set_result(number**2)
 
 
+def engine_of(executor: Executor) -> tuple[Engine, list[str]]:
+    """An engine, and what it gives to all workers."""
+    sent: list[str] = []
+    return Engine(executor, "fake", lambda: 1, lambda: True, lambda job: sent.append(job) or job), sent
+
+
 def numbered_calls() -> list[tuple[int, tuple[int]]]:
     return [(number, (number,)) for number in range(6)]
 
@@ -209,12 +175,13 @@ def numbered_calls() -> list[tuple[int, tuple[int]]]:
 @pytest.mark.parametrize("culprit", range(6))
 def test_a_task_that_was_sent_beside_the_culprit_is_not_blamed(culprit) -> None:
     once = BlamesAll(culprit, n_kills=1)
-    engine = Engine(once, "fake", lambda: 1, lambda: True)
-    assert sorted(engine.run(pow, numbered_calls())) == [(number, number**2) for number in range(6)]
+    engine, sent = engine_of(once)
+    assert sorted(engine.run(pow, "job", numbered_calls())) == [(number, number**2) for number in range(6)]
     assert once.sent.count(culprit) == 2
+    assert sent == ["job", "job"]  # again after the worker was killed, since the job may have gone with it
     always = BlamesAll(culprit, n_kills=9)
     with pytest.raises(WorkerKilled) as killed:
-        list(Engine(always, "fake", lambda: 1, lambda: True).run(pow, numbered_calls()))
+        list(engine_of(always)[0].run(pow, "job", numbered_calls()))
     assert killed.value.args == (culprit,)
     assert always.sent.count(culprit) == 2
 
@@ -238,7 +205,6 @@ def test_an_active_client_is_used(dask, tmp_path) -> None:
         assert {pid for pid, _ in release.fits_made()} <= workers
         here = Execution(tmp_path / "other", n_jobs=1)  # processes were asked for: this machine
         observed(release, here)
-        assert here.tally.workers == set()
 
 
 def process() -> dict[str, int]:
@@ -247,22 +213,15 @@ def process() -> dict[str, int]:
     return {"pid": os.getpid()}
 
 
-def test_a_release_without_the_signals_has_nothing_to_store(cluster, tmp_path) -> None:
-    execution = Execution(tmp_path / "store", cluster=cluster)
+def test_a_release_without_the_signals_has_nothing_to_store(dask, tmp_path) -> None:
+    execution = Execution(tmp_path / "store", cluster=dask)
     assert observe(Silent(str(tmp_path)), POINTS, MEMBER, ("loss",), execution=execution) == {}
     assert Store(tmp_path / "store").size() == (0, 0)
 
 
-def test_an_executor_needs_a_store(tmp_path) -> None:
-    with (
-        ThreadPoolExecutor(1) as executor,
-        pytest.raises(ValueError, match="an executor needs a store that its workers"),
-    ):
-        observed(Logged(str(tmp_path)), Execution(cluster=executor))
-
-
-def test_workers_that_do_not_see_the_store_say_so(dask) -> None:
-    with pytest.raises(OSError, match="a worker does not see the store memory://"):
+def test_workers_that_do_not_see_the_store_say_so(dask, monkeypatch) -> None:
+    monkeypatch.setattr(fits, "_LATEST_APPEARANCE", 0.5)
+    with pytest.raises(OSError, match="a worker has stored a chunk that is not in memory://of-one-process here"):
         observed(Logged("/nowhere"), Execution("memory://of-one-process", cluster=dask))
 
 
@@ -274,37 +233,13 @@ def test_other_addresses_are_refused(address) -> None:
 
 
 def test_other_objects_are_refused(tmp_path, monkeypatch) -> None:
-    with pytest.raises(ValueError, match=r"or an executor of concurrent.futures, got int$"):
+    with pytest.raises(ValueError, match=r"or a distributed.Client, got int$"):
         observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=4))
     with pytest.raises(ValueError, match=r"give one of them$"):
         Execution(tmp_path, n_jobs=2, cluster="local:2")
     monkeypatch.setattr(cluster_module, "_TIMEOUT", 0.5)
     with pytest.raises(OSError, match=r"^no scheduler of Dask answers at tcp://127.0.0.1:1: "):
         observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster="tcp://127.0.0.1:1"))
-
-
-def test_nothing_else_than_what_the_task_names_is_unpickled(tmp_path) -> None:
-    """Somebody who can write into the store puts other bytes in the place of the data."""
-    from leakbound.runtime.shared import Shared
-
-    shared = Shared.put(Store(tmp_path), {"a": 1})
-    Path(tmp_path, shared.name).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(OSError, match="returns other bytes for the data than were written"):
-        shared.get()
-
-
-def test_what_a_dead_run_gave_to_its_workers_is_removed_by_the_next(tmp_path) -> None:
-    from leakbound.runtime.places import SHARED
-    from leakbound.runtime.shared import Shared
-
-    store = Store(tmp_path / "store")
-    alive = Shared.put(store, {"a": 1})
-    place = tmp_path / "store" / SHARED
-    digest, host, _, random, end = Path(alive.name).name.rsplit(".", 4)
-    dead = place / f"{digest}.{host}.{2**22 + 1}.{random}.{end}"  # a number that no process of this machine has
-    dead.write_bytes(b"records")
-    observed(Logged(str(tmp_path)), Execution(tmp_path / "store", n_jobs=1))
-    assert [path.name for path in place.iterdir()] == [Path(alive.name).name]
 
 
 def test_a_damaged_chunk_is_filled_again(tmp_path) -> None:
@@ -318,15 +253,7 @@ def test_a_damaged_chunk_is_filled_again(tmp_path) -> None:
     assert Store(tmp_path / "store").verify().damaged == {}
 
 
-def test_a_broken_executor_says_so(tmp_path) -> None:
-    release = Logged(str(tmp_path), kill=SEEDS[3], n_kills=1)
-    with executor_of("processes") as executor, pytest.raises(OSError, match="the executor is broken"):
-        observed(release, Execution(tmp_path / "store", cluster=executor))
-    with pytest.raises(OSError, match="takes no tasks: "):
-        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=executor))
-
-
 @pytest.mark.parametrize("cluster", [[], {}, ["tcp://a:1"]])
 def test_a_list_is_no_cluster(cluster, tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"a distributed.Client or an executor, got "):
-        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=cluster))
+    with pytest.raises(ValueError, match=r"or a distributed.Client, got "):
+        observed(Logged(str(tmp_path)), Execution(tmp_path / "store", cluster=dask))

@@ -154,7 +154,7 @@ def test_threads_of_the_users_choice_do(tmp_path):
 def test_a_full_disk_of_shared_arrays_is_one_line(disk):
     disk.mount("size=2m")
     values = np.random.default_rng(0).normal(size=1_000_000)
-    line = r"the arrays that the workers share do not fit into .*: No space left on device; name another place \(tmp\)"
+    line = r"the arrays that the workers share do not fit into .*: No space left on device; name another folder"
     with pytest.raises(OSError, match=line):
         list(pool.run(lambda shared, n: float(shared[n]), [(values, n) for n in range(4)], 2, disk.folder))
 

@@ -121,7 +121,7 @@ def drawn(seed: int) -> dict[str, float]:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_an_audit_at_a_url_that_fails_for_a_moment_has_the_same_bytes(s3):
-    """Two workers, and a server that refuses once: the report says so."""
+    """Two workers, and a server that refuses once."""
     alone = audited(None)
     url = f"s3://bucket/{uuid4().hex}"
     s3.tell(refuse=1)
@@ -131,12 +131,8 @@ def test_an_audit_at_a_url_that_fails_for_a_moment_has_the_same_bytes(s3):
         assert of_the_result(report.to_json()) == of_the_result(alone.to_json())
         assert of_the_result(report.to_html()) == of_the_result(alone.to_html())
     facts = first.about.execution
-    assert (facts.reused, facts.made, facts.retries) == (0, 8, 1)
-    sentence = "Attempts that the store did not answer, and that were repeated: 1."
-    assert sentence in " ".join(first.table().split())
-    assert sentence in first.to_html()
-    assert (again.about.execution.reused, again.about.execution.retries) == (8, 0)
-    assert "Attempts" not in again.table()
+    assert (facts.reused, facts.made) == (0, 8)
+    assert again.about.execution.reused == 8
 
 
 @pytest.mark.slow

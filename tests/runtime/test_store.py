@@ -301,7 +301,7 @@ class TestFailures:
         assert died.returncode == 9
         assert len(files(store)) == 1
         assert store.load(key(row=0)) is None
-        store.sweep()
+        store.place.sweep()
         assert files(store) == []
 
 
@@ -339,7 +339,7 @@ class TestSweep:
         foreign = [store.folder / name for name in (".notes.part", ".a.b.part", "data.npz")]
         for path in (mine, left, elsewhere, *foreign):
             path.touch()
-        store.sweep()
+        store.place.sweep()
         assert not left.exists()
         assert mine.exists()
         assert elsewhere.exists()

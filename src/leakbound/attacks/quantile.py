@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from leakbound.attacks.blocks import empty_scores
 from leakbound.attacks.queries import one_by_one
 from leakbound.core.checks import count
-from leakbound.core.types import Game, NotApplicable, Signals
+from leakbound.core.types import NotApplicable, Signals
 
 Array = np.ndarray
 _RIDGE = 1e-3  # as a fraction of the sum of squares of a standardised column
@@ -37,6 +37,7 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     Source: Bertran, Tang, Roth, Kearns, Morgenstern & Wu (2023), the Gaussian form; they regress on the features of
     the point. The log-odds of a reference model are one feature, which measures how hard a point is.
 
+    >>> from leakbound.core.types import Game
     >>> hard = np.linspace(-3, 3, 60)
     >>> member = np.zeros((2, 60), dtype=bool)
     >>> member[:, 5] = True
@@ -69,7 +70,9 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
             own = _log_odds(signals, phi[target]) if game.leave_one_out else 0.0
             mean_log_odds = (total - own) / game.n_references
         else:
-            rows = _references(game, target)[:references]
+            models = np.arange(game.n_models)
+            others = np.delete(models, target) if game.leave_one_out else models[game.n_targets :]
+            rows = others[:references]
             mean_log_odds = _log_odds(signals, phi[rows]).mean(axis=0)
         hardness, target_hardness = mean_log_odds[training_points], mean_log_odds[target_points]
         mean, scale = _regress(hardness, _log_odds(signals, phi[target, training_points]), target_hardness)
@@ -85,11 +88,6 @@ def _mean_over_queries(signals: Signals) -> Signals:
     values = [_log_odds(query, query.array("log_odds", "loss")) for query in queries]
     mean = np.mean(values, axis=0).astype(queries[0].array("log_odds", "loss").dtype)
     return replace(signals, arrays={"log_odds": mean}, labels=None, checked=True)
-
-
-def _references(game: Game, target: int) -> Int[Array, " R"]:
-    rows = np.arange(game.n_models)
-    return np.delete(rows, target) if game.leave_one_out else rows[game.n_targets :]
 
 
 def _log_odds(signals: Signals, values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

@@ -147,10 +147,10 @@ def audit(
         What stands on the page: title, unit of privacy, date, author.
     store : Store, path or URL, optional
         Where finished models' signals stay, so that a run that was killed goes on.
-    n_jobs : int, str, distributed.Client or concurrent.futures.Executor, optional
+    n_jobs : int, str or distributed.Client, optional
         Worker processes; all cores unless given. Or workers on other machines: ``"tcp://HOST:8786"``, a scheduler of
-        Dask; ``"local:4"``, four processes under one of their own; a client; or any executor of Python, which needs a
-        store that its workers see. The active client of Dask is used unless something is given.
+        Dask; ``"local:4"``, four processes under one of their own; or a client. The active client is used unless
+        something is given.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def run(
     ----------
     plan : AuditPlan
     store : path or URL, optional
-    n_jobs : int, str, distributed.Client or concurrent.futures.Executor, optional
+    n_jobs : int, str or distributed.Client, optional
         As in ``audit``.
     from_store : {"", "all", "finished"}
         Fit no model: all must be in the store, as `fill_store` puts them there; or the audit is of those that are

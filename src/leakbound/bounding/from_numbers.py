@@ -140,11 +140,12 @@ def _promise(
     def ceiling(value: float) -> TradeOff:
         return Claim(quantity, value, delta, plan.adjacency).ceiling(game)
 
+    is_two_steps = plan.adjacency == "add_remove" and plan.sampling == "fixed"
     common = {
         "status": row.status,
         "source": row.source,
         "game": SWAP if plan.sampling == "fixed" else COIN,
-        "assumptions": _assumptions(plan),
+        "assumptions": [Term("swap_is_two_steps")] if is_two_steps else [],
     }
     if plan.at_most is None:
         return ceiling, Finding(quantity, getattr(plan, quantity), **common), common
@@ -162,12 +163,6 @@ def _mean_posterior(curve: TradeOff, prior: float, common: dict[str, Any]) -> Fi
         bound_type="upper",
         **common,
     )
-
-
-def _assumptions(plan: DpPlan | GaussianPlan) -> list[Term]:
-    if plan.adjacency == "add_remove" and plan.sampling == "fixed":
-        return [Term("swap_is_two_steps")]
-    return []
 
 
 def _game(plan: DpPlan | GaussianPlan) -> Game:

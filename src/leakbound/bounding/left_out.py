@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 from scipy import special
 
 from leakbound.bounding.ceilings import Stated, allowed
@@ -15,7 +14,6 @@ from leakbound.core.findings import Finding, Kind, Scope, Term
 from leakbound.core.lengths import p_norm
 from leakbound.core.repeated_rows import of_records, rows_of
 from leakbound.core.tradeoff import Gaussian
-from leakbound.data import Data
 from leakbound.data.columns import identifier_notes, repeated_names
 from leakbound.data.missing import rows_left_out
 from leakbound.plans.bounds import LeaveOneOutPlan
@@ -37,7 +35,10 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
     data = load_records(plan, plan.group or plan.id)
     notes = [*rows_left_out(data.kept), *([] if plan.by else identifier_notes(data.points))]
     check_declared(plan)
-    names, unit = _units(data) if plan.group is not None else (None, None)
+    names, unit = None, None
+    if plan.group is not None:  # the people whose rows are left out together, and whose each row is
+        people, unit = np.unique(np.asarray(data.points.names, dtype=str), return_inverse=True)
+        names, unit = people.tolist(), unit.reshape(-1)
     check_sizes(plan, data.points)
     of_all, without, error = values_with_error(statistic_of(plan, data.points), data.points, unit, plan.seed)
     scales = np.array(plan.noise_scale)
@@ -90,9 +91,3 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
         data,
         notes if names else [*notes, *repeated_names(data.points)],
     )
-
-
-def _units(data: Data) -> tuple[list[str], Int[Array, " N"]]:
-    """Name the people whose rows are left out together, and say whose each row is."""
-    names, unit = np.unique(np.asarray(data.points.names, dtype=str), return_inverse=True)
-    return names.tolist(), unit.reshape(-1)

@@ -197,7 +197,9 @@ def _audit(
             from leakbound.auditing.api import run
 
             store = options.get("store") or str(out / "store")
-            from_store = _from_store(options)
+            from_store = "all" if "from_store" in options else ""  # which models must be in the store already
+            if "partial" in options:
+                from_store = "finished"
             where = {"store": store, "n_jobs": n_jobs, "from_store": from_store, "tally": tally}
             return run(audit_plan, **where, command=command_line())
 
@@ -448,13 +450,6 @@ def _fit(
     print(f"{filled.n_chunks - filled.n_missing:,} of all {filled.n_chunks:,} chunks of the plan are in the store")
     if signals is not None:
         print(f"the signals of all models are in {signals}")
-
-
-def _from_store(options: Mapping[str, Any]) -> Any:
-    """Say which models must be in the store already: all, those that are finished, or none."""
-    if "partial" in options:
-        return "finished"
-    return "all" if "from_store" in options else ""
 
 
 def _range_of(chunks: str) -> range:

@@ -28,17 +28,14 @@ def store_size(store: Url) -> None:
     n_chunks, n_bytes = opened.size()
     print(f"{n_chunks:,} chunks, {n_bytes / 1e6:,.1f} MB")
     if beside := opened.bytes_beside():
-        print(f"data for workers and checkpoints: {beside / 1e6:,.1f} MB")
+        print(f"checkpoints: {beside / 1e6:,.1f} MB")
 
 
 @app.command("ls", epilog="Example: leakbound store ls s3://bucket/audits")
 def store_ls(store: Url) -> None:
-    """Print key, bytes and time of each chunk, and why others could not be made."""
-    opened = _store(store)
-    for entry in opened.ls():
+    """Print key, bytes and time of each chunk."""
+    for entry in _store(store).ls():
         print(f"{entry.name}  {entry.n_bytes:>13,}  {_time(entry.changed)}")
-    for key, failure in opened.failures().items():
-        print(f"{key}  failed at {_time(failure.when)}, {printable(str(failure))}")
 
 
 @app.command("verify", epilog="Example: leakbound store verify leakbound-report/store")

@@ -353,8 +353,8 @@ class Signals:
         """Compare the signals with each other, and compute from ``log_prob`` what was not given."""
         arrays = {**first_queries(self.arrays), **self.arrays}
         refuse_impossible(arrays)
-        if "loss" in arrays:
-            arrays["loss"] = _not_negative(arrays["loss"])
+        if "loss" in arrays and not arrays["loss"].min() >= 0:  # by rounding of a probability near 1
+            arrays["loss"] = np.maximum(arrays["loss"], 0)
         if "log_prob" not in arrays:
             if self.labels is not None:
                 raise ValueError(
@@ -427,11 +427,6 @@ def _as_slice(indices: Array) -> Array | slice:
     if len(indices) and indices[-1] - indices[0] + 1 == len(indices):
         return slice(int(indices[0]), int(indices[-1]) + 1)
     return indices
-
-
-def _not_negative(loss: Array) -> Array:
-    """Raise losses below 0, by rounding of a probability near 1, to 0; no copy where there is none."""
-    return loss if loss.min() >= 0 else np.maximum(loss, 0)
 
 
 def finite(array: Array, chunk: int = 1 << 22) -> bool:

@@ -101,8 +101,9 @@ def load(
             raise ValueError(
                 f"{source}: the sub-folders are the labels; label, group, drop and id are columns of files"
             )
-        loaded = _folder(Path(source))
-        return replace(loaded, slices=sliced(loaded.points, slice))
+        images, labels, digest = read_folder(Path(source))
+        points = Points(images, labels, None, digest)
+        return Data(points, Path(source).resolve().name, images.size, slices=sliced(points, slice))
     path = _file(source)
     if path.suffix == ".npz":
         if drop:
@@ -221,11 +222,6 @@ def _named(name: str) -> Data:
 
     bunch: Any = getattr(datasets, f"load_{name}")()
     return Data(from_arrays(bunch.data, bunch.target), name, (8, 8) if name == "digits" else None)
-
-
-def _folder(folder: Path) -> Data:
-    images, label, digest = read_folder(folder)
-    return Data(Points(images, label, None, digest), folder.resolve().name, images.size)
 
 
 def _table(

@@ -63,7 +63,8 @@ class Images:
             return self.decoded[indices]
         pixels = np.empty((len(indices), *self.shape[1:]), dtype=np.uint8)
         for row, index in enumerate(indices):
-            pixels[row] = _decode(self.files[int(index)], self.colour)
+            with _opened(self.files[int(index)]) as image:
+                pixels[row] = np.asarray(image.convert("RGB" if self.colour else "L"))
         return pixels
 
     def kept(self) -> Images:
@@ -135,11 +136,6 @@ def _header(file: Path) -> tuple[tuple[int, int], str]:
         if n_pixels > MOST_PIXELS:
             raise Refused(f"{file}: the image has {n_pixels:,} pixels; allowed are {MOST_PIXELS:,}")
         return (image.height, image.width), image.mode
-
-
-def _decode(file: str, colour: bool) -> UInt8[Array, "H W ..."]:
-    with _opened(file) as image:
-        return np.asarray(image.convert("RGB" if colour else "L"))
 
 
 @contextmanager

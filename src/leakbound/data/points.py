@@ -139,8 +139,10 @@ def rows(points: Points) -> UInt64[Array, " N"]:
     """
     if isinstance(points.x, _HASHED):
         hashes = points.x.content
+    elif isinstance(points.x, pd.DataFrame):
+        hashes = _hashes(points.x)
     else:
-        hashes = _hashes(_as_frame(points.x))
+        hashes = _hashes(pd.DataFrame(points.x.reshape(len(points.x), -1)))
     if points.y is None:
         return hashes
     return hashes * np.uint64(31) + _hashes(pd.DataFrame(points.y))
@@ -358,10 +360,6 @@ def _kind(x: Any) -> str:
         Sequences: "rows of different lengths",
     }
     return names[type(x)]
-
-
-def _as_frame(x: Any) -> pd.DataFrame:
-    return x if isinstance(x, pd.DataFrame) else pd.DataFrame(x.reshape(len(x), -1))
 
 
 def _column(name: str, values: Any, n_points: int) -> Array:

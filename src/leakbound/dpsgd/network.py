@@ -461,17 +461,14 @@ class _Training:
     def _records(self, gradients: Gradients, theta: Float[Tensor, " d"], batch: Int[Array, " b"]) -> Iterator[Rows]:
         """Yield the gradients of the records of a batch, some at a time."""
         for block in blocks(batch[self._coordinate[batch] < 0], gradients.block):
-            yield gradients.rows(theta, *self._batch(block))
+            inputs = self._inputs.batch(block, self.data.device)
+            yield gradients.rows(theta, inputs, self.data.label[torch.from_numpy(block)])
 
     def _canaries(self, theta: Float[Tensor, " d"], batch: Int[Array, " b"]) -> Iterator[Rows]:
         """Yield the gradients of the Dirac canaries of a batch, before clipping."""
         where = torch.from_numpy(self._coordinate[batch[self._coordinate[batch] >= 0]]).to(theta.device)
         if len(where):
             yield CoordinateRows(where, theta.new_full((len(where),), LENGTH * self.release.dpsgd.clip), len(theta))
-
-    def _batch(self, indices: Int[Array, " b"]) -> tuple[Float[Tensor, "b ..."], Int[Tensor, " b"]]:
-        """Return inputs and columns of records."""
-        return self._inputs.batch(indices, self.data.device), self.data.label[torch.from_numpy(indices)]
 
     @property
     def _inputs(self) -> Inputs:

@@ -93,7 +93,7 @@ def _of_rate(total: float, n: int, rate: float, contribution: float, variance: f
     counts = np.arange(max(0, int(mean - 12 * spread - 12)), min(n, int(mean + 12 * spread + 12)) + 1)
     tail = stats.t.sf((total - counts * contribution) / np.sqrt(n * variance), n_degrees)
     p = float(stats.binom.pmf(counts, n, rate) @ tail) + float(stats.binom.sf(counts[-1], n, rate))
-    return _log(p)
+    return max(LEAST_LOG, float(np.log(min(1.0, p)))) if p > 0 else LEAST_LOG
 
 
 def _of_order(
@@ -124,7 +124,3 @@ def _bernoulli_variance(rate: float) -> float:
     if abs(rate - 0.5) < 1e-6:
         return 0.25
     return (1 - 2 * rate) / (2 * np.log((1 - rate) / rate))
-
-
-def _log(p: float) -> float:
-    return max(LEAST_LOG, float(np.log(min(1.0, p)))) if p > 0 else LEAST_LOG

@@ -152,7 +152,8 @@ def _digest_there(path: Path) -> str:
 
 def _verified(path: Path) -> tuple[memoryview, str]:
     """Return the bytes of the content and their digest, which is checked."""
-    text = _bytes_of(path)
+    with _opened(path) as (file, size):
+        text = file.read(size + 1)
     written = _WRITTEN.fullmatch(text)
     if written is None:
         raise ValueError(f"{path} is damaged: not the JSON that was written")
@@ -161,12 +162,6 @@ def _verified(path: Path) -> tuple[memoryview, str]:
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{path} is damaged: its content does not have the digest that was written")
     return content, digest
-
-
-def _bytes_of(path: Path) -> bytes:
-    """Read a file, if it is a regular file, not too large, and nobody else may read it."""
-    with _opened(path) as (file, size):
-        return file.read(size + 1)
 
 
 @contextmanager

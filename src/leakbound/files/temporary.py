@@ -59,26 +59,12 @@ def abandoned(path: Path) -> bool:
     number that is in use, counts as abandoned when nobody has changed it for `MAX_AGE` seconds.
     """
     named = _OWNER.search(path.name)
-    if named is not None and _is_gone(named):
+    if named is not None and named["host"] == _host() and not is_alive(int(named["process"])):
         return True
     try:
         return time.time() - path.stat().st_mtime > MAX_AGE
     except OSError:  # somebody else has removed it
         return False
-
-
-def is_gone(name: str) -> bool:
-    """Tell whether the process of a name of `owner` ran on this host and is gone.
-
-    >>> is_gone(owner())
-    False
-    """
-    named = re.fullmatch(_NAME, name, re.ASCII)
-    return named is not None and _is_gone(named)
-
-
-def _is_gone(named: re.Match[str]) -> bool:
-    return named["host"] == _host() and not is_alive(int(named["process"]))
 
 
 def remove(path: Path) -> None:

@@ -167,7 +167,7 @@ def protect(
         Draw and noise from this seed: for tests. The certificate says that it is not for publication.
     store : Store, path or URL, optional
         Where finished fits of the calibration stay.
-    n_jobs : int, str, distributed.Client or concurrent.futures.Executor, optional
+    n_jobs : int, str or distributed.Client, optional
         Workers; all cores unless given.
 
     Returns

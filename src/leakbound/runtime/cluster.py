@@ -1,4 +1,4 @@
-"""Workers beyond the processes of this machine: a Dask cluster, or any executor of `concurrent.futures`.
+"""Workers beyond the processes of this machine: a Dask cluster.
 
 Tasks may run twice, on any worker, at any time: each one is a function of its arguments alone, and what it makes is
 stored under a name that follows from them.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -18,14 +18,14 @@ from typing import Any, Protocol, runtime_checkable
 from leakbound.files.system import python_without_current_folder
 from leakbound.releases.user_modules import for_workers, look_in
 
-Cluster = Any  # an address, a distributed.Client or an Executor: the first two are known where they are used
+Cluster = Any  # an address or a distributed.Client, which is known where it is used
 ALLOWED = "tcp://HOST:PORT of a Dask scheduler, local:N for N processes of this machine"
 _LOCAL = re.compile(r"local:(?P<n>[1-9]\d{0,3})")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://\S+")
 _PER_WORKER = 2  # tasks that are sent to each worker, so that it never waits for the next one
-_UNKNOWN_SIZE = 64  # tasks that are sent to an executor that does not say how many workers it has
 _ATTEMPTS = 3  # of a task that was lost with its scheduler
 _TIMEOUT = 30.0  # seconds until a scheduler must have answered
+_LOST = object()
 _PATIENCE = 5.0  # seconds after which it is asked again whether it is alive
 
 
@@ -55,56 +55,62 @@ class _Client(Protocol):
 
 @dataclass(frozen=True)
 class Engine:
-    """An executor, and what has to be known of it."""
+    """The workers of a cluster."""
 
     executor: Executor
     name: str
     n_workers: Callable[[], int]
     is_alive: Callable[[], bool]
-    scatter: Callable[[Any], Any] | None = None
+    scatter: Callable[[Any], Any]
 
-    def run(self, task: Callable[..., Any], calls: Iterable[tuple[int, tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
-        """Do a task for each of numbered arguments, and give the results as they come.
+    def run(
+        self, task: Callable[..., Any], job: Any, calls: Iterable[tuple[int, tuple[Any, ...]]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Do a task with a job, which all workers get once, and each of numbered arguments; give results as they come.
 
         A scheduler blames each task that was sent to a worker which was killed, also those that had not begun. So what
         it blames is done again while nothing else runs: one that kills its worker again is known by its number.
         """
         running: dict[Future[Any], _Call] = {}
         waiting = _Waiting(_Call(number, arguments) for number, arguments in calls)
+        job_there = None  # with the workers
         try:
             while True:
                 for call in waiting.take(running, _PER_WORKER * max(1, self.n_workers())):
-                    running[self._sent(task, call)] = call
+                    job_there = job_there or self.scatter(job)
+                    running[self.executor.submit(task, job_there, *call.arguments)] = call
                 if not running:
                     return
                 done, _ = wait(running, timeout=_PATIENCE, return_when=FIRST_COMPLETED)
                 if not done and not self.is_alive():
                     raise self._gone()
                 for future in done:
-                    yield from self._finished(future, running.pop(future), waiting)
+                    call = running.pop(future)
+                    result = self._result_of(future, call, waiting)
+                    if result is _LOST:  # and perhaps the job with it
+                        job_there = None
+                    else:
+                        yield call.number, result
+        except (OSError, RuntimeError) as error:
+            raise error if self.is_alive() else self._gone() from error
         finally:
             for future in running:
                 future.cancel()
 
-    def _finished(self, future: Future[Any], call: _Call, waiting: _Waiting) -> Iterator[tuple[int, Any]]:
-        """Give the number and the result of a task, or let it wait again if it was lost with its worker."""
+    def _result_of(self, future: Future[Any], call: _Call, waiting: _Waiting) -> Any:
+        """Return the result of a task; `_LOST`, and the task waits again, if it was lost with its worker."""
         if future.cancelled():  # nobody here has cancelled it: it was lost with its scheduler
             waiting.lost.append(self._next_attempt(call))
-            return
+            return _LOST
         try:
-            result = _result_of(future, call)
-        except WorkerKilled:
-            if call.is_alone:
+            return future.result()
+        except Exception as error:
+            if type(error).__name__ != "KilledWorker":  # of Dask
                 raise
+            if call.is_alone:
+                raise WorkerKilled(call.number) from error
             waiting.suspects.append(replace(call, is_alone=True))
-        else:
-            yield call.number, result
-
-    def _sent(self, task: Callable[..., Any], call: _Call) -> Future[Any]:
-        try:
-            return self.executor.submit(task, *call.arguments)
-        except RuntimeError as error:  # it was shut down, or is broken
-            raise OSError(f"{self.name} takes no tasks: {error}; what was finished is kept") from error
+            return _LOST
 
     def _next_attempt(self, call: _Call) -> _Call:
         """Send a task again that was lost, while there is somebody to send it to."""
@@ -151,21 +157,6 @@ class _Waiting:
                 yield call
 
 
-def _result_of(future: Future[Any], call: _Call) -> Any:
-    """Return the result of a task; an error that the process of its worker was killed gets the task's number."""
-    try:
-        return future.result()
-    except BrokenExecutor:  # all that was sent to it ends so, whichever task it was
-        raise OSError(
-            "a process of the executor was killed, as it is when memory runs out, and the executor is broken: what was "
-            "finished is kept; start a new one and repeat the command"
-        ) from None
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":  # of Dask
-            raise WorkerKilled(call.number) from error
-        raise
-
-
 def active_client() -> Any:
     """Return the ``distributed.Client`` that is active in this process; None without one, or without the library."""
     distributed = sys.modules.get("distributed")
@@ -181,9 +172,7 @@ def active_client() -> Any:
 def connected(cluster: Cluster) -> Iterator[Engine]:
     """Connect to a cluster; what is started here is stopped at the end."""
     # "tcp://HOST:PORT" is a scheduler of Dask, "local:4" four processes of this machine under a scheduler of their own
-    if isinstance(cluster, Executor):
-        yield Engine(cluster, type(cluster).__name__, lambda: _size_of(cluster), lambda: True)
-    elif isinstance(cluster, str):
+    if isinstance(cluster, str):
         with _client_of(cluster) as client:
             yield _dask(client, cluster)
     elif isinstance(cluster, _Client):
@@ -191,10 +180,7 @@ def connected(cluster: Cluster) -> Iterator[Engine]:
             raise OSError(f"the client of Dask is {cluster.status}: connect it, and repeat the command")
         yield _dask(cluster, str(cluster.scheduler.address))
     else:
-        raise ValueError(
-            f"cluster must be {ALLOWED}, a distributed.Client or an executor of concurrent.futures, got "
-            f"{type(cluster).__name__}"
-        )
+        raise ValueError(f"cluster must be {ALLOWED}, or a distributed.Client, got {type(cluster).__name__}")
 
 
 def check_address(cluster: str) -> str:
@@ -271,9 +257,3 @@ def _dask(client: _Client, name: str) -> Engine:
         return client.scatter(value, broadcast=True, hash=False)
 
     return Engine(client.get_executor(pure=False), name, n_workers, is_alive, scatter)
-
-
-def _size_of(executor: Executor) -> int:
-    """Return how many workers an executor has, as far as it says so."""
-    size = getattr(executor, "_max_workers", None)
-    return size if isinstance(size, int) else _UNKNOWN_SIZE

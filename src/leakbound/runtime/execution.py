@@ -8,6 +8,7 @@ import time
 from collections.abc import Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from leakbound.reports.about import ExecutionFacts
@@ -21,11 +22,8 @@ class Tally:
 
     reused: int = 0
     computed: int = 0
-    retries: int = 0
     other_machine: int = 0
     differing: int = 0
-    bytes_loaded: int = 0
-    workers: set[str] = field(default_factory=set)
     not_stored: dict[str, str] = field(default_factory=dict)
     written: list[float] = field(default_factory=list)
     seconds_a_model: dict[str, float] = field(default_factory=dict)
@@ -37,8 +35,6 @@ class Execution:
 
     store: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
-    # of the workers' temporary files: in the store unless given; in the system's folder without a store or with a URL
-    tmp: str | os.PathLike[str] | None = None
     cluster: Any = None  # without it, and without n_jobs, the active client of Dask is used
     from_store: Literal["", "all", "finished"] = ""  # make no model, but take all, or those that are finished
     depends_on: tuple[str, ...] = ()
@@ -65,7 +61,7 @@ class Execution:
         """Say where work is done by the ``n_jobs`` of a call: a number of processes here, or workers elsewhere."""
         here = n_jobs is None or isinstance(n_jobs, int)
         processes, cluster = (n_jobs, None) if here else (None, n_jobs)
-        return cls(store, processes, None, cluster, from_store, depends_on, tally or Tally())
+        return cls(store, processes, cluster, from_store, depends_on, tally or Tally())
 
     @property
     def facts(self) -> ExecutionFacts | None:
@@ -78,15 +74,14 @@ class Execution:
             first_written=_minute(min(tally.written, default=0.0)),
             last_written=_minute(max(tally.written, default=0.0)),
             made=tally.computed,
-            retries=tally.retries,
             other_machine=tally.other_machine,
             differing=tally.differing,
         )
 
     @property
-    def temporary_place(self) -> str | os.PathLike[str] | None:
-        """The folder that holds the temporary one; None for that of the system."""
-        return local_folder(self.store) if self.tmp is None else self.tmp
+    def temporary_place(self) -> Path | None:
+        """The folder of the workers' temporary files: the store; None, which is that of the system, without one."""
+        return local_folder(self.store)
 
     def connect(self) -> Engine | None:
         """Connect to the workers of the cluster, once a process; None where this machine does the work."""
@@ -109,8 +104,8 @@ class _Engines:
 
     def of(self, cluster: Any) -> Engine:
         """Return the engine of a cluster; one whose cluster is gone is connected anew."""
-        if not isinstance(cluster, Hashable):  # as no address, client or executor is
-            raise ValueError(f"cluster must be {ALLOWED}, a distributed.Client or an executor, got {cluster!r}")
+        if not isinstance(cluster, Hashable):  # as no address or client is
+            raise ValueError(f"cluster must be {ALLOWED}, or a distributed.Client, got {cluster!r}")
         known = self._open.get(cluster)
         if known is not None and known[0].is_alive():
             return known[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
@@ -29,15 +29,13 @@ from leakbound.releases.source_code import (
     user_code,
     values_as_before,
 )
-from leakbound.releases.specs import first_line
 from leakbound.runtime import pool
 from leakbound.runtime.checkpoints import StoredCheckpoints
 from leakbound.runtime.cluster import Engine, WorkerKilled
-from leakbound.runtime.execution import Execution, Tally
+from leakbound.runtime.execution import Execution
 from leakbound.runtime.inputs import NOTHING_READ, Inputs, digest_of_file, watched
 from leakbound.runtime.places import local_folder
 from leakbound.runtime.progress import progress, silence
-from leakbound.runtime.shared import Shared
 from leakbound.runtime.store import Check, Saved, Store, key
 from leakbound.version import __version__
 
@@ -244,7 +242,6 @@ class _Run:
     store: Store | None
     keys: Sequence[str]
     reused: set[int] = field(default_factory=set)
-    shared: Shared | None = None
     has_made: bool = False
     fills: bool = False
 
@@ -266,8 +263,7 @@ class _Run:
     def chunks(self) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Yield the chunks by their numbers: those in the store, then the others."""
         if self.store is None:
-            with ExitStack() as stack:
-                yield from self._make(range(len(self.rows)), stack)
+            yield from self._make(range(len(self.rows)))
             return
         written = {entry.name: entry.changed for entry in self.store.ls()}
         todo = []
@@ -281,9 +277,10 @@ class _Run:
         if todo and self.execution.from_store:
             self._refuse_missing(todo)
         elif todo:
-            with self.store.prepared(), ExitStack() as stack:
-                yield from self._make(todo, stack)
-        _add_counts(self.store, self.execution.tally)
+            with self.store.prepared():
+                yield from self._make(todo)
+        self.execution.tally.other_machine += self.store.n_other_machine
+        self.execution.tally.differing += self.store.n_differing
 
     def fill(self, wanted: Sequence[int]) -> Filled:
         """Make those of some chunks that the store does not have."""
@@ -295,8 +292,8 @@ class _Run:
         todo = [number for number in wanted if self.keys[number] in absent or self._load(number) is None]
         with progress(f"{self.job.what}s of {self.job.release.name}", len(todo)) as advance:
             if todo:
-                with self.store.prepared(), ExitStack() as stack:
-                    for _ in self._make(todo, stack):
+                with self.store.prepared():
+                    for _ in self._make(todo):
                         advance(1)
         return Filled(len(wanted), len(todo), len(self.keys), len(self.store.missing(self.keys)))
 
@@ -310,15 +307,10 @@ class _Run:
         instead = "make them (leakbound fit)"
         if len(missing) < len(self.rows):
             instead += ', or take those that are finished (--partial; in Python from_store="finished")'
-        failures = self.store.failures()
-        failed = [failures[self.keys[number]] for number in missing if self.keys[number] in failures]
-        why = (
-            f"; the last try raised an error in {len(failed):,} of these chunks, first in {failed[0]}" if failed else ""
-        )
         raise ValueError(
             f"{n_models:,} of {self.sets.n_fits:,} {self.job.what}s of {self.job.release.name} are not in the store "
             f"{self.store.url}, are damaged, or were made with what has changed since, "
-            f"first number {first.start} in chunk {missing[0]}{why}: {instead}"
+            f"first number {first.start} in chunk {missing[0]}: {instead}"
         )
 
     def _load(self, number: int) -> Mapping[str, Array] | None:
@@ -333,54 +325,41 @@ class _Run:
         rows = self.rows[number]
         return partial(self.job.is_chunk, n_rows=rows.stop - rows.start)
 
-    def _make(self, numbers: Sequence[int], stack: ExitStack) -> Iterator[tuple[int, Mapping[str, Array]]]:
-        """Make chunks and keep them in the store; the stack takes back what workers were given."""
+    def _make(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
+        """Make chunks and keep them in the store."""
         engine = self.execution.connect()
         if engine is None:
             made = self._make_here(numbers)
         else:
-            made = self._make_by_workers(engine, numbers, stack)
+            made = self._make_by_workers(engine, numbers)
         try:
             for number, arrays in made:
                 self.has_made = True
                 yield number, arrays
         except Exception as error:
             rows = getattr(error, _ROWS, None)
-            if rows is not None:
-                models = named_rows(self.job.what, *rows)
-                self._keep_failure(rows[0], models, error)
-                # if no fit has worked so far, the error is most likely one of all fits
-                if self.has_made or self.reused:
-                    error.add_note(f"in {models}")
+            # if no fit has worked so far, the error is most likely one of all fits
+            if rows is not None and (self.has_made or self.reused):
+                error.add_note(f"in {named_rows(self.job.what, *rows)}")
             raise
-
-    def _keep_failure(self, first: int, models: str, error: Exception) -> None:
-        """Keep in the store why a chunk could not be made, for who misses it; the next run tries again.
-
-        An audit whose first fit fails leaves nothing behind: its error is most likely one of all fits.
-        """
-        if self.store is None or not (self.fills or self.has_made or self.reused):
-            return
-        number = next(number for number, rows in enumerate(self.rows) if rows.start == first)
-        with suppress(OSError):  # the error itself matters more
-            self.store.fail(self.keys[number], models, f"{type(error).__name__}: {first_line(error)}")
 
     def _make_here(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
-        calls = ((number, (*self._arguments(number), self._checkpoints(number))) for number in numbers)
-        n_jobs, place = self.execution.n_jobs, self.execution.temporary_place
+        n_jobs, place, store = self.execution.n_jobs, self.execution.temporary_place, self.store
         unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
         with self._killed_in_one_line(), unchanged:
-            if self.store is None:
+            if store is None:
+                calls = ((number, self._arguments(number)) for number in numbers)
                 yield from pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place)
                 return
-            task = partial(make_watched, self.job)
+            keys, task = self.keys, partial(make_watched, self.job)
+            calls = ((number, (*self._arguments(number), StoredCheckpoints(store, keys[number]))) for number in numbers)
             for number, made in pool.run_numbered(task, calls, len(numbers), n_jobs, place):
                 arrays = made.arrays
                 if self._is_followed(made.inputs) and arrays:
                     # all who share a store go on with the arrays of whoever was first
                     expected = self._has_expected_arrays(number)
-                    arrays = self.store.keep(self.keys[number], arrays, expected, made.inputs)
+                    arrays = store.keep(keys[number], arrays, expected, made.inputs)
                 yield number, arrays
 
     def _is_followed(self, inputs: Inputs) -> bool:
@@ -393,26 +372,21 @@ class _Run:
         self.execution.tally.not_stored.setdefault(name, inputs.unseen)
         return False
 
-    def _checkpoints(self, number: int) -> StoredCheckpoints | None:
-        """Return where the checkpoints of a chunk lie; nowhere without a store."""
-        return StoredCheckpoints(self.store, self.keys[number]) if self.store is not None else None
-
     def _arguments(self, number: int) -> tuple[int, Bool[Array, "m N"], Int[Array, " m"]]:
         rows = self.rows[number]
         # in one memory order wherever they are used: sums of floating-point numbers may depend on it
         return rows.start, np.ascontiguousarray(self.sets.rows(rows)), self.sets.fit_seeds[rows]
 
-    def _make_by_workers(
-        self, engine: Engine, numbers: Sequence[int], stack: ExitStack
-    ) -> Iterator[tuple[int, Mapping[str, Array]]]:
+    def _make_by_workers(self, engine: Engine, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by the workers of a cluster, which put them into the store themselves."""
         tally = self.execution.tally
         with self._killed_in_one_line():
-            job = self._job_for_workers(engine, stack)
-            calls = ((number, self._task(job, number)) for number in numbers)
-            for number, done in engine.run(_make_chunk, calls):
-                tally.bytes_loaded += done.bytes_loaded
-                tally.workers.add(done.worker)
+            store = self.store
+            folder = local_folder(self.execution.store)
+            if folder is not None:  # workers may run in another folder than this process
+                store = Store(os.path.abspath(folder))
+            calls = ((number, self._task(number)) for number in numbers)
+            for number, done in engine.run(_make_chunk, (self.job, store), calls):
                 if done.arrays is not None:
                     self._is_followed(done.inputs)
                     yield number, done.arrays
@@ -421,7 +395,6 @@ class _Run:
                 assert done.saved is not None
                 tally.other_machine += done.saved.other_machine
                 tally.differing += done.saved.differs
-                tally.retries += done.retries
                 yield number, self._load_from_worker(number)
 
     def _load_from_worker(self, number: int) -> Mapping[str, Array]:
@@ -442,27 +415,10 @@ class _Run:
             pause = min(2 * pause, _LONGEST_POLL)
             self.store.ls()  # a listing makes the system look again
 
-    def _job_for_workers(self, engine: Engine, stack: ExitStack) -> Any:
-        """Put data and model where each worker loads them once; the same place for all rounds of a run."""
-        if self.store is not None:
-            if self.shared is None:
-                folder = local_folder(self.execution.store)
-                # workers may run in another folder than this process
-                store = self.store if folder is None else Store(os.path.abspath(folder))
-                self.shared = Shared.put(store, self.job)
-                stack.callback(_remove_shared, self.shared)
-            return self.shared
-        if engine.scatter is None:
-            raise ValueError(
-                "an executor needs a store that its workers see (store=...), and a release that can be stored: data "
-                "and model are read there"
-            )
-        return engine.scatter(self.job)
-
-    def _task(self, job: Any, number: int) -> tuple[Any, ...]:
+    def _task(self, number: int) -> tuple[Any, ...]:
         first, member, row_seeds = self._arguments(number)
         name = self.keys[number] if self.store is not None else ""
-        return job, name, first, np.packbits(member, axis=1), member.shape[1], row_seeds, temporary.process_name()
+        return name, first, np.packbits(member, axis=1), member.shape[1], row_seeds, temporary.process_name()
 
     @contextmanager
     def _killed_in_one_line(self) -> Iterator[None]:
@@ -486,14 +442,11 @@ class _Done:
 
     saved: Saved | None
     arrays: dict[str, Array] | None
-    bytes_loaded: int
-    retries: int
-    worker: str
     inputs: Inputs = NOTHING_READ
 
 
 def _make_chunk(
-    job: Any,
+    job_and_store: tuple[FitJob, Store | None],
     name: str,
     first: int,
     packed: UInt8[Array, "m bytes"],
@@ -505,30 +458,13 @@ def _make_chunk(
     with _ONE_AT_A_TIME:
         if temporary.process_name() != driver:  # a thread of the process that has the display is no worker
             silence()
-        store, n_bytes = None, 0
-        if isinstance(job, Shared):
-            store = job.store
-            job, n_bytes = job.get()
+        job, store = job_and_store
         member = np.unpackbits(packed, axis=1, count=n_points).astype(bool)
         checkpoints = StoredCheckpoints(store, name) if store is not None else None
         made: Made = pool.alone(make_watched, (job, first, member, row_seeds, checkpoints))
         arrays, inputs = made.arrays, made.inputs
-        worker = temporary.process_name()
         # a release that gives none of the signals has nothing to be stored
         if store is None or not arrays or inputs.unseen:
-            return _Done(None, arrays, n_bytes, 0, worker, inputs if store is not None else NOTHING_READ)
-        before = store.retries
+            return _Done(None, arrays, inputs if store is not None else NOTHING_READ)
         saved = store.save(name, arrays, partial(job.is_chunk, n_rows=len(row_seeds)), inputs)
-        return _Done(saved, None, n_bytes, store.retries - before, worker)
-
-
-def _remove_shared(shared: Shared) -> None:
-    """Remove what the workers were given; where that cannot be done, a later run does it."""
-    with suppress(OSError):
-        shared.remove()
-
-
-def _add_counts(store: Store, tally: Tally) -> None:
-    tally.retries += store.retries
-    tally.other_machine += store.n_other_machine
-    tally.differing += store.n_differing
+        return _Done(saved, None)

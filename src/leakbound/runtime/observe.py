@@ -185,9 +185,7 @@ def signals_of(
     *,
     seed: int = 0,
     store: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
-    cluster: Any = None,
+    n_jobs: Any = None,
 ) -> Signals:
     """Make the releases of a game and see them: what an audit does before it attacks.
 
@@ -205,12 +203,8 @@ def signals_of(
     seed : int
     store : path or URL, optional
         Folder where finished models' signals stay, or a URL such as ``s3://bucket/folder``.
-    n_jobs : int, optional
-        Worker processes; all cores unless given.
-    tmp : path, optional
-        Where the workers' temporary files lie, among them the data; in the store unless given, if it is a folder.
-    cluster : str, distributed.Client or concurrent.futures.Executor, optional
-        As in `leakbound.audit`.
+    n_jobs : int, str or distributed.Client, optional
+        Worker processes, all cores unless given; or a cluster, as in `leakbound.audit`.
 
     Returns
     -------
@@ -228,7 +222,7 @@ def signals_of(
     >>> ls.metrics.auc(ls.attacks.ATTACKS["loss"](signals)).value > 0.6
     True
     """
-    arrays = observe(release, points, game.member, want, seed, Execution(store, n_jobs, tmp, cluster))
+    arrays = observe(release, points, game.member, want, seed, Execution.of(store, n_jobs))
     return Signals.observed(game, points, arrays)
 
 

@@ -16,14 +16,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -33,14 +32,12 @@ from filelock import FileLock
 from leakbound.files import temporary
 from leakbound.files.system import OWNER_ALONE, OWNERS_FOLDER, open_new
 from leakbound.runtime.chunk_file import Damaged
-from leakbound.runtime.retries import Patience, is_missing_bucket, reason
+from leakbound.runtime.server_errors import is_conflict, is_missing_bucket, reason
 
 T = TypeVar("T")
 ALLOWED = "a folder, file://, s3://BUCKET/FOLDER, memory://NAME (within one process)"
 KEY = "[0-9a-f]" * 64  # the names of chunks: nothing else is ours to count or remove
-SHARED = "shared"  # the folder of what all tasks of a run need
 CHECKPOINTS = "checkpoints"  # the folder of trainings that are under way
-FAILED = "failed"  # the folder of errors of fits
 PROBE = "create-only.probe"  # an object whose second put tells whether the server knows the rule
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.DOTALL)
 _COLLAPSED = re.compile(r"(s3|memory|file):[/\\](?![/\\])")  # what pathlib makes of a URL
@@ -52,12 +49,6 @@ _PARTS = f".{KEY}.*{temporary.PART}"
 _TEMPORARY_FOLDERS = temporary.FOLDER.format(owner="*")
 _LOCK = ".chunks.lock"
 _MEMORY = RLock()  # of memory://, which all stores of a process share
-_OPENING = RLock()
-_PROBED: set[tuple[Any, ...]] = set()  # what was probed by this process
-
-
-class NotInstalled(ValueError):
-    """A URL needs a library that is not there."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +61,9 @@ class Entry:
 
 
 class Place(Protocol):
-    """Where the objects of a store lie. Names are relative, with at most one folder: ``failed/NAME``."""
+    """Where the objects of a store lie. Names are relative, with at most one folder: ``checkpoints/NAME``."""
 
     url: str
-
-    @property
-    def n_retries(self) -> int:
-        """How often something was done again because the other side did not answer."""
-        ...
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object; None where there is none."""
@@ -110,8 +96,6 @@ class Place(Protocol):
 
 class LocalFolder:
     """A folder of this machine, or of a network drive."""
-
-    n_retries = 0
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -175,7 +159,7 @@ class LocalFolder:
             self._try_a_write()
             yield
         finally:
-            for folder in (*(self.folder / name for name in (SHARED, CHECKPOINTS, FAILED)), *missing):
+            for folder in (self.folder / CHECKPOINTS, *missing):
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
 
@@ -184,16 +168,14 @@ class LocalFolder:
 
         Temporary folders of running processes stay in any case: their workers read them.
         """
-        folders = (self.folder, *(self.folder / name for name in (CHECKPOINTS, FAILED)))
-        parts = [part for folder in folders for part in folder.glob(_PARTS)]
+        parts = [*self.folder.glob(_PARTS), *(self.folder / CHECKPOINTS).glob(_PARTS)]
         unused = [path for path in self.folder.glob(_TEMPORARY_FOLDERS) if temporary.abandoned(path)]
         unused += [path for path in parts if everything or temporary.abandoned(path)]
         for path in unused:
             temporary.remove(path)
         if everything:
-            for name in (CHECKPOINTS, FAILED):
-                with suppress(OSError):  # something is in it
-                    (self.folder / name).rmdir()
+            with suppress(OSError):  # something is in it
+                (self.folder / CHECKPOINTS).rmdir()
         return len(unused)
 
     @contextmanager
@@ -275,25 +257,22 @@ def _rename_under(lock: Path, part: Path, target: Path) -> bool:
 class ObjectStore:
     """Objects under a URL, by fsspec."""
 
-    def __init__(self, url: str, sleep: Callable[[float], object] = time.sleep) -> None:
+    def __init__(self, url: str) -> None:
         # credentials, region and endpoint come from where s3fs looks: the environment and the cloud's own files
         self.protocol, self.root = _parts(url)
         self.url = f"{self.protocol}://{self.root}"
-        self._patience = Patience(sleep)
+        self._is_probed = False
+        self._opening = Lock()
+        self._files: Any = None
 
-    def __reduce__(self) -> tuple[type[ObjectStore], tuple[str, Callable[[float], object]]]:
-        """Leave what was counted in its process."""
-        return ObjectStore, (self.url, self._patience.sleep)
-
-    @property
-    def n_retries(self) -> int:
-        """How often something was done again because the other side did not answer."""
-        return self._patience.n_retries
+    def __reduce__(self) -> tuple[type[ObjectStore], tuple[str]]:
+        """Leave the connection in its process."""
+        return ObjectStore, (self.url,)
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object."""
         try:
-            return self._do("read", lambda: self._files.cat_file(self._path(name)))
+            return self._do("read", lambda files: files.cat_file(self._path(name)))
         except FileNotFoundError:
             return None
 
@@ -303,29 +282,26 @@ class ObjectStore:
         An answer that was lost is asked for again; the second answer then says that the object is there.
         """
         self.probe()
-        return self._do("written", lambda: self._created(name, content))
+        return self._do("written", lambda files: self._created(files, name, content))
 
     def replace(self, name: str, content: bytes) -> None:
         """Write an object whether or not there is one."""
-        self._do("written", lambda: self._files.pipe_file(self._path(name), content, **self._in_one_request))
+        self._do("written", lambda files: files.pipe_file(self._path(name), content, **self._in_one_request))
 
     def entries(self, folder: str = "") -> list[Entry]:
         """List the objects below the URL."""
         path = self._path(folder).rstrip("/")
         try:
-            listed = self._do("read", lambda: self._listed(path))
+            listed = self._do("read", lambda files: self._listed(files, path))
         except FileNotFoundError:  # nothing is below that name
             return []
-        return [
-            Entry(each["name"].rpartition("/")[2], each["size"], _changed(each))
-            for each in listed
-            if each["type"] == "file"
-        ]
+        objects = [each for each in listed if each["type"] == "file"]
+        return [Entry(each["name"].rpartition("/")[2], each["size"], _changed(each)) for each in objects]
 
     def remove(self, name: str) -> None:
         """Remove an object."""
         with suppress(FileNotFoundError):
-            self._do("written", lambda: self._files.rm_file(self._path(name)))
+            self._do("written", lambda files: files.rm_file(self._path(name)))
 
     def prepared(self) -> AbstractContextManager[None]:
         """Put the probe: it needs the credentials, the bucket and the rule."""
@@ -335,81 +311,72 @@ class ObjectStore:
     def sweep(self, *, everything: bool = False) -> int:
         """Remove the probe, with ``everything``: an object is put in one request, and is never half there."""
         if everything:
-            _PROBED.discard(self._server)
+            self._is_probed = False
             self.remove(PROBE)
         return 0
 
     def probe(self) -> None:
-        """Put one object twice, once for each process: the second put must not succeed."""
-        with _OPENING:
-            if self._server in _PROBED:
+        """Put one object twice, once for each place: the second put must not succeed."""
+        if self._is_probed:
+            return
+        content = b"leakbound writes this object twice; a store must refuse the second time\n"
+        # a probe that lies there already is refused at once
+        for _ in range(2):
+            if not self._do("written", lambda files: self._created(files, PROBE, content)):
+                self._is_probed = True
                 return
-            content = b"leakbound writes this object twice; a store must refuse the second time\n"
-            # a probe that lies there already is refused at once
-            if self._do("written", lambda: self._created(PROBE, content)) and self._do(
-                "written", lambda: self._created(PROBE, content)
-            ):
-                raise OSError(
-                    f"the store {self.url} has no create-only put: it took the object {PROBE} twice, so that two "
-                    f"writers could overwrite each other; allowed are {ALLOWED}"
-                )
-            _PROBED.add(self._server)
-
-    @property
-    def _server(self) -> tuple[Any, ...]:
-        """Who is asked for the objects: one URL means another bucket where the endpoint or the owner is another."""
-        return self.url, os.getpid(), _environment()
-
-    @property
-    def _files(self) -> Any:
-        """The file system of fsspec, which all stores of a process share."""
-        with _OPENING:
-            return _shared(self.protocol, os.getpid(), _environment())
+        raise OSError(
+            f"the store {self.url} has no create-only put: it took the object {PROBE} twice, so that two "
+            f"writers could overwrite each other; allowed are {ALLOWED}"
+        )
 
     @property
     def _in_one_request(self) -> dict[str, Any]:
         """Keywords that keep s3fs from putting an object together from parts."""
         return {"chunksize": _LARGEST_PUT} if self.protocol == "s3" else {}
 
-    def _created(self, name: str, content: bytes) -> bool:
+    def _created(self, files: Any, name: str, content: bytes) -> bool:
         path = self._path(name)
         try:
             if self.protocol == "memory":
                 with _MEMORY:  # fsspec looks and writes in two steps
-                    if self._files.exists(path):
+                    if files.exists(path):
                         return False
-                    self._files.pipe_file(path, content)
+                    files.pipe_file(path, content)
             else:
-                self._files.pipe_file(path, content, mode="create", **self._in_one_request)
+                files.pipe_file(path, content, mode="create", **self._in_one_request)
         except FileExistsError:
+            return False
+        except OSError as error:
+            if not is_conflict(error):  # then the caller looks what is there, and tries again
+                raise
             return False
         return True
 
-    def _listed(self, path: str) -> list[dict[str, Any]]:
+    def _listed(self, files: Any, path: str) -> list[dict[str, Any]]:
         if self.protocol == "memory":
             with _MEMORY:
-                return self._files.ls(path, detail=True)
-        return self._files.ls(path, detail=True, refresh=True)
+                return files.ls(path, detail=True)
+        return files.ls(path, detail=True, refresh=True)
 
     def _path(self, name: str) -> str:
         path = f"{self.root}/{name}"
         return f"/{path}" if self.protocol == "memory" else path
 
-    def _do(self, what: str, operation: Callable[[], T]) -> T:
-        """Do something there, patiently; what goes wrong for good becomes one line without credentials."""
+    def _do(self, what: str, operation: Callable[[Any], T]) -> T:
+        """Do something with the file system; what goes wrong for good becomes one line without credentials."""
+        with self._opening:
+            if self._files is None:
+                self._files = _file_system(self.protocol)
         try:
-            return self._patience(operation)
-        except NotInstalled:
-            raise
-        except FileNotFoundError as error:
-            if not is_missing_bucket(error):
+            return operation(self._files)
+        except Exception as error:  # each library raises classes of its own
+            if isinstance(error, FileNotFoundError) and not is_missing_bucket(error):
                 raise
             raise OSError(f"the store {self.url} cannot be {what}: {reason(error)}") from error
-        except Exception as error:  # each library raises classes of its own
-            raise OSError(f"the store {self.url} cannot be {what}: {reason(error)}") from error
 
 
-def place_of(store: str | os.PathLike[str], sleep: Callable[[float], object] = time.sleep) -> LocalFolder | ObjectStore:
+def place_of(store: str | os.PathLike[str]) -> LocalFolder | ObjectStore:
     """Find the place that a path or a URL names; nothing is made and nothing is asked yet.
 
     >>> place_of("memory://runs").url
@@ -423,7 +390,7 @@ one process)
     folder = local_folder(store)
     if folder is not None:
         return LocalFolder(folder)
-    return ObjectStore(os.fspath(store), sleep)
+    return ObjectStore(os.fspath(store))
 
 
 def local_folder(store: str | os.PathLike[str] | None) -> Path | None:
@@ -466,44 +433,25 @@ def _parts(text: str) -> tuple[str, str]:
     return protocol, root
 
 
-def _environment() -> tuple[tuple[str, str], ...]:
-    """Return what credentials and endpoints are taken from: where that changes, a new connection is made."""
-    prefixes = ("AWS_", "FSSPEC_")
-    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(prefixes)))
-
-
-@lru_cache(maxsize=8)
-def _shared(protocol: str, process: int, environment: tuple[tuple[str, str], ...]) -> Any:
-    """Open a file system once: to connect takes half a second. A forked process opens its own."""
-    return _file_system(protocol)
-
-
 def _file_system(protocol: str) -> Any:
-    """Open a file system of fsspec that caches no listing and leaves it to us to try again."""
+    """Open a file system of fsspec that caches no listing; what may pass by itself is tried again by botocore."""
     import fsspec
 
     if protocol == "memory":
         return fsspec.filesystem("memory")
-    # 0 is botocore's number of attempts after the first
-    one_attempt = {"retries": {"max_attempts": 0}, "read_timeout": 60}
+    # half a minute on average, also for 429, which the newer mode does not know; the environment may say how often
+    again = {} if "AWS_MAX_ATTEMPTS" in os.environ else {"retries": {"mode": "legacy", "max_attempts": 6}}
     try:
         files: Any = fsspec.filesystem(
-            "s3", skip_instance_cache=True, use_listings_cache=False, config_kwargs=one_attempt
+            "s3", skip_instance_cache=True, use_listings_cache=False, config_kwargs={"read_timeout": 60, **again}
         )
     except ImportError:
-        raise NotInstalled("a store on s3:// needs s3fs; install it with: pip install 'leakbound[s3]'") from None
-    files.retries = 1  # of s3fs: attempts
+        raise ValueError("a store on s3:// needs s3fs; install it with: pip install 'leakbound[s3]'") from None
+    files.retries = 2  # attempts of s3fs, for an answer that breaks off while it is read
     return files
 
 
 def _changed(listed: dict[str, Any]) -> float:
     """When an object was written, by the names that s3fs and memory give it."""
-    for name in ("LastModified", "mtime", "updated", "created"):
-        changed = listed.get(name)
-        if isinstance(changed, str):
-            changed = datetime.fromisoformat(changed)
-        if isinstance(changed, datetime):
-            return changed.timestamp()
-        if isinstance(changed, int | float):
-            return float(changed)
-    return 0.0
+    changed: datetime | float = listed.get("LastModified") or listed["created"]
+    return changed.timestamp() if isinstance(changed, datetime) else changed

@@ -135,7 +135,8 @@ def _full_disk_in_one_line(shared: Path) -> Iterator[None]:
         if no_space not in f"{error} {error.__cause__}":
             raise
         raise OSError(
-            f"the arrays that the workers share do not fit into {shared.parent}: {no_space}; name another place (tmp)"
+            f"the arrays that the workers share do not fit into {shared.parent}: {no_space}; name another "
+            "folder as the store, or as TMPDIR"
         ) from error
 
 

@@ -38,7 +38,6 @@ def repeat(
     data: str = "",
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
-    tmp: str | os.PathLike[str] | None = None,
 ) -> list[dict[str, Shaped[Array, "..."]]]:
     """Do a task for each tuple of arguments, with a progress bar, worker processes and a store.
 
@@ -60,8 +59,6 @@ def repeat(
         stored, and a warning says why.
     n_jobs : int, optional
         Worker processes; all cores unless given.
-    tmp : path, optional
-        Where the workers' temporary files lie; in the store unless given, if it is a folder.
 
     Returns
     -------
@@ -103,7 +100,7 @@ def repeat(
         todo = [number for number in range(len(arguments)) if number not in results]
         prepared = chunk_store.prepared() if chunk_store and todo else nullcontext()
         with prepared, values_as_before(reached, partial(_code, task)):
-            place = tmp or local_folder(store)
+            place = local_folder(store)
             watching = partial(_done_watched if chunk_store else _done, task, reached)
             unseen = ""
             for position, (result, inputs) in pool.run(watching, [arguments[number] for number in todo], n_jobs, place):

@@ -26,17 +26,14 @@ from leakbound.runtime import chunk_file
 from leakbound.runtime.chunk_file import Chunk, Damaged
 from leakbound.runtime.inputs import NOTHING_READ, Inputs
 from leakbound.runtime.machine import this_machine
-from leakbound.runtime.places import CHECKPOINTS, FAILED, KEY, SHARED, Entry, LocalFolder, Place, place_of
+from leakbound.runtime.places import CHECKPOINTS, KEY, Entry, LocalFolder, Place, place_of
 
 Array = np.ndarray
 Check = Callable[[Mapping[str, Array]], bool]
 _CHUNK = re.compile(rf"({KEY})\.npz", re.ASCII)
-_FAILURE = re.compile(rf"({KEY})\.json", re.ASCII)
 _CHECKPOINT = re.compile(rf"({KEY})\.[0-9a-f]+\.[0-9a-f]+\.pt", re.ASCII)
 _DAY = 24 * 3600.0
-_LATEST = 253_402_300_800.0  # seconds from 1970 to the year 10,000
 _ATTEMPTS = 3
-_LONGEST_ERROR = 300  # characters that are kept of the error of a fit
 _THREADS = 16  # requests at a time where many objects are removed
 
 
@@ -51,18 +48,6 @@ class Saved:
     other_machine: bool = False
     # the store has other arrays of this kind of machine: the first ones stay; the task gives other bytes each time
     differs: bool = False
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A chunk that could not be made, because a fit raised an error."""
-
-    models: str
-    error: str
-    when: float
-
-    def __str__(self) -> str:
-        return f"{self.models}: {self.error}"
 
 
 @dataclass(frozen=True)
@@ -96,8 +81,8 @@ class Store:
     False
     """
 
-    def __init__(self, store: str | os.PathLike[str], sleep: Callable[[float], object] = time.sleep) -> None:
-        self.place: Place = place_of(store, sleep)
+    def __init__(self, store: str | os.PathLike[str]) -> None:
+        self.place: Place = place_of(store)
         self._begin()
 
     def _begin(self) -> None:
@@ -124,11 +109,6 @@ class Store:
         if not isinstance(self.place, LocalFolder):
             raise ValueError(f"the store {self.url} is no folder of this machine")
         return self.place.folder
-
-    @property
-    def retries(self) -> int:
-        """How often something was done again because the other side did not answer."""
-        return self.place.n_retries
 
     def load(self, name: str, is_expected: Check | None = None, same_inputs: bool = True) -> dict[str, Array] | None:
         """Read the arrays of a chunk.
@@ -208,27 +188,23 @@ class Store:
         return Verified(len(entries), damaged, machines)
 
     def gc(self, older_than: float | None = None) -> Collected:
-        """Remove what dead writers left, checkpoints of finished chunks or given up, and old failures.
+        """Remove what dead writers left, and checkpoints of finished chunks or given up.
 
         Chunks only if asked. A checkpoint counts as given up when nobody has gone on from it for a week.
         """
-        self._remove_shared(is_dead)
         old = []
         if older_than is not None:
             newest = time.time() - older_than * _DAY
             old = [entry.name for entry in self.ls() if entry.changed < newest]
             self._remove([_path(name) for name in old])
         n_checkpoints = self._remove_checkpoints()
-        self._remove_failures()
         return Collected(self.place.sweep(), len(old), n_checkpoints)
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """Find out whether the store can be written, and sweep it; a folder that stays empty is removed at the end."""
         with self.place.prepared():
-            self._remove_shared(is_dead)
             self._remove_checkpoints()
-            self._remove_failures()
             yield
 
     def size(self) -> tuple[int, int]:
@@ -237,8 +213,8 @@ class Store:
         return len(sizes), sum(sizes)
 
     def bytes_beside(self) -> int:
-        """Count the bytes of what runs that are under way need: data for workers, and checkpoints."""
-        return sum(entry.n_bytes for folder in (SHARED, CHECKPOINTS) for entry in self.place.entries(folder))
+        """Count the bytes of the checkpoints of runs that are under way."""
+        return sum(entry.n_bytes for entry in self.place.entries(CHECKPOINTS))
 
     def clear(self) -> int:
         """Remove all chunks and checkpoints, and what killed runs left; the number of things removed.
@@ -248,45 +224,7 @@ class Store:
         names = [_path(entry.name) for entry in self.ls()]
         names += [f"{CHECKPOINTS}/{entry.name}" for entry in self._checkpoints()]
         self._remove(names)
-        self._remove_shared(lambda entry: True)
-        self._remove_failures(everything=True)
         return len(names) + self.place.sweep(everything=True)
-
-    def sweep(self) -> None:
-        """Remove what runs that are no longer alive left next to their chunks."""
-        self.place.sweep()
-        self._remove_shared(is_dead)
-
-    def fail(self, name: str, models: str, error: str) -> None:
-        """Keep why a chunk could not be made, for those who miss it; the next run tries again."""
-        content = {"models": models, "error": error[:_LONGEST_ERROR], "when": time.time()}
-        self.place.replace(_failure_path(name), json.dumps(content).encode())
-
-    def failures(self) -> dict[str, Failure]:
-        """Return why chunks could not be made, by their keys; one that is there now has no failure any more."""
-        matches = (_FAILURE.fullmatch(entry.name) for entry in self.place.entries(FAILED))
-        names = [match[1] for match in matches if match is not None]
-        absent = self.missing(names) if names else set()
-        found = {name: self._failure(name) for name in sorted(absent)}
-        return {name: failure for name, failure in found.items() if failure is not None}
-
-    def _failure(self, name: str) -> Failure | None:
-        """Read a failure; None where there is none that can be read."""
-        try:
-            fields = json.loads(self.place.read(_failure_path(name)) or b"null")
-            failure = Failure(str(fields["models"]), str(fields["error"])[:_LONGEST_ERROR], float(fields["when"]))
-        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
-            return None
-        return failure if 0 <= failure.when < _LATEST else None  # false for NaN too
-
-    def _remove_failures(self, everything: bool = False) -> int:
-        """Remove failures of chunks that were made since, or all; a file of another name is somebody else's."""
-        names = [entry.name for entry in self.place.entries(FAILED)]
-        entries = [name for name in names if _FAILURE.fullmatch(name)]
-        kept = set() if everything else {f"{name}.json" for name in self.failures()}
-        left = [name for name in entries if name not in kept]
-        self._remove([f"{FAILED}/{name}" for name in left])
-        return len(left)
 
     def _chunk(self, name: str) -> Chunk | None:
         """Read a chunk, or raise `Damaged`; None where there is none."""
@@ -308,11 +246,6 @@ class Store:
             self.n_differing += differs
         return Saved(name, False, there.arrays_digest, there.n_bytes, other_machine, differs)
 
-    def _remove_shared(self, is_left: Callable[[Entry], bool]) -> None:
-        """Remove what runs left of the data and models that they gave to their workers."""
-        entries = self.place.entries(SHARED)
-        self._remove([f"{SHARED}/{entry.name}" for entry in entries if is_left(entry)])
-
     def _checkpoints(self) -> list[Entry]:
         return [entry for entry in self.place.entries(CHECKPOINTS) if _CHECKPOINT.fullmatch(entry.name)]
 
@@ -333,12 +266,6 @@ class Store:
                 list(threads.map(self.place.remove, names))
 
 
-def is_dead(entry: Entry) -> bool:
-    """Tell whether a run that gave an object to its workers is gone: on this host at once, elsewhere after a week."""
-    owner = entry.name.partition(".")[2].removesuffix(".pickle")
-    return temporary.is_gone(owner) or entry.changed < time.time() - temporary.MAX_AGE
-
-
 def key(**parts: Any) -> str:
     """Name a chunk by the SHA-256 of the canonical JSON of everything that it depends on."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=True)
@@ -347,7 +274,3 @@ def key(**parts: Any) -> str:
 
 def _path(name: str) -> str:
     return f"{name}.npz"
-
-
-def _failure_path(name: str) -> str:
-    return f"{FAILED}/{name}.json"
