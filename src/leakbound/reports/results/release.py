@@ -1,4 +1,4 @@
-"""A protected release as the report reads it: its certificate, its values, and its findings by what they are of."""
+"""A protected release as its page, its charts and its CSV read it: its certificate, values and findings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from leakbound.reports import Curve, Report
 from leakbound.reports.about import CertificateFacts, ProtectedAbout, ReleasedValue, about_as
 from leakbound.reports.phrases import WITHOUT, plural
 from leakbound.reports.sections.parts import Part, attack_words, parts_of
+from leakbound.reports.sentences import Sentence, sentences
 
 
 @dataclass(frozen=True)
-class ProtectedResult:
+class ReleaseResult:
     """A release with noise and its certificate."""
 
     findings: Sequence[Finding]
@@ -33,7 +34,7 @@ class ProtectedResult:
         return self.about.values
 
     @property
-    def by_statistic(self) -> tuple[tuple[str, ProtectedResult], ...]:
+    def by_statistic(self) -> tuple[tuple[str, ReleaseResult], ...]:
         """The statistics that were released together by name, each with its own values and noise; of one, none."""
         results = []
         for statistic in self.about.statistics:
@@ -243,15 +244,26 @@ class ProtectedResult:
         return tuple(finding for finding in known if finding.value is not None)
 
 
-def protected_result(report: Report) -> ProtectedResult:
+def release_result(report: Report) -> ReleaseResult:
     """Read the release of a report."""
     if report.record_table:
         raise ValueError(f"a protected release shows no records, got the columns {', '.join(report.record_table)}")
     about = about_as(ProtectedAbout, report.about)
     findings = (replace(finding, scope=finding.scope.unnamed) for finding in report.findings)
     curves = (replace(curve, scope=curve.scope.unnamed) for curve in report.curves)
-    return ProtectedResult(tuple(findings), tuple(curves), about)
+    return ReleaseResult(tuple(findings), tuple(curves), about)
 
 
 def _lower_end(finding: Finding) -> float:
     return (finding.value if finding.low is None else finding.low) or 0.0
+
+
+def question_of(promise: str, statistic: str) -> str:
+    """Write the question that a release answers, for a report without a title.
+
+    >>> question_of("file", "ols")
+    'Who is left out of the regression?'
+    """
+    asked = f"asked_statistic.{statistic}"
+    name = Sentence(asked) if asked in sentences() else statistic
+    return str(Sentence(f"release_question.{promise}", {"statistic": name}))
