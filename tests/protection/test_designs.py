@@ -207,8 +207,8 @@ class TestChoice:
         assert list(tmp_path.iterdir()) == []
         shown = repr(table)
         assert "in standard errors of the statistic of all records" in " ".join(shown.split())
-        (line,) = [line for line in shown.splitlines() if line.startswith("leave-one-out ")]
-        errors = [float(cell) for cell in line.split()[2:]]
+        (line,) = [line for line in shown.splitlines() if line.startswith(" file ")]
+        errors = [float(cell) for cell in line.split()[1:]]
         assert errors == pytest.approx(table.rows[1].errors / table.standard_errors, rel=0.05)
 
     def test_the_noise_of_other_methods_by_hand(self) -> None:

@@ -95,11 +95,6 @@ def _of_releases(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return summary["releases"]
 
 
-def _of_promise(release: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Take the promise of a protected release."""
-    return [{"title": "", "big": release["big"], "unit": release["big_unit"], "text": release["promise"]}]
-
-
 # The kinds of reports whose page is a document: what it is handed, and its charts.
 DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
     "bound": (bound_page, bound_charts),
@@ -109,7 +104,6 @@ DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mappin
 # Where a document has the numbers that a notebook begins with: the name of the section, and how they are read.
 NUMBERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
     "summary": _of_releases,
-    "release": _of_promise,
 }
 
 

@@ -64,12 +64,9 @@ def table(report: Report, width: int = WIDTH, full: bool = False) -> str:
         return terminal(document_name(report.about), DOCUMENTS[report.about.kind](report), width, full)
     kind = import_module(f"leakbound.reports.sections.{report.about.kind}.document")
     document: Document = kind.document(report)
-    sections = {section.name: section for section in document.sections}
-    order = document.text_order or sections
-    blocks: list[Block] = [document.text_first, [document.title, Markup(", ").join(document.facts)]]
-    for name in order:
-        if name in sections:
-            blocks += sections[name].text
+    blocks: list[Block] = [[document.title, Markup(", ").join(document.facts)]]
+    for section in document.sections:
+        blocks += section.text
     printed = ["\n".join(line for part in block for line in _lines(part, width)) for block in blocks]
     return visible("\n\n".join(text for text in printed if text) + "\n")
 

@@ -6,7 +6,7 @@ Each kind of report has a function ``document`` that lists its sections.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from markupsafe import Markup
@@ -16,9 +16,6 @@ from leakbound.reports.numbers import count, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.sections.findings import Group
 from leakbound.reports.sections.words import execution, note
-
-# The caption of the findings where all of them are theorems or attacks compared with one.
-BOUNDS_CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
 
 
 @dataclass(frozen=True)
@@ -100,8 +97,6 @@ class Document:
     groups: Sequence[Group]
     sections: Sequence[Section]
     panels: Sequence[Panel] = ()
-    text_order: Sequence[str] = field(default=())
-    text_first: Block = ()
 
     @property
     def unit(self) -> str:
