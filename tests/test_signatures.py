@@ -281,10 +281,10 @@ COMMANDS = {
     "audit": Command(audits.audit, AuditPlan, own=frozenset(AUDIT_OWN)),
     "audit model": Command(given.model, TrainedPlan, own=frozenset(MODEL_OWN)),
     "calibrate": Command(
-        callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | OF_ANYONE | {"context"})
+        callback_of(protects.app, ""), CalibrationPlan, own=frozenset(FITTED | OF_ANYONE | {"context", "full"})
     ),
     "calibrate dpsgd": Command(callback_of(protects.app, "dpsgd"), MultiplierPlan, own=frozenset({"full", "as_json"})),
-    "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED | OF_ANYONE)),
+    "protect": Command(protects.protect, ProtectionPlan, own=frozenset(FITTED | OF_ANYONE | {"full"})),
     **{
         f"bound {name}": Command(
             callback_of(bounds.app, name), plan, own=frozenset(PUBLISHING[name] | ON_A_PAGE | HIDING[name] | {"full"})

@@ -12,11 +12,11 @@ import pytest
 
 import leakbound as ls
 from leakbound.plans.promises import NAME_OF
-from leakbound.reports.sections.protected import sign_off
-from leakbound.reports.sections.protected.designs import ONE_DESIGN
+from leakbound.reports.results import release_designs
 from tests.cli.calling import Left, caller, draw_no_pages
 
 LEVELS = "--levels sector=care,trade,build,it,food --levels region=n,s,e,w"
+ONE_PROMISE = "after it, a release of these data under another promise is refused unless it is asked for"
 TABLE = f"--data people.csv --statistic table --by sector,region {LEVELS} --eta 0.05"
 
 
@@ -36,15 +36,16 @@ def flat(text: str) -> str:
 
 
 def test_a_calibration_begins_with_a_short_form_to_sign(leakbound) -> None:
-    lines = leakbound(f"calibrate {TABLE} --promise file,games=0 --compare drawn,fits=40").out.splitlines()
-    assert lines[0] == "Would be released: 20 numbers (table by sector, region) of people.csv, 390 records"
-    assert lines[1].startswith(
-        "Promise: file (design leave-one-out), eta = 0.05: any attacker is right in at most 55.0"
+    text = leakbound(f"calibrate {TABLE} --promise file,games=0 --compare drawn,fits=40").out
+    assert len(text.splitlines()) <= 40
+    bullets = [flat(bullet) for bullet in text.split(" • ")[1:]]
+    assert bullets[0] == (
+        "Would be released under promise file: 20 numbers (table by sector, region) of people.csv, 390 records."
     )
-    assert lines[2].startswith("Noise: standard deviation 4.")
-    assert lines[2].endswith("of the standard error without noise")
-    assert lines[3].startswith(
-        "Release it with: leakbound protect --data people.csv --statistic table --by sector,region"
+    assert bullets[1].startswith("Noise. Standard deviation 4.")
+    assert bullets[1].endswith("of the standard error without noise.")
+    assert bullets[3].startswith(
+        "Release it with leakbound protect --data people.csv --statistic table --by sector,region"
     )
 
 
@@ -52,21 +53,20 @@ def test_the_ratios_are_those_of_the_table_below(leakbound) -> None:
     left = leakbound(f"calibrate {TABLE} --promise file,games=0 --json")
     planned = json.loads(left.out)["about"]["planned"]
     ratios = [row["noise_std"] / row["sampling_std"] for row in planned if row["noise_std"] and row["sampling_std"]]
-    lines = leakbound(f"calibrate {TABLE} --promise file,games=0").out.splitlines()
-    assert f", {min(ratios):.2f} to {max(ratios):#.2g} of the standard error" in lines[2]
+    text = flat(leakbound(f"calibrate {TABLE} --promise file,games=0").out)
+    assert f", {min(ratios):.2f} to {max(ratios):#.2g} of the standard error" in text
 
 
 def test_before_a_choice_it_has_the_recommended_design(leakbound) -> None:
-    lines = leakbound(f"calibrate {TABLE} --compare drawn,fits=40").out.splitlines()
-    first = flat(" ".join(lines[:5]))
-    assert first.startswith("Would be released: 20 numbers. Nothing is chosen yet; recommended: promise anyone (design")
-    assert "of the standard error without noise. Release it with: leakbound protect --data people.csv" in first
+    first = flat(leakbound(f"calibrate {TABLE} --compare drawn,fits=40").out)
+    assert "Would be released: 20 numbers. Nothing is chosen yet; recommended: promise anyone." in first
+    assert "of the standard error without noise. • Release it with leakbound protect --data people.csv" in first
     assert f"{LEVELS} --eta 0.05 --promise anyone" in first
 
 
 def test_the_command_releases(leakbound) -> None:
     text = flat(leakbound(f"calibrate {TABLE} --promise file,games=0").out)
-    command = text.partition("Release it with: leakbound ")[2].partition(" Who is left out")[0]
+    command = text.partition("Release it with leakbound ")[2].partition(" If both answers")[0]
     assert leakbound(command).code == 0
     assert Path("leakbound-release/release.json").exists()
 
@@ -78,12 +78,13 @@ def test_a_calibration_checks_the_rules_of_offices(leakbound, promise) -> None:
     (rule,) = json.loads(left.out)["about"]["rules"]
     assert (rule["rule"], rule["thresholds"], rule["checked"]) == ("minimum_frequency", {"minimum": 12.0}, 20)
     assert rule["failing"] == ["care / n", "trade / n"]
-    assert "2 of 20: care / n;" in flat(leakbound(f"calibrate {TABLE} --promise {promise} --rules minimum=12").out)
+    text = flat(leakbound(f"calibrate {TABLE} --promise {promise} --rules minimum=12 --full").out)
+    assert "2 of 20: care / n;" in text
 
 
 def test_so_does_the_table_of_all_designs(leakbound) -> None:
     text = flat(leakbound(f"calibrate {TABLE} --compare drawn,fits=40 --rules minimum=12").out)
-    assert "at least 12 records in a cell" in text
+    assert "Minimum frequency (at least 12 records in a cell that is not empty)" in text
     assert "2 of 20: care / n;" in text
 
 
@@ -94,8 +95,8 @@ def test_the_owner_hears_that_a_design_is_for_life_before_the_first_release(leak
         "--promise file,games=0 --compare drawn,fits=40",
         "--promise file,games=0",
     ):
-        assert flat(leakbound(f"calibrate {TABLE} {command}").out).count(ONE_DESIGN) == 1
-    assert ONE_DESIGN not in flat(leakbound(f"protect {TABLE} --promise file,games=0").out)
+        assert flat(leakbound(f"calibrate {TABLE} {command}").out).count(ONE_PROMISE) == 1
+    assert ONE_PROMISE not in flat(leakbound(f"protect {TABLE} --promise file,games=0").out)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_a_bound_says_its_game_in_the_first_sentence_of_its_finding(leakbound, c
 
 
 def test_the_short_form_names_the_promise_of_each_design() -> None:
-    assert sign_off.PROMISES == NAME_OF
+    assert release_designs.PROMISES == NAME_OF
 
 
 def test_the_page_of_a_calibration_says_whom_it_is_for_before_all_else() -> None:

@@ -489,7 +489,7 @@ class TestWhatIsSaid:
         assert (only.quantity, only.value, only.reason) == ("accuracy", None, Term("no_games"))
         assert curves == []
         certified, curve = ceiling()
-        text = protected([*certified, *findings], [curve]).table()
+        text = protected([*certified, *findings], [curve]).table(full=True)
         assert "No attack was run against it." in " ".join(text.split())
 
     @pytest.mark.parametrize("data", [np.arange(8.0), nightly(np.random.default_rng(0).normal(size=(300, 3)))])
@@ -498,7 +498,7 @@ class TestWhatIsSaid:
         findings, curves = attack_release(mechanism("mean", data), GaussianNoise(0.3), AttackConfig(3_000))
         certified, curve = ceiling(0.2)
         report = protected([*certified, *findings], [curve, *curves])
-        text, page = " ".join(report.table().split()), report.to_html()
+        text, page = " ".join(report.table(full=True).split()), report.to_html()
         assert "The best attack that we know is right in" in text
         assert "Without noise it would be right in" in text
         assert not re.search(r"person \(\d+\)", text + page)

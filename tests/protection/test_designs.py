@@ -186,7 +186,7 @@ class TestChoice:
         assumed = {term.id: term for term in made.certificate.about.certificate.assumptions}
         signed = {"nothing_outside_the_ledger", "row_is_a_unit", "limits_beforehand", "ledger_not_rolled_back"}
         assert signed <= assumed.keys()
-        text = " ".join(made.certificate.table().split())
+        text = " ".join(made.certificate.table(full=True).split())
         assert "No statistic of the same records is published without noise, or from another ledger" in text
         assert "Each row of the file is one record" in text
 
@@ -203,12 +203,12 @@ class TestChoice:
         assert [row.is_estimated for row in median.rows if row.errors is not None and row.design == "half"] == [
             True
         ] * 3
-        assert "not certified: half; half, PAC privacy; half, Izzo et al." in " ".join(repr(median).split())
+        assert "draws of half of the records, and not certified: drawn, Izzo et al." in " ".join(repr(median).split())
         assert list(tmp_path.iterdir()) == []
         shown = repr(table)
         assert "in standard errors of the statistic of all records" in " ".join(shown.split())
-        (line,) = [line for line in shown.splitlines() if line.startswith("leave-one-out ")]
-        errors = [float(cell) for cell in line.split()[2:]]
+        (line,) = [line for line in shown.splitlines() if line.startswith(" file ")]
+        errors = [float(cell) for cell in line.split()[1:]]
         assert errors == pytest.approx(table.rows[1].errors / table.standard_errors, rel=0.05)
 
     def test_the_noise_of_other_methods_by_hand(self) -> None:
@@ -240,7 +240,7 @@ class TestChoice:
         assert moved == pytest.approx(0.1, rel=1e-6)
         assert errors.tolist() == pytest.approx([scale] * 4)
         assert [row.method for row in table.rows[:2]] == ["", "discrete_gaussian"]
-        assert "dp, discrete noise" in repr(table)
+        assert "anyone, discrete noise" in repr(table)
 
     @pytest.mark.parametrize("design", WORDS)
     def test_with_compare_the_owner_sees_what_every_design_costs(self, ledger, design) -> None:
@@ -249,8 +249,8 @@ class TestChoice:
         table = design_table("mean", ROWS, eta=0.05, compare=[*declared, Drawn(fits=100)])
         assert to_twelve_digits(made.owner.about.designs) == to_twelve_digits(table.facts)
         assert made.certificate.about.designs is None
-        assert "What each design would have cost" in made.owner.to_html()
-        assert "What each design would have cost" not in made.to_html()
+        assert "What each promise would have cost" in made.owner.to_html()
+        assert "What each promise would have cost" not in made.to_html()
         without = release(design, ledger)
         # Under this promise the noise of a count may leave a group without a mean: nan, in both
         np.testing.assert_array_equal(without.value, made.value)
@@ -680,7 +680,7 @@ class TestInsecureSeed:
         assert both(one) == both(again)
         assert one.value.tolist() != other.value.tolist()
         assert one.certificate.about.insecure_seed is True
-        assert "Not for publication." in one.certificate.table()
+        assert "Not for publication." in one.certificate.table(full=True)
         assert release(design, tmp_path / "d").certificate.about.insecure_seed is False
 
     def test_its_ledger_is_for_nothing_else(self, ledger, design) -> None:
@@ -810,7 +810,7 @@ class TestExactNumbers:
         assert (made.value.tolist(), made.noise) == ([0.1], None)
         assert made.certificate.about.certificate.noise.scale == 0
         assert made.certificate.about.certificate.no_noise is True
-        assert "outside of the promise" in made.certificate.table()
+        assert "outside of the promise" in made.certificate.table(full=True)
         assert ReleaseLedger.open(ledger, "leave-one-out").spent() == 0
         assert release("leave-one-out", ledger, x=self.CONSTANT[:, :1], allow_exact=True).to_json() == made.to_json()
 
@@ -1037,7 +1037,9 @@ class TestDeclaredRanges:
         for number, wages in enumerate(([1.0, 2.0, 3.0], [1.0, None, 3.0])):
             frame = pd.DataFrame({"town": ["a", "b", "b"], "wage": wages})
             words = {"by": "town", "levels": {"town": ["a", "b"]}, "ranges": "wage=0:80"}
-            text = " ".join(release("dp", f"{ledger}{number}", "mean", frame, **words).certificate.table().split())
+            text = " ".join(
+                release("dp", f"{ledger}{number}", "mean", frame, **words).certificate.table(full=True).split()
+            )
             assert "a value that is missing or no number is in no count and no sum" in text
             assert "a record whose value is missing, or is none of them, is in no cell or bin" in text
             assert "of 3 values" not in text
@@ -1173,7 +1175,7 @@ class TestPublication:
         monkeypatch.setattr(ReleaseLedger, "entry_digest", lambda ledger, place: "a" * 64)
         one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
         assert one.to_json() == other.to_json()
-        assert one.certificate.table() == other.certificate.table()
+        assert one.certificate.table(full=True) == other.certificate.table(full=True)
         assert one.owner.to_json() != other.owner.to_json()
 
     @pytest.mark.slow

@@ -113,8 +113,8 @@ class TestCopies:
             certificate = half.about.certificate
             assert "known_people" in [term.id for term in certificate.assumptions]
             assert [other.number for other in certificate.others] == [1]
-        assert "Other ledgers: Another ledger holds people of these data: " in " ".join(
-            made.certificate.table().split()
+        assert "Other ledgers Another ledger holds people of these data: " in " ".join(
+            made.certificate.table(full=True).split()
         )
 
     def test_the_certificate_stays_the_same_when_it_is_made_again(self) -> None:
@@ -141,7 +141,7 @@ class TestCopies:
         release("anyone")
         people(seed=1).drop(columns="person").to_csv("others.csv", index=False)
         made = release("anyone", "others.csv")
-        text = " ".join(made.owner.table().split())
+        text = " ".join(made.owner.table(full=True).split())
         assert "folder of the ledger has others, people.csv.ledger, without these records: if one of them" in text
 
     def test_half_of_the_smaller_file(self) -> None:
@@ -385,7 +385,7 @@ class TestList:
         assert told == [
             f"whether these people are in a ledger is not known: {gone} cannot be read: No such file or directory"
         ]
-        assert "hether these people are in a ledger is not known" in " ".join(made.owner.table().split())
+        assert "hether these people are in a ledger is not known" in " ".join(made.owner.table(full=True).split())
         assert "not known" not in made.certificate.to_json()
 
     def test_a_list_that_cannot_be_written_refuses_before_anything_is_counted(self) -> None:
@@ -530,8 +530,8 @@ class TestEarlierLedgers:
         made = self.again("file")
         (other,) = made.certificate.about.certificate.others
         assert (other.design, other.date, other.number) == ("per-instance", "2026-11-20", 1)
-        assert "under another design: per instance, release 1 of 2026-11-20" in " ".join(
-            made.certificate.table().split()
+        assert "under another promise: promise per instance, release 1 of 2026-11-20" in " ".join(
+            made.certificate.table(full=True).split()
         )
 
     def test_a_retired_design_is_named_by_the_place_of_its_ledger(self, retired) -> None:

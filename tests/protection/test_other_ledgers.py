@@ -89,9 +89,9 @@ class TestSecondDesign:
         assert named(other) == [{"design": first, "date": DATE, "number": 1, "digest": digest}]
         own = [] if second == "half" else [f"people.csv.{second}.ledger"]
         assert ledgers() == sorted(["people.csv.ledger", *own])
-        text = " ".join(other.certificate.table().split())
-        assert "Other designs: The same data were released under another design: " in text
-        assert f"release 1 of {DATE}, entry {digest[:12]}. No joint number is promised over releases of two" in text
+        text = " ".join(other.certificate.table(full=True).split())
+        assert "Other promises The same data were released under another promise: " in text
+        assert f"release 1 of {DATE}, entry {digest[:12]}; No joint number is promised over releases of two" in text
 
 
 class TestBothWays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from typing import Any
 
@@ -16,7 +17,8 @@ from leakbound.plans.statistics import STATISTICS
 from leakbound.protection.statistic_parameters import parameters_of
 from leakbound.releases.statistics.logistic import Logistic
 from leakbound.releases.statistics.statistic import Fit
-from leakbound.reports.sections.protected.parameters import parameters_note
+from leakbound.reports.about import StatisticParameters
+from leakbound.reports.results.release_parameters import parameter_notes
 from tests.promising import calibrate_file, protect_file
 
 CENTRED = {"centre": [40, 30], "spread": [10, 8]}
@@ -27,7 +29,7 @@ OF_EACH: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "second_moment": (
         {"set": {"centre": [40, 30, 0]}},
         {"scales": [("age", 40, 1), ("wage", 30, 1), ("ill", 0, 1)]},
-        "a public centre is subtracted from each column: age 40; wage 30; ill 0.",
+        "a public centre is subtracted from each column: age 40; wage 30; ill 0;",
     ),
     "covariance": ({}, {}, "the number of the records that they are of as divisor"),
     "correlation": ({}, {}, "Correlations are those of Pearson."),
@@ -43,7 +45,7 @@ OF_EACH: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
         {"response": "ill", "modelled_class": "1", "penalty": 1, "scales": [("age", 40, 10), ("wage", 30, 8)]},
         "the log odds of ill = 1: a positive one says that this class is more frequent where its column is larger. "
         "Before the fit each column is standardised: its centre is subtracted, and the rest divided by its spread, so "
-        "that a coefficient is per spread. Column (centre, spread): age (40, 10); wage (30, 8). Penalty: 1/(2C) times "
+        "that a coefficient is per spread. Column (centre, spread): age (40, 10); wage (30, 8); Penalty: 1/(2C) times "
         "the sum of squared slopes, C = 1.",
     ),
     "poisson": ({"label": "ill", "set": {"penalty": 3}}, {"response": "ill", "penalty": 3}, "Penalty: 3/2 times"),
@@ -88,7 +90,7 @@ def test_what_a_reader_must_know_is_published(name, people) -> None:
     made = protect_file(data=people, statistic=name, promise=File(games=0), eta=0.2, **fields)
     for half in (made.certificate, made.owner):
         assert facts_of(half) == facts
-        assert said in flat(half.table())
+        assert said in flat(half.table(full=True))
     kind = json.loads(made.certificate.to_json())["about"]["parameters"]
     assert kind is None if facts is None else kind["kind"] == name
 
@@ -97,20 +99,20 @@ def test_the_pages_say_it_too(people) -> None:
     fields, _, said = OF_EACH["logistic"]
     made = protect_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
     for half in (made.certificate, made.owner):
-        assert said in flat(half.to_html())
+        assert said in flat(html.unescape(half.to_html()))
 
 
 def test_a_calibration_says_the_same_to_the_owner(people) -> None:
     fields, facts, said = OF_EACH["logistic"]
     made = calibrate_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
     assert facts_of(made.certificate) == facts
-    assert said in flat(made.certificate.table())
+    assert said in flat(made.certificate.table(full=True))
 
 
 def test_the_classes_of_a_response_are_named_as_public(people) -> None:
     fields, _, _ = OF_EACH["logistic"]
     made = protect_file(data=people, statistic="logistic", promise=File(games=0), eta=0.2, **fields)
-    assert "the names of the columns, the two classes of the response," in flat(made.certificate.table())
+    assert "the names of the columns, the two classes of the response," in flat(made.certificate.table(full=True))
 
 
 def test_several_statistics_each_have_their_own(people) -> None:
@@ -119,8 +121,13 @@ def test_several_statistics_each_have_their_own(people) -> None:
     first, second = json.loads(made.certificate.to_json())["about"]["statistics"]
     assert (first["parameters"]["denominator"], second["parameters"]["threshold"]) == ("ill", 4)
     assert "Ratio: Each ratio is a total divided by the total of ill. Huber: A regression of ill" in flat(
-        made.certificate.table()
+        made.certificate.table(full=True)
     )
+
+
+def said_of(facts: StatisticParameters | None) -> str:
+    """What a page says of a statistic."""
+    return " ".join(map(str, parameter_notes(facts)))
 
 
 def test_a_scale_that_was_read_from_the_data_is_said_and_not_published() -> None:
@@ -130,16 +137,16 @@ def test_a_scale_that_was_read_from_the_data_is_said_and_not_published() -> None
     read = parameters_of(plan, Fit("logistic", Logistic.standardised(points)), points)
     assert read is not None
     assert (read.scales_of_data, read.scales, read.modelled_class) == (True, (), "yes")
-    said = str(parameters_note(read))
+    said = said_of(read)
     assert "the log odds of the response = yes" in said
     assert "slopes per standard deviation of all records, which is not published" in said
     declared = parameters_of(plan, Fit("logistic", Logistic((2.0,), None)), points)
     assert declared is not None
     assert not declared.scales_of_data
     assert [(scale.column, scale.centre, scale.spread) for scale in declared.scales] == [("x0", 2.0, 1.0)]
-    assert "not published" not in str(parameters_note(declared))
+    assert "not published" not in said_of(declared)
     as_they_are = parameters_of(plan, Fit("logistic", Logistic()), points)
-    assert "The columns are used as they are." in str(parameters_note(as_they_are))
+    assert "The columns are used as they are." in said_of(as_they_are)
 
 
 @pytest.mark.parametrize("promise", ["file", "drawn"])

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from leakbound.reports.render import document
 from leakbound.reports.render.gaps import environment, escape, fill
 from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.results.release_page import release_page
 from leakbound.reports.sentences import Sentence, sentences
-from tests.reports import made_bounds
+from tests.reports import made_bounds, made_designs, made_protected
 from tests.reports.nasty import NASTY, with_text
 from tests.reports.rules import offences
 
@@ -27,6 +28,10 @@ RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
     "bound of records": lambda: ("bound.md.jinja", bound_page(made_bounds.leakage())),
     "bound of cells": lambda: ("bound.md.jinja", bound_page(made_bounds.many_cells())),
     "bound without a number": lambda: ("bound.md.jinja", bound_page(made_bounds.empty())),
+    "file": lambda: ("promises/file.md.jinja", release_page(made_designs.several(owner=True))),
+    "anyone": lambda: ("promises/anyone.md.jinja", release_page(made_designs.design_report("dp"))),
+    "drawn": lambda: ("promises/drawn.md.jinja", release_page(made_protected.means())),
+    "drawn, compared": lambda: ("promises/drawn.md.jinja", release_page(made_protected.compared())),
 }
 STEERS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\uf8ff\\uffff]"

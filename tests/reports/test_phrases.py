@@ -25,9 +25,8 @@ from leakbound.core import reasons
 from leakbound.core.findings import Scope
 from leakbound.reports import Report, comparison, phrases
 from leakbound.reports.sections.audit import words
-from leakbound.reports.sections.protected import costs
 from leakbound.reports.sentences import sentences
-from tests.marks import nightly, nightly_but
+from tests.marks import nightly_but
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 TABLES = {
@@ -75,7 +74,6 @@ def with_phrases(text: str) -> str:
     return text
 
 
-ORIGINAL_HEADS = dict(costs.HEADS)
 ORIGINAL = {name: dict(table) for name, table in TABLES.items()} | {"TERMS": TERMS}
 
 
@@ -154,19 +152,6 @@ def test_other_phrases_change_no_gate(marked) -> None:
     before = exit_code(report, limits), len(failures(report, limits))
     marked()
     assert (exit_code(report, limits), len(failures(report, limits))) == before
-
-
-@pytest.mark.usefixtures("without_charts")
-@pytest.mark.parametrize("make", [made_protected.compared, nightly(made_protected.means), made_protected.no_noise])
-def test_other_headings_change_no_table(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Report]) -> None:
-    """Which columns there are, and how they are aligned, is decided by their keys."""
-    page = make().to_html()
-    monkeypatch.setattr(costs, "HEADS", {column: f"[{column}]" for column in costs.HEADS})
-    other = make().to_html()
-    assert "[statistic]" in other or "[method]" in other or make is made_protected.no_noise
-    for column, heading in ORIGINAL_HEADS.items():
-        other = other.replace(f"[{column}]", heading)
-    assert other == page
 
 
 def test_other_words_match_the_same_findings(monkeypatch: pytest.MonkeyPatch) -> None:

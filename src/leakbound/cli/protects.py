@@ -31,7 +31,7 @@ from leakbound.cli.options import (
     options_of,
     words_of,
 )
-from leakbound.cli.output import OUT, command_line, emit, refuse_file, say, write
+from leakbound.cli.output import OUT, command_line, emit, in_plain_letters, refuse_file, say, write
 from leakbound.cli.release_files import FOLDER, OWNER, PUBLISHED, ReleaseFiles
 from leakbound.core.checks import count
 from leakbound.core.types import Signals
@@ -113,6 +113,7 @@ GROUPS = {  # panels of the help
         "allow_known_people",
         "known_ledgers",
         "declare",
+        "full",
         "as_json",
     ),
     "Execution": ("store", "depends_on", "n_jobs", "allow_modules"),
@@ -172,6 +173,7 @@ def _calibrate(
     out: Path | None,
     signals: Path | None,
     store: str | None,
+    full: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -192,7 +194,7 @@ def _calibrate(
         if signals is not None or as_json or is_several(words):
             raise ValueError(NO_CHOICE)
         table = protection.design_table_of_file(words, tell_owner=_tell_owner, **places)
-        print(table)
+        print(in_plain_letters(str(table)))
         if out is not None:
             # the page is of the recommended promise, with the comparison; the owner was told the lines above
             promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.recommended])
@@ -205,7 +207,7 @@ def _calibrate(
         places |= {"tell_owner": _tell_owner, **simulated}
         report = protection.calibrate_file(words, command=command_line(), **places).certificate
         others = () if out is None else _write_calibration(report, out, started)
-    emit(report, out, as_json, others)
+    emit(report, out, as_json, others, full)
     _say_signals(signals, words["eta"])
 
 
@@ -227,6 +229,7 @@ def _protect(
     signals: Path | None,
     store: str | None,
     n_jobs: int | None,
+    full: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -253,7 +256,7 @@ def _protect(
             protected = protection.protect_file(words, command=command_line(), **ready, **places)
         finally:
             files.remove_empty()
-    emit(protected.certificate, None, as_json)
+    emit(protected.certificate, None, as_json, full=full)
     say(f"wrote {files.folder}: {PUBLISHED} for publication, {OWNER}/ for you alone")
     _say_below_0(protected.certificate, has_ledger=ledger is not None)
     _say_signals(signals, words["eta"])
@@ -263,7 +266,7 @@ def _say_below_0(report: Report, *, has_ledger: bool) -> None:
     """Say how counts below 0 are avoided, where there are some."""
     about = import_module("leakbound.reports.about")
     own = about.about_as(about.ProtectedAbout, report.about)
-    n_below_0 = import_module("leakbound.reports.sections.protected.table").n_below_0
+    n_below_0 = import_module("leakbound.reports.results.release_table").n_below_0
     tables = [own.table, *(statistic.table for statistic in own.statistics)]
     n_below = sum(n_below_0(table) for table in tables if table is not None)
     if n_below:
@@ -295,7 +298,7 @@ def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
     if sys.stdout.isatty() and not is_several(words):
         fields = CalibrationPlan.model_fields
         choices = {name: value for name, value in words.items() if name in fields}
-        print(import_module("leakbound.protection").design_table_of_file(choices, **places))
+        print(in_plain_letters(str(import_module("leakbound.protection").design_table_of_file(choices, **places))))
     raise ValueError(NO_CHOICE)
 
 
@@ -403,6 +406,7 @@ app.callback(
                         *OF_ANYONE,
                         option("out", Path | None, f"Folder of report.json, report.html and {NOISE_CSV}. [none]"),
                         *OF_THE_FITS,
+                        FULL,
                         AS_JSON,
                     ],
                     GROUPS,
@@ -441,6 +445,7 @@ protect: Callable[..., None] = command(
                     f"Folder of the release, and {OWNER}/ for you alone. [{FOLDER}]",
                 ),
                 *OF_THE_FITS,
+                FULL,
                 AS_JSON,
             ],
             GROUPS,

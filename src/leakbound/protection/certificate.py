@@ -39,7 +39,7 @@ from leakbound.reports.about import (
     envelope,
     term_facts,
 )
-from leakbound.reports.sections.protected.designs import question_of
+from leakbound.reports.results.release import question_of
 
 Array = np.ndarray
 SOURCES: Mapping[str, str] = {
@@ -136,7 +136,7 @@ def _about(
         kind="protected",
         audience="owner",
         **common,
-        question=question_of("half", plan.statistic),
+        question=question_of("drawn", plan.statistic),
         insecure_seed=insecure,
         fpr=plan.fpr,
         data=DataFacts(name=job.data.name, digest=points.digest[:16], records=len(points)),

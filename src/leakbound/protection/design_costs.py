@@ -37,7 +37,8 @@ from leakbound.releases.statistics.features import columns_of
 from leakbound.releases.statistics.of_plan import statistic_of
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
-from leakbound.reports.render.design_table import designs_as_text
+from leakbound.reports.render.document import terminal
+from leakbound.reports.results.release_designs import designs_page
 from leakbound.runtime.all_but_one import values_of
 
 Array = np.ndarray
@@ -73,7 +74,7 @@ class DesignTable:
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
-        return designs_as_text(self.facts, self.release_command, self.rules)
+        return terminal("designs.md.jinja", designs_page(self.facts, self.release_command, self.rules))
 
     @property
     def facts(self) -> DesignsCompared:

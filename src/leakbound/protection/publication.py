@@ -29,7 +29,7 @@ from leakbound.protection.published_table import counts_below_0
 from leakbound.protection.statistic_parameters import parameters_of
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope, term_facts
-from leakbound.reports.sections.protected.designs import question_of
+from leakbound.reports.results.release import question_of
 
 Array = np.ndarray
 CHOSEN = "chosen_by_pilot"  # a coupling of the plan's "auto" for statistics that are fitted
@@ -116,7 +116,7 @@ def _about(
         kind="protected",
         audience="public",
         **envelope(plan_of(job), seed=job.promise.seed, confidence=job.promise.confidence, notes=notes),
-        question=question_of("half", plan.statistic),
+        question=question_of("drawn", plan.statistic),
         insecure_seed=insecure,
         fpr=plan.fpr,
         data=DataFacts(name=job.data.name, digest="", records=job.mechanism.n),

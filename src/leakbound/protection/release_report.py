@@ -51,7 +51,7 @@ from leakbound.reports.about import (
     term_facts,
 )
 from leakbound.reports.numbers import outward, rounded_to_noise
-from leakbound.reports.sections.protected.designs import question_of
+from leakbound.reports.results.release import question_of
 
 Array = np.ndarray
 NO_DESIGNS = "what other promises would cost cannot be computed: {reason}"
@@ -212,7 +212,7 @@ def _about(
         kind="protected",
         audience="public" if is_public else "owner",
         **common,
-        question=question_of(prepared.design, _asked_for(prepared)),
+        question=question_of(prepared.promise, _asked_for(prepared)),
         insecure_seed=request.insecure_seed is not None,
         fpr=plan.fpr,
         data=_data(prepared, is_public),

@@ -116,7 +116,8 @@ def test_renders_without_sideways_scrolling(seen, sample):
         assert client == width
         assert scroll <= client
         assert scripts == 1  # nothing that a user wrote became a script
-        if sample not in (made_bounds.leakage, made_bounds.odd_cells):  # whose tables are short: nothing to sort
+        documents = (made_bounds.__name__, made_protected.__name__, made_designs.__name__)
+        if sample.__module__ not in documents:  # whose tables of findings are short: nothing to sort
             assert sorted_columns == 1  # the script ran: the policy admits it
 
 

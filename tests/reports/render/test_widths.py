@@ -53,14 +53,6 @@ def test_the_width_is_100_unless_given(name):
     assert report.table() == report.table(width=100)
 
 
-def test_words_stay_whole_where_the_table_can_continue_below():
-    text = made_protected.means().table(60)
-    words = set(made_protected.means().table(WIDE).split())
-    assert set(text.split()) <= words
-    statistic = [line for line in text.splitlines() if line.startswith("Statistic ")]
-    assert len(statistic) > 2  # the table of costs is in two parts
-
-
 def test_compared_reports():
     first, second = samples.two_models(), samples.no_leak()
     rows = [{name: clean(cell) for name, cell in row.items()} for row in rows_of(first, second)]

@@ -21,8 +21,8 @@ from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.quality import QUALITY, quality_point, tradeoff
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
 from leakbound.reports.charts.slices import Bar, slices, slices_size
-from leakbound.reports.numbers import count, digits, near, percent, percent_at_most, settled
-from leakbound.reports.phrases import RELEASES, WITHOUT, plural
+from leakbound.reports.numbers import count, near, percent
+from leakbound.reports.phrases import plural
 from leakbound.reports.sections.attribute.result import AttributeResult
 from leakbound.reports.sections.attribute.words import of_100
 from leakbound.reports.sections.audit.models import ordered
@@ -30,15 +30,8 @@ from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.audit.slices import SliceColumn, SliceRow
 from leakbound.reports.sections.curves import one_curve
 from leakbound.reports.sections.document import Figure
-from leakbound.reports.sections.parts import attack_words
-from leakbound.reports.sections.protected.designs import words_of
-from leakbound.reports.sections.protected.result import ProtectedResult
-from leakbound.reports.sections.protected.words import right, right_alone
 from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import capital, least_of_100, several
-
-MOST_ATTACKS = 4  # on a protected release
-Drawn = Result | ProtectedResult
+from leakbound.reports.sections.words import least_of_100, several
 
 
 def plot(
@@ -86,18 +79,15 @@ def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
     return Markup(svg.inline(figure, prefix, title, description))  # svg escapes its text
 
 
-def roc_figure(report: Report, result: Drawn, prefix: str) -> Markup:
+def roc_figure(report: Report, result: Result, prefix: str) -> Markup:
     """Draw attacks and ceilings on logarithmic axes."""
-    axes = on_axes(_telling(chart(report, _release(result)), result), ROC.axes())
-    found = words_of(result).found if isinstance(result, ProtectedResult) else "members found"
-    title = _titled(result, f"{found} (TPR) against false alarms (FPR), logarithmic axes")
+    axes = on_axes(_telling(chart(report, result.name), result), ROC.axes())
+    title = f"{result.title}: members found (TPR) against false alarms (FPR), logarithmic axes"
     return inline(axes, prefix, title, _rates(result))
 
 
-def _telling(drawn: Chart, result: Drawn) -> Chart:
+def _telling(drawn: Chart, result: Result) -> Chart:
     """Leave out the attacks on an audited release that say nothing new."""
-    if not isinstance(result, Result):
-        return drawn
     named = {result.attack_title(name) for name in result.telling}
     return replace(drawn, lines=[line for line in drawn.lines if line.role != "attack" or line.label in named])
 
@@ -110,10 +100,10 @@ def curve_figure(curve: Curve, prefix: str) -> Markup:
     return inline(axes, prefix, title, said.striptags())
 
 
-def gain_figure(report: Report, result: Drawn, prefix: str) -> Markup:
+def gain_figure(report: Report, result: Result, prefix: str) -> Markup:
     """Draw the same curves as the gain over guessing."""
-    axes = gain_on_axes(_telling(chart(report, _release(result)), result), GAIN.axes())
-    title = _titled(result, "gain over guessing (TPR - FPR) against false alarms (FPR)")
+    axes = gain_on_axes(_telling(chart(report, result.name), result), GAIN.axes())
+    title = f"{result.title}: gain over guessing (TPR - FPR) against false alarms (FPR)"
     return inline(axes, prefix, title, _rates(result))
 
 
@@ -166,18 +156,6 @@ def _bar(row: SliceRow) -> Bar:
     return Bar(row.level, records, text, 100 * accuracy.value, *ends, row.is_above)
 
 
-def protected_dots(result: ProtectedResult, prefix: str) -> Markup:
-    """Draw the promise, the attacks and the best attack without noise; nothing at another prior than one half.
-
-    Where several releases share a budget, the promise is that of all of them.
-    """
-    if result.prior_accuracy != 0.5:
-        return Markup("")
-    rows = _protected_rows(result)
-    axes = dots(rows, claim=100 * result.promised_of_all, ax=dots_size(len(rows)).axes())
-    return inline(axes, prefix, "Cases of 100 in which an attacker is right, and the promise", _listed(rows))
-
-
 def models_figure(results: Sequence[Result], prefix: str) -> Markup:
     """Draw the accuracy of the strongest attack on each model, on one axis; nothing where the baselines differ."""
     compared = [result for result in ordered(results) if result.accuracy is not None and not result.too_few]
@@ -222,16 +200,6 @@ def histogram_figure(result: Result, prefix: str) -> Markup:
     return inline(axes, prefix, title, described)
 
 
-def _release(result: Drawn) -> str | None:
-    """Name the release whose curves are drawn; of a protected release all curves are."""
-    return result.name if isinstance(result, Result) else None
-
-
-def _titled(result: Drawn, title: str) -> str:
-    """Title a chart, after the name of the release where there may be several."""
-    return f"{result.title}: {title}" if isinstance(result, Result) else capital(title)
-
-
 def _listed(rows: Sequence[Row]) -> str:
     return "; ".join(f"{row.name} {row.text}" for row in rows)
 
@@ -255,26 +223,6 @@ def _most_allowed(result: Result) -> float | None:
     return min(allowed, default=None)
 
 
-def _protected_rows(result: ProtectedResult) -> list[Row]:
-    rows = [Row("the promise", 100 * result.promised_of_all, f"≤ {right(result)}", "bound")]
-    if result.shares_a_budget:
-        rows.append(Row("this release alone", 100 * result.promised, f"≤ {right_alone(result)}", "ceiling"))
-    for rank, finding in enumerate(result.attacks[:MOST_ATTACKS]):
-        rows.append(_lower_limit_row(attack_words(finding.attack), finding, "attack" if rank else "best"))
-    unprotected = result.without_noise
-    if unprotected is not None and not result.certificate.no_noise:
-        rows.append(_interval_row(RELEASES[WITHOUT], unprotected, "attack"))
-    return rows
-
-
-def _lower_limit_row(name: str, finding: Finding, role: Literal["best", "attack"]) -> Row:
-    """Lay out an attack at its lower limit: near the promise its estimate may exceed it by chance."""
-    if finding.low is None:
-        return _interval_row(name, finding, role)
-    at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
-    return Row(name, 100 * finding.low, f"≥ {at_least}", role)
-
-
 def _interval_row(name: str, finding: Finding, role: Literal["best", "attack"]) -> Row:
     """Lay out an accuracy with its interval as a wide bar."""
     value, text = 100 * (finding.value or 0.0), shown(finding).value
@@ -283,11 +231,11 @@ def _interval_row(name: str, finding: Finding, role: Literal["best", "attack"]) 
     return Row(name, value, text, role, 100 * finding.low, 100 * finding.high)
 
 
-def _rates(result: Drawn) -> str:
+def _rates(result: Result) -> str:
     """Members that each curve finds or allows at the rates asked for, as one would read them off."""
     sentences = []
     for fpr in result.about.fpr:
-        rates = _found_and_allowed(result, fpr) if isinstance(result, Result) else _drawn_rates(result, fpr)
+        rates = _found_and_allowed(result, fpr)
         sentences.append(f"At {percent(fpr)} false alarms: {', '.join(rates) or 'not resolvable'}.")
     return " ".join(sentences)
 
@@ -303,15 +251,6 @@ def _found_and_allowed(result: Result, fpr: float) -> list[str]:
     return rates
 
 
-def _drawn_rates(result: ProtectedResult, fpr: float) -> list[str]:
-    """List what each curve says; a ceiling is rounded up."""
-    rates = []
-    for curve in result.curves:
-        written = percent_at_most if curve.role == "certified" else percent
-        rates.append(f"{attack_words(curve.name)} {written(float(np.asarray(curve.tradeoff.tpr_at(fpr))))}")
-    return rates
-
-
 # The figures of pages, by the keys of `leakbound.reports.sections.document.Figure`.
 OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
     "roc": roc_figure,
@@ -321,7 +260,6 @@ OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
 OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
     "audit_dots": audit_dots,
     "all_attacks": all_attacks,
-    "protected_dots": protected_dots,
     "histogram": histogram_figure,
     "models": models_figure,
     "quality": quality_figure,

@@ -14,12 +14,12 @@ from leakbound.reports.charts.canvas import DASHED, DOTTED, shorten
 from leakbound.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakbound.reports.phrases import RELEASES, WITHOUT, place, row_word
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
+from leakbound.reports.results.release import release_result
 from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.curves import RATES, SMALL_ADVANTAGE
 from leakbound.reports.sections.parts import attack_words
-from leakbound.reports.sections.protected.designs import words_of
-from leakbound.reports.sections.protected.result import protected_result
 from leakbound.reports.sections.words import GREEK, PARAMETER
+from leakbound.reports.sentences import Sentence
 
 _CEILING_FLOOR = 1e-4  # smallest rate of a ceiling that is drawn alone
 _CEILING_OF = {"joint": "all releases", "joint_of_one": "all releases"}  # of a ledger
@@ -82,7 +82,7 @@ def bound_chart(report: Report, release: str | None) -> Chart:
 
 def protected_chart(report: Report, release: str | None) -> Chart:
     """Guessing, the certified ceiling, the best attacker without noise, and the lower limits of attacks."""
-    result = protected_result(report)
+    result = release_result(report)
     names = list(dict.fromkeys(place(curve) for curve in result.curves))
     places = names if release is None else [_known(release, names)]
     curves = [curve for curve in result.curves if place(curve) in places]
@@ -99,8 +99,9 @@ def protected_chart(report: Report, release: str | None) -> Chart:
     remarks = _vacuous(lines)
     crowded = len(attacks) > 0 and result.advantage < SMALL_ADVANTAGE  # the list of names has the values
     valued: Sequence[Role] = () if crowded else ("best", "ceiling")
-    words = words_of(result)
-    return Chart(lines, floor, fpr, valued, games, remarks, words.found, words.false_alarm)
+    promise = result.certificate.promise
+    found, false_alarm = Sentence(f"axis.found_{promise}"), Sentence(f"axis.false_alarm_{promise}")
+    return Chart(lines, floor, fpr, valued, games, remarks, str(found), str(false_alarm))
 
 
 def curve_chart(curve: Curve) -> Chart:

@@ -10,9 +10,9 @@ from leakbound.core.checks import visible
 from leakbound.reports import Report
 from leakbound.reports.about import ProtectedAbout, PublishedTable, about_as
 from leakbound.reports.numbers import noise_interval
-from leakbound.reports.sections.protected.compared import named
-from leakbound.reports.sections.protected.result import protected_result
-from leakbound.reports.sections.protected.table import label_of, total_name
+from leakbound.reports.results.release import release_result
+from leakbound.reports.results.release_designs import named
+from leakbound.reports.results.release_table import label_of, total_name
 
 _OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
 # low and high are the ends of the central 95 % interval of the noise; empty where it is not Gaussian. The last is the
@@ -24,7 +24,7 @@ def released_csv(report: Report) -> str:
     """Write the released numbers as CSV."""
     about = about_as(ProtectedAbout, report.about)
     if about.statistics:
-        released = protected_result(report).by_statistic
+        released = release_result(report).by_statistic
         rows = ([name, *row] for name, own in released for row in _rows_of_one(own.about))
         return _as_csv(["statistic", "name", *_NUMBERS], rows)
     if about.table is None:

@@ -18,12 +18,19 @@ from rich.markdown import Heading, MarkdownElement
 from rich.markdown import Markdown as RichMarkdown
 from rich.text import Text
 
+from leakbound.reports.about import AnyAbout, ProtectedAbout
 from leakbound.reports.charts import svg
 from leakbound.reports.render.gaps import fill, page_frame
 
 NARROWEST = 40  # columns; tables of fewer cannot be read
 Charts = Mapping[str, Figure]
 _PLAIN_SPACES = str.maketrans("\u00a0\u202f", "  ")  # no terminal breaks a line at a space of its own accord
+
+
+def document_name(about: AnyAbout) -> str:
+    """Name the document of a kind of report; that of a release is the one of its promise."""
+    name = f"promises/{about.certificate.promise}" if isinstance(about, ProtectedAbout) else about.kind
+    return f"{name}.md.jinja"
 
 
 def page(document: str, result: Any, charts: Charts, prefix: str) -> str:

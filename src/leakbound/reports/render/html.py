@@ -18,11 +18,14 @@ from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
 from leakbound.reports.charts.figures import curve_figure, draw
 from leakbound.reports.charts.previews import data_uri
+from leakbound.reports.charts.releases import release_charts
 from leakbound.reports.charts.strips import strip, strip_axis
+from leakbound.reports.render.document import document_name
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
 from leakbound.reports.render.gaps import policy
 from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.results.release_page import release_page
 from leakbound.reports.sections import method, words
 from leakbound.reports.sections.curves import one_curve
 from leakbound.reports.sections.document import Document, Section
@@ -72,7 +75,7 @@ def notebook(report: Report) -> str:
 def _documented(report: Report) -> tuple[str, Any, Mapping[str, Figure], str]:
     """Return the document of a report, what it is handed, its charts, and what their ids begin with."""
     made, charts = DOCUMENTS[report.about.kind]
-    return f"{report.about.kind}.md.jinja", made(report), charts(report), f"d{report.digest()[:6]}"
+    return document_name(report.about), made(report), charts(report), f"d{report.digest()[:6]}"
 
 
 def curve_fragment(curve: Curve) -> str:
@@ -92,20 +95,15 @@ def _of_releases(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return summary["releases"]
 
 
-def _of_promise(release: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Take the promise of a protected release."""
-    return [{"title": "", "big": release["big"], "unit": release["big_unit"], "text": release["promise"]}]
-
-
 # The kinds of reports whose page is a document: what it is handed, and its charts.
 DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
     "bound": (bound_page, bound_charts),
+    "protected": (release_page, release_charts),
 }
 
 # Where a document has the numbers that a notebook begins with: the name of the section, and how they are read.
 NUMBERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
     "summary": _of_releases,
-    "release": _of_promise,
 }
 
 

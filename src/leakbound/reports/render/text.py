@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import zip_longest
+from typing import Any
 
 from markupsafe import Markup
 
 from leakbound.core.checks import count, printable, visible
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
-from leakbound.reports.render.document import terminal
+from leakbound.reports.render.document import document_name, terminal
 from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.results.release_page import release_page
 from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
 
 WIDTH = 100  # of a line, unless asked otherwise
@@ -40,7 +42,11 @@ ASCII = str.maketrans(LETTERS | {THIN: " ", "\u00a0": " ", MINUS: "-"})
 # Where standard output has no such signs.
 FALLBACK = ASCII | str.maketrans({"·": "-", "•": "*", "─": "-", "⁻": "^-"})
 FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
-DOCUMENTS = {"bound": bound_page}  # kinds of reports whose text is that of a document: what it is handed
+# Kinds of reports whose text is that of a document: what it is handed.
+DOCUMENTS: Mapping[str, Callable[[Report], Any]] = {
+    "bound": bound_page,
+    "protected": release_page,
+}
 _POWER = re.compile(rf"(?:([\d.]+) \u00d7 )?\b10<sup>({MINUS}?)(\d+)</sup>")
 
 
@@ -55,15 +61,12 @@ def table(report: Report, width: int = WIDTH, full: bool = False) -> str:
     """
     width = count("width", width, least=NARROWEST)
     if report.about.kind in DOCUMENTS:
-        return terminal(f"{report.about.kind}.md.jinja", DOCUMENTS[report.about.kind](report), width, full)
+        return terminal(document_name(report.about), DOCUMENTS[report.about.kind](report), width, full)
     kind = import_module(f"leakbound.reports.sections.{report.about.kind}.document")
     document: Document = kind.document(report)
-    sections = {section.name: section for section in document.sections}
-    order = document.text_order or sections
-    blocks: list[Block] = [document.text_first, [document.title, Markup(", ").join(document.facts)]]
-    for name in order:
-        if name in sections:
-            blocks += sections[name].text
+    blocks: list[Block] = [[document.title, Markup(", ").join(document.facts)]]
+    for section in document.sections:
+        blocks += section.text
     printed = ["\n".join(line for part in block for line in _lines(part, width)) for block in blocks]
     return visible("\n\n".join(text for text in printed if text) + "\n")
 

@@ -34,7 +34,7 @@ class FindingRow:
 class FindingTable:
     """The findings about one release or scope; the title is empty where there is no other table."""
 
-    title: str
+    title: Text
     rows: Sequence[FindingRow]
 
 

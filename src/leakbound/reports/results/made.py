@@ -31,7 +31,7 @@ class Made:
     command: str
     plan: str
     versions: Sequence[Named]
-    seed: str
+    seed: str | Sentence
     version: str
     digest: str
 

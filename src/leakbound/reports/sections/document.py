@@ -6,7 +6,7 @@ Each kind of report has a function ``document`` that lists its sections.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from markupsafe import Markup
@@ -14,13 +14,8 @@ from markupsafe import Markup
 from leakbound.reports.about import About, AttributeAbout, AuditAbout, all_notes
 from leakbound.reports.numbers import count, percent
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.curves import SMALL_ADVANTAGE
 from leakbound.reports.sections.findings import Group
-from leakbound.reports.sections.protected.result import ProtectedResult
 from leakbound.reports.sections.words import execution, note
-
-# The caption of the findings where all of them are theorems or attacks compared with one.
-BOUNDS_CAPTION = "No attacker exceeds an upper bound; some attacker reaches a lower bound."
 
 
 @dataclass(frozen=True)
@@ -30,7 +25,6 @@ class Figure:
     chart: Literal[
         "audit_dots",
         "all_attacks",
-        "protected_dots",
         "roc",
         "gain",
         "histogram",
@@ -103,8 +97,6 @@ class Document:
     groups: Sequence[Group]
     sections: Sequence[Section]
     panels: Sequence[Panel] = ()
-    text_order: Sequence[str] = field(default=())
-    text_first: Block = ()
 
     @property
     def unit(self) -> str:
@@ -132,18 +124,6 @@ def findings_section(groups: Sequence[Group], head: str, caption: str, text: Seq
         "n_findings": f"{count(n_rows)} {'number' if n_rows == 1 else 'numbers'}",
     }
     return Section("findings", content, text)
-
-
-def curves_section(result: ProtectedResult, heading: str, intro: Markup, note: Markup) -> Section:
-    """Return the curves of a protected release on logarithmic axes.
-
-    Where the advantage is small a second chart shows their gain over guessing.
-    """
-    roc = Figure("roc", result, "r0")
-    panels = [Panel("", roc)]
-    if result.advantage < SMALL_ADVANTAGE:
-        panels = [Panel("Logarithmic axes", roc), Panel("Gain over guessing", Figure("gain", result, "g0"))]
-    return Section("curves", {"heading": heading, "intro": intro, "panels": panels, "note": note, "fold": ""})
 
 
 def noted(about: About) -> list[Block]:

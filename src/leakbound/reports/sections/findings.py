@@ -70,13 +70,8 @@ def ordered(result: Result) -> list[Finding]:
     return sorted(result.findings, key=place)
 
 
-def as_given(part: Part) -> Sequence[Finding]:
-    """Return the findings of a bound as they are: its maker puts the most important first."""
-    return part.findings
-
-
 def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> list[Group]:
-    """Make a group a release, in order, its findings arranged by `ordered` or `as_given`."""
+    """Make a group a release, in order, its findings arranged by `ordered` for example."""
     tables = []
     for result in results:
         parts = [_rows(result, together) for _, together in groupby(arranged(result), key=_attack_of)]

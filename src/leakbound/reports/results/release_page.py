@@ -1,0 +1,1010 @@
+"""What ``promises/*.md.jinja`` is handed: every number of a release as finished text, every sentence by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from leakbound.core import reasons
+from leakbound.core.findings import Finding, Term
+from leakbound.reports import Report, phrases
+from leakbound.reports.about import CertificateFacts, OtherReleaseFacts, ReleasedValue
+from leakbound.reports.numbers import (
+    count,
+    digits,
+    near,
+    parameter,
+    percent,
+    percent_at_most,
+    powers,
+    settled,
+    signs,
+)
+from leakbound.reports.phrases import RELEASES, WITHOUT
+from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
+from leakbound.reports.results.made import Made, Named, made
+from leakbound.reports.results.release import ReleaseResult, release_result
+from leakbound.reports.results.release_designs import PROMISES, Designs, Rules, designs_of, rules_checked
+from leakbound.reports.results.release_parameters import Notes, statistic_notes
+from leakbound.reports.results.release_table import (
+    MOST_FOLDED,
+    MOST_ROWS,
+    NOTHING,
+    Cells,
+    Table,
+    cost_rows,
+    first_rows,
+    is_crossed,
+    planned_rows,
+    released,
+    sample_worth,
+    shortened,
+    size,
+    span,
+    table,
+)
+from leakbound.reports.sections.curves import SMALL_ADVANTAGE
+from leakbound.reports.sections.parts import Part, attack_words
+from leakbound.reports.sections.quantities import shown
+from leakbound.reports.sections.words import article, capital, sentence, several
+from leakbound.reports.sentences import Sentence, sentences
+
+MOST_ATTACKS = 4  # in the chart
+MOST_NAMES = 6  # of numbers without noise, and of other releases
+MOST_SIZES = 6  # of the noise
+DIGEST = 12  # digits of the digest of an entry
+# fractions of the way from guessing to certainty: 52.5, 60 and 75 of 100 at even odds
+NOT, HARDLY, BADLY = 0.05, 0.2, 0.5
+BY_NOISE = ("told_by_noise", "dominance_by_noise")  # rules that the printed noise may break
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How much an attacker may gain over guessing: one of these."""
+
+    is_hidden: bool
+    is_hard: bool
+    is_better: bool
+    is_weak: bool
+
+
+@dataclass(frozen=True)
+class InShort:
+    """What somebody who signs for a release needs before it is made."""
+
+    numbers: str
+    statistic: str
+    data: str
+    size: str
+    promise: str
+    noise: Sentence
+    command: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The noise of each number that a release would publish."""
+
+    tables: Sequence[Table]
+    has_gaps: bool
+    most: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """The released numbers; tables with rows and columns take the whole width."""
+
+    tables: Sequence[Table]
+    is_wide: bool
+    is_written_nowhere: bool
+
+
+@dataclass(frozen=True)
+class Naming:
+    """The probability of naming the record left out: of this release alone, or of all of its ledger."""
+
+    right: str
+    right_of_all: str
+    by_chance: str
+    is_only: bool
+    is_alone: bool
+    is_of_all: bool
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best attack that was run."""
+
+    right: str
+    target: Sentence
+    interval: Text
+
+
+@dataclass(frozen=True)
+class Dots:
+    """The chart of accuracies."""
+
+    rows: Sequence[Named]
+    n_games: str
+    is_at_lower_end: bool
+    is_of_worst: bool
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise: its size, where it was drawn, and what it was computed from."""
+
+    sizes: Sequence[Sentence]
+    is_none: bool
+    is_declared: bool
+    is_scale: bool
+    is_shape: bool
+    is_of_data: bool
+    is_planned: bool
+    is_keyed: bool
+    is_from_seed: bool
+    is_random: bool
+    is_of_counts: bool
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """How data sets were paired, and how many pairs were drawn."""
+
+    says: Text
+    is_exact: bool
+    most_fits: str
+    pairs: str
+    fits: str
+    failures: str
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What is allowed at a false positive rate."""
+
+    fpr: str
+    found: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """The parameters of differential privacy."""
+
+    epsilon: str
+    delta: str
+    mu: str = ""
+    is_add_or_remove: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The place in a ledger."""
+
+    number: str
+    digest: str
+    declared: str
+    spent: str
+
+
+@dataclass(frozen=True)
+class Others:
+    """Releases of the same data under another promise, or in another ledger."""
+
+    other_promises: Sequence[Sentence]
+    n_more_promises: str
+    other_ledgers: Sequence[Sentence]
+    n_more_ledgers: str
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The numbers that got no noise."""
+
+    names: str
+    n_more: str
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The curves, and how to read them."""
+
+    found: Sentence
+    points: Sequence[Rate]
+    is_certified: bool
+    is_of_one: bool
+    is_of_two: bool
+    is_attacked: bool
+    is_unprotected: bool
+    is_small: bool
+    level: str
+    n_games: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the noise costs."""
+
+    summary: Text
+    sample: Text
+    tables: Sequence[Table]
+    has_sampling: bool
+    longer: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The noise and the errors of other methods for the same promise."""
+
+    noises: Sequence[Table]
+    errors: Sequence[Table]
+    no_errors: Text
+    smaller: Text
+    is_all_smaller: bool
+    is_none_smaller: bool
+    ranges: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ReleasePage:
+    """A release with noise, or its calibration, written down."""
+
+    title: str
+    kind: Sentence
+    date: str
+    n: str
+    n_count: str
+    k: str
+    unit: str
+    units: str
+    a_unit: str
+    whose: Sentence
+    them: Text
+    prior: str
+    baseline: str
+    n_statistics: str
+    statistics: Sequence[Text]
+    eta: str
+    eta_of_all: str
+    right: str
+    right_alone: str
+    probability: str
+    probability_alone: str
+    seen: Sentence
+    failure: str
+    confidence: str
+    verdict: Text
+    strength: Strength
+    price: Text
+    largest: Text
+    is_public: bool
+    is_owners: bool
+    is_released: bool
+    is_from_seed: bool
+    is_average: bool
+    is_promise_first: bool
+    is_unattacked: bool
+    is_curve_of_data: bool
+    is_one_promise_said: bool
+    has_ledger: bool
+    has_levels: bool
+    has_ranges: bool
+    has_classes: bool
+    shares_a_budget: bool
+    contradictions: Sequence[str]
+    revealed_by_noise: Sequence[Sentence]
+    in_short: InShort | None
+    planned: Planned | None
+    values: Values | None
+    statistic_notes: Sequence[Notes]
+    naming: Naming | None
+    best: Best | None
+    exposed: str
+    without_noise: Text
+    dots: Dots | None
+    exact: Exact | None
+    noise: Noise
+    coupling: Coupling | None
+    rates: Sequence[Rate]
+    rates_of_all: Sequence[Rate]
+    epsilons: Sequence[Privacy]
+    epsilons_of_all: Sequence[Privacy]
+    practical: Privacy | None
+    entry: Entry | None
+    others: Others | None
+    assumptions: Sequence[str]
+    ceiling: Ceiling | None
+    cost: Cost
+    compared: Compared | None
+    designs: Designs | None
+    rules: Rules | None
+    findings: Sequence[FindingTable]
+    interval: Sentence
+    n_findings: str
+    short: Table | None
+    data: Sentence
+    made: Made
+
+
+def release_page(report: Report) -> ReleasePage:
+    """Write a release down; neither the values without noise nor who is most exposed is in it."""
+    result = release_result(report)
+    about, certificate = result.about, result.certificate
+    alpha = settled(1 - certificate.confidence)
+    findings = _findings(result)
+    n_findings = sum(len(found.rows) for found in findings)
+    each = result.by_statistic or (("", result),)
+    values, compared = _values(result, each), _compared(result)
+    designs = None if about.designs is None else designs_of(about.designs)
+    return ReleasePage(
+        title=about.title or about.question,
+        kind=Sentence(f"release_kind.{_kind(result)}"),
+        date=about.date,
+        n=several(certificate.n, result.unit),
+        n_count=count(certificate.n),
+        k=count(certificate.k),
+        unit=result.unit,
+        units=result.units,
+        a_unit=f"{article(result.unit)} {result.unit}",
+        whose=Sentence("whom.chosen" if result.on_average else "whom.given", {"unit": result.unit}),
+        them=_them(result),
+        prior="½" if certificate.prior == 0.5 else f"{count(certificate.k)}/{count(certificate.n)}",
+        baseline=near(100 * result.prior_accuracy, 1).removesuffix(".0"),
+        n_statistics=several(len(about.statistics), "statistic") if about.statistics else "",
+        statistics=_weighted(result),
+        eta=f"{certificate.eta:g}",
+        eta_of_all=f"{result.eta_of_all:g}",
+        right=of_100(result.promised_of_all),
+        right_alone=of_100(result.promised),
+        probability=_at_most(result.promised_of_all),
+        probability_alone=_at_most(result.promised),
+        seen=_seen(result),
+        failure=percent(alpha) if alpha > 0 else "",
+        confidence=percent(certificate.confidence),
+        verdict=_verdict(result),
+        strength=_strength(result),
+        price=_price(result.values, certificate),
+        largest=_largest(result),
+        is_public=result.public,
+        is_owners=not result.public and not about.insecure_seed,
+        is_released=bool(result.values),
+        is_from_seed=about.insecure_seed,
+        is_average=result.on_average,
+        is_promise_first=values is None or values.is_wide,
+        is_unattacked=_is_unattacked(result),
+        is_curve_of_data=not certificate.noise.declared and not result.declares_limits and not certificate.no_noise,
+        is_one_promise_said=_is_one_promise_said(result),
+        has_ledger=certificate.ledger,
+        has_levels=bool(about.plan.get("levels")),
+        has_ranges=bool(result.field_of_promise("ranges")),
+        has_classes=any(facts and facts.modelled_class for facts in (own.about.parameters for _, own in each)),
+        shares_a_budget=result.shares_a_budget,
+        contradictions=result.contradictions,
+        revealed_by_noise=_revealed_by_noise(result),
+        in_short=_in_short(result),
+        planned=_planned(each),
+        values=values,
+        statistic_notes=statistic_notes(result),
+        naming=_naming(result),
+        best=_best(result),
+        exposed="" if result.most_exposed is None or result.public else shown(result.most_exposed).value,
+        without_noise=_without_noise(result),
+        dots=_dots(result),
+        exact=_exact(result.without_any_noise) if certificate.promise != "drawn" else None,
+        noise=_noise(result),
+        coupling=_coupling(result),
+        rates=_rates(result.rates),
+        rates_of_all=_rates_of_all(result),
+        epsilons=[_privacy(finding) for finding in result.epsilons],
+        epsilons_of_all=[_privacy(epsilon, shown(mu).value) for mu, epsilon in result.privacy_of_all],
+        practical=None if result.pmp is None else _privacy(result.pmp),
+        entry=_entry(result),
+        others=_others(certificate),
+        assumptions=[capital(sentence(phrases.words(term))) for term in certificate.assumptions],
+        ceiling=_ceiling(result) if result.curves else None,
+        cost=_cost(result, each),
+        compared=compared,
+        designs=designs,
+        rules=rules_checked([(capital(name), own.about.rules) for name, own in each]),
+        findings=findings,
+        interval=_interval_head(about.confidence),
+        n_findings=several(n_findings, "number"),
+        short=_short(each, designs, compared),
+        data=_data(result),
+        made=_made(report, result),
+    )
+
+
+def of_100(accuracy: float) -> str:
+    """Write an accuracy that no attacker exceeds in cases of 100, rounded up."""
+    return digits(settled(accuracy), scale=2, most=1, bound_type="upper").value
+
+
+def _at_most(probability: float) -> str:
+    """Write an upper bound on a probability, rounded up."""
+    return signs(powers(digits(settled(probability), bound_type="upper").value))
+
+
+def _kind(result: ReleaseResult) -> str:
+    if not result.values:
+        return "calibrated"
+    return "public" if result.public else "owner"
+
+
+def _them(result: ReleaseResult) -> Text:
+    """Name those whom the promise is about."""
+    if any(term.id == "versions_differ" for term in result.certificate.assumptions):
+        return Sentence("whom.of_first_version")
+    return Sentence("whom.of_all", {"n": several(result.certificate.n, result.unit)})
+
+
+def _weighted(result: ReleaseResult) -> list[Text]:
+    """Name the statistics that were released together, with their weights where these differ."""
+    statistics = result.about.statistics
+    if len({each.weight for each in statistics}) <= 1:
+        return [each.name for each in statistics]
+    return [Sentence("size.weighted", {"name": each.name, "weight": f"{each.weight:g}"}) for each in statistics]
+
+
+def _seen(result: ReleaseResult) -> Sentence:
+    """Say what an attacker sees."""
+    if result.shares_a_budget:
+        return Sentence("seen.all_releases")
+    if result.about.statistics:
+        return Sentence("seen.statistics", {"n": count(len(result.about.statistics))})
+    return Sentence("seen.release")
+
+
+def _verdict(result: ReleaseResult) -> Text:
+    confidence = result.certificate.confidence
+    if not result.proved:
+        return ""
+    return Sentence("proved.at", {"level": percent(confidence)}) if confidence < 1 else Sentence("proved.certain")
+
+
+def _strength(result: ReleaseResult) -> Strength:
+    gained = min(1.0, settled(result.eta_of_all / (1 - result.prior_accuracy)))
+    return Strength(gained <= NOT, NOT < gained <= HARDLY, HARDLY < gained <= BADLY, gained > BADLY)
+
+
+def _price(values: Sequence[ReleasedValue], certificate: CertificateFacts) -> Text:
+    """Compare the noise with the sampling error; empty where that is not known."""
+    ratios = [row.noise_std / row.sampling_std for row in values if row.noise_std and row.sampling_std]
+    return span(ratios) if ratios and not certificate.no_noise else ""
+
+
+def _largest(result: ReleaseResult) -> Text:
+    """Name the sums and means, of which the printed noise reveals the largest value."""
+    asked = result.about.plan.get("statistic")
+    parts = asked if isinstance(asked, list) else [result.about.plan]
+    names = [part.get("statistic") for part in parts if isinstance(part, dict)]
+    known = [name for name in ("sum", "mean") if name in names]
+    return Sentence(f"largest.{'_or_'.join(known)}") if known else ""
+
+
+def _revealed_by_noise(result: ReleaseResult) -> list[Sentence]:
+    """Say, for the owner, of which numbers the noise reveals the largest contribution, or that it dominates."""
+    rules = [*result.about.rules, *(rule for each in result.about.statistics for rule in each.rules)]
+    warnings = []
+    for rule_id in BY_NOISE:
+        failing = [(rule, name) for rule in rules if rule.rule == rule_id for name in rule.failing]
+        if failing:
+            rule, name = failing[0]
+            gaps: dict[str, Text] = {key: percent(value) for key, value in rule.thresholds.items()}
+            gaps |= {"n": count(int(rule.thresholds.get("n", 1))), "name": name}
+            if len(failing) > 1:
+                gaps["name"] = Sentence("size.name_and_more", {"name": name, "n": count(len(failing) - 1)})
+            warnings.append(Sentence(f"by_noise.{rule_id}", gaps))
+    return warnings
+
+
+def _in_short(result: ReleaseResult) -> InShort | None:
+    """Say what would be released, under which promise, with how much noise; nothing once it is released."""
+    about, certificate = result.about, result.certificate
+    if result.values or result.public:
+        return None
+    statistic = ", ".join(each.name for each in about.statistics)
+    if not statistic:
+        by = about.plan.get("by") or ()
+        statistic = f"{about.plan['statistic']}{' by ' if by else ''}{', '.join(by)}"
+    rows = "row" if about.data.records > certificate.n else result.unit
+    return InShort(
+        numbers=several(len(certificate.noise.rms), "number"),
+        statistic=statistic,
+        data=about.data.name,
+        size=several(about.data.records, rows),
+        promise=certificate.promise,
+        noise=_noise_in_short(result),
+        command=about.release_command,
+    )
+
+
+def _noise_in_short(result: ReleaseResult) -> Sentence:
+    """State the noise, and its ratio to the standard error of each number, margins of a table left out."""
+    if result.certificate.no_noise:
+        return Sentence("noise_needed.none")
+    planned = result.about.planned
+    sizes = [row.noise_std for row in planned if row.noise_std] or [rms for rms in result.certificate.noise.rms if rms]
+    gaps = {"noise": span(sizes)}
+    ratios = [row.noise_std / row.sampling_std for row in planned if row.noise_std and row.sampling_std]
+    if not ratios:
+        return Sentence("noise_needed.size", gaps)
+    return Sentence("noise_needed.size_and_ratio", gaps | {"ratio": span(ratios)})
+
+
+def _planned(each: Sequence[tuple[str, ReleaseResult]]) -> Planned | None:
+    """Show the noise of each number that would be published."""
+    named = [(name, planned_rows(own)) for name, own in each]
+    if not any(rows for _, rows in named):
+        return None
+    numbers = [number for _, own in each for number in own.about.planned]
+    is_cut = any(len(rows) > MOST_ROWS + MOST_FOLDED for _, rows in named)
+    return Planned(
+        tables=[table(rows, capital(name)) for name, rows in named if rows],
+        has_gaps=any(number.noise_std is None for number in numbers),
+        most=count(MOST_ROWS + MOST_FOLDED) if is_cut else "",
+    )
+
+
+def _values(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Values | None:
+    if not result.values:
+        return None
+    published = [own.about.table for _, own in each]
+    is_wide = any(facts is not None and is_crossed(facts) for facts in published)
+    tables = [released(own, capital(name)) for name, own in each]
+    return Values(tables, is_wide, is_written_nowhere=result.certificate.promise == "drawn")
+
+
+def _naming(result: ReleaseResult) -> Naming | None:
+    """Say how well the record left out can be named; nothing for other promises."""
+    of_all, of_this = result.named_right_of_all, result.named_right
+    if of_this is None:
+        return None
+    is_of_all = result.shares_a_budget and of_all is not None
+    return Naming(
+        right=_at_most(of_this.value or 0.0),
+        right_of_all="" if of_all is None else _at_most(of_all.value or 0.0),
+        by_chance=size(1 / result.certificate.n),
+        is_only=not result.shares_a_budget,
+        is_alone=result.shares_a_budget and not is_of_all,
+        is_of_all=is_of_all,
+    )
+
+
+def _best(result: ReleaseResult) -> Best | None:
+    """Describe the best attack that was run."""
+    finding = result.best
+    if finding is None:
+        return None
+    kind = finding.scope.kind
+    is_random = kind == "average" or (result.on_average and kind == "every")
+    gaps = {"unit": result.unit, "row": result.unit}
+    interval: Text = shown(finding).interval
+    if interval:
+        level = result.about.confidence if finding.confidence is None else finding.confidence
+        interval = Sentence("interval.at", {"level": percent(level), "interval": interval})
+    return Best(shown(finding).value, Sentence("whom.chosen" if is_random else "whom.worst", gaps), interval)
+
+
+def _is_unattacked(result: ReleaseResult) -> bool:
+    """Whether the owner should know that no attack was run; against differential privacy none is needed."""
+    is_owners_release = bool(result.values) and not result.public
+    return is_owners_release and result.best is None and result.certificate.promise != "anyone"
+
+
+def _without_noise(result: ReleaseResult) -> Text:
+    """Say what an attacker would reach without noise; empty where there is none."""
+    finding = result.without_noise
+    if finding is None or result.certificate.no_noise:
+        return ""
+    right = shown(finding).value
+    return right if finding.status == "certified" else Sentence("value.about", {"value": right})
+
+
+@dataclass(frozen=True)
+class Dot:
+    """An accuracy of the chart: at the promise, at the lower end of an attack, or with an interval."""
+
+    name: Text
+    value: float
+    text: str
+    role: Literal["attack", "best", "ceiling", "bound"]
+    low: float | None = None
+    high: float | None = None
+
+
+def dots_of(result: ReleaseResult) -> list[Dot]:
+    """List the promise, the attacks and the best attack without noise; nothing at another prior than one half.
+
+    Where several releases share a budget, the promise is that of all of them.
+    """
+    if result.prior_accuracy != 0.5:
+        return []
+    rows = [Dot(Sentence("dot.promise"), result.promised_of_all, f"≤ {of_100(result.promised_of_all)}", "bound")]
+    if result.shares_a_budget:
+        rows.append(Dot(Sentence("dot.alone"), result.promised, f"≤ {of_100(result.promised)}", "ceiling"))
+    for rank, finding in enumerate(result.attacks[:MOST_ATTACKS]):
+        rows.append(_dot(attack_words(finding.attack), finding, "attack" if rank else "best"))
+    unprotected = result.without_noise
+    if unprotected is not None and not result.certificate.no_noise:
+        name = RELEASES[WITHOUT]
+        rows.append(
+            Dot(name, unprotected.value or 0.0, shown(unprotected).value, "attack", unprotected.low, unprotected.high)
+        )
+    return rows
+
+
+def _dot(name: str, finding: Finding, role: Literal["attack", "best"]) -> Dot:
+    """Place an attack at its lower limit: near the promise its estimate may exceed it by chance."""
+    if finding.low is None:
+        return Dot(name, finding.value or 0.0, shown(finding).value, role)
+    at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
+    return Dot(name, finding.low, f"≥ {at_least}", role)
+
+
+def _dots(result: ReleaseResult) -> Dots | None:
+    rows = [Named(dot.name, dot.text) for dot in dots_of(result)]
+    games = max((curve.n_nonmember for curve in result.curves), default=0)
+    is_measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
+    is_of_worst = bool(result.attacks) and not result.on_average
+    if not rows:
+        return None
+    return Dots(rows, count(games) if games and is_measured else "", is_measured, is_of_worst)
+
+
+def _exact(names: Sequence[str]) -> Exact | None:
+    """Name the numbers that got no noise."""
+    if not names:
+        return None
+    n_more = len(names) - MOST_NAMES
+    return Exact(", ".join(names[:MOST_NAMES]), count(n_more) if n_more > 0 else "")
+
+
+def _noise(result: ReleaseResult) -> Noise:
+    """Describe the noise; of several statistics that one's origin whose noise reveals most of the data."""
+    certificate, is_drawn = result.certificate, bool(result.values)
+    each = result.by_statistic or (("", result),)
+    origins = {_origin(own) for _, own in each}
+    origin = next(name for name in ("shape", "scale", "declared", "none") if name in origins)
+    is_seed = result.about.insecure_seed
+    parameters = [own.about.parameters for _, own in each]
+    return Noise(
+        sizes=[_noise_size(name, own) for name, own in each],
+        is_none=certificate.no_noise,
+        is_declared=origin == "declared",
+        is_scale=origin == "scale",
+        is_shape=origin == "shape",
+        is_of_data=origin in ("scale", "shape"),
+        is_planned=not is_drawn,
+        is_keyed=is_drawn and certificate.ledger and not is_seed,
+        is_from_seed=is_drawn and is_seed,
+        is_random=is_drawn and not certificate.ledger and not is_seed,
+        is_of_counts=any(facts is not None and facts.least_count is not None for facts in parameters),
+    )
+
+
+def _origin(result: ReleaseResult) -> str:
+    """Tell where a noise comes from."""
+    noise = result.certificate.noise
+    if result.certificate.no_noise or noise.family == "none":
+        return "none"
+    if noise.declared:
+        return "declared"
+    return "scale" if noise.deviations is None else "shape"
+
+
+def _noise_size(name: str, result: ReleaseResult) -> Sentence:
+    """State the family of a noise, its standard deviations and its grid."""
+    noise = result.certificate.noise
+    if result.certificate.no_noise:
+        return Sentence("noise.none", {"name": capital(name)})
+    gaps: dict[str, Text] = {
+        "family": (capital(noise.family) if not name else noise.family).replace("_", " "),
+        "name": capital(name),
+        "sizes": _sizes(noise.rms, result.values),
+    }
+    steps = [step for step in noise.grid or () if step is not None]
+    if steps:
+        low, high = signs(parameter(min(steps))), signs(parameter(max(steps)))
+        gaps["step"] = low if low == high else Sentence("size.span", {"low": low, "high": high})
+    kind = f"{'named_' if name else ''}{'size_on_grid' if steps else 'size'}"
+    return Sentence(f"noise.{kind}", gaps)
+
+
+def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Text:
+    """State the standard deviations with their units, or their range where there are many."""
+    texts = [size(deviation) for deviation in rms]
+    n = several(len(rms), "coordinate")
+    units = [row.unit for row in values]
+    if len(set(texts)) == 1:
+        unit = f" {units[0]}" if len(set(units)) == 1 and units[0] else ""
+        return Sentence("size.in_each", {"size": f"{texts[0]}{unit}", "n": n}) if len(rms) > 1 else f"{texts[0]}{unit}"
+    if len(rms) > MOST_SIZES:
+        return Sentence("size.over", {"span": span(rms), "n": n})
+    if len(units) != len(rms):
+        units = [""] * len(rms)
+    return ", ".join(f"{text} {unit}".rstrip() for text, unit in zip(texts, units, strict=True))
+
+
+def _coupling(result: ReleaseResult) -> Coupling | None:
+    """Say how data sets were paired, and how many pairs were drawn."""
+    certificate = result.certificate
+    name = certificate.coupling
+    if not name:
+        return None
+    says: Text = sentence(capital(name.replace("_", " ")))
+    if f"coupling.{name}" in sentences():
+        says = Sentence(f"coupling.{name}", {"unit": result.unit, "units": result.units})
+    fits, is_sampled = several(certificate.fits or 0, "fit"), not certificate.exact
+    return Coupling(
+        says=says,
+        is_exact=certificate.exact,
+        most_fits=fits if is_sampled and certificate.pairs is None else "",
+        pairs=several(certificate.pairs, "pair") if is_sampled and certificate.pairs is not None else "",
+        fits=fits,
+        failures=count(certificate.failures) if is_sampled and certificate.failures else "",
+    )
+
+
+def _rates(findings: Sequence[Finding]) -> list[Rate]:
+    """List true positive rates with the false positive rates at which they are allowed."""
+    return [Rate(percent(each.operating_point["fpr"]), f"{shown(each).value}\u202f%") for each in findings]
+
+
+def _rates_of_all(result: ReleaseResult) -> list[Rate]:
+    """List what all releases of the ledger together allow, where that is more than this one alone."""
+    of_all = _rates(result.rates_of_all)
+    return of_all if result.rates and of_all != _rates(result.rates) else []
+
+
+def _privacy(finding: Finding, mu: str = "") -> Privacy:
+    """Write an epsilon at its delta."""
+    delta = signs(parameter(finding.operating_point.get("delta", 0.0)))
+    epsilon = signs(powers(shown(finding).value))
+    return Privacy(epsilon, delta, mu, Term("add_or_remove") in finding.method)
+
+
+def _entry(result: ReleaseResult) -> Entry | None:
+    """State the place in the ledger, and for the owner what is spent."""
+    entry = result.certificate.entry
+    if entry is None:
+        return None
+    spent = "" if result.spent is None or result.public else _at_most(result.spent.value or 0.0)
+    return Entry(count(entry.number), entry.digest[:DIGEST], count(entry.declared), spent)
+
+
+def _others(certificate: CertificateFacts) -> Others | None:
+    """Name what was released of the same data under other promises, and in other ledgers."""
+    if not certificate.others:
+        return None
+    same = [other for other in certificate.others if other.design == certificate.design]
+    different = [other for other in certificate.others if other.design != certificate.design]
+    return Others(*_first_named(different), *_first_named(same))
+
+
+def _is_one_promise_said(result: ReleaseResult) -> bool:
+    """Whether the certificate tells the owner what another promise would cost, as no other part of the page does."""
+    is_said = bool(result.certificate.others) or result.about.designs is not None
+    return bool(result.values) and not result.public and not is_said
+
+
+def _first_named(others: Sequence[OtherReleaseFacts]) -> tuple[list[Sentence], str]:
+    """Name the first of other releases, and count the rest."""
+    named = []
+    for other in others[:MOST_NAMES]:
+        gaps = {
+            "promise": PROMISES.get(other.design, other.design.replace("-", " ")),
+            "number": count(other.number),
+            "date": other.date,
+            "digest": other.digest[:DIGEST],
+        }
+        named.append(Sentence("other_release.of_date" if other.date else "other_release.undated", gaps))
+    return named, count(len(others) - MOST_NAMES) if len(others) > MOST_NAMES else ""
+
+
+def _ceiling(result: ReleaseResult) -> Ceiling:
+    """Say how to read the lines of the chart."""
+    bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.band_fpr) and curve.n_nonmember]
+    is_of_two = any(curve.release for curve in result.ceilings)
+    return Ceiling(
+        found=Sentence(f"axis.found_{result.certificate.promise}"),
+        points=_points(result),
+        is_certified=bool(result.ceilings),
+        is_of_one=result.shares_a_budget and not is_of_two,
+        is_of_two=is_of_two,
+        is_attacked=any(curve.role == "measured" for curve in result.curves),
+        is_unprotected=any(curve.role == "asymptotic" for curve in result.curves),
+        is_small=result.advantage < SMALL_ADVANTAGE,
+        level=percent(bands[0].confidence or result.about.confidence) if bands else "",
+        n_games=count(bands[0].n_nonmember) if bands else "",
+    )
+
+
+def _points(result: ReleaseResult) -> list[Rate]:
+    """List what each curve says at the rates asked for; a ceiling is rounded up."""
+    points = []
+    for fpr in result.about.fpr:
+        for curve in result.curves:
+            write = percent_at_most if curve.role == "certified" else percent
+            found = write(float(np.asarray(curve.tradeoff.tpr_at(fpr))))
+            points.append(Rate(percent(fpr), found, attack_words(curve.name)))
+    return points
+
+
+def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Cost:
+    """Say what the noise costs, in tables and as a sample that would be as precise."""
+    certificate = result.certificate
+    rows = [row for row in result.values if row.noise_std and row.sampling_std]
+    has_sampling = bool(rows) and not certificate.no_noise
+    sample: Text = ""
+    if has_sampling:
+        worth = sorted(sample_worth(row.noise_std or 0.0, row.sampling_std or 0.0, certificate.k) for row in rows)
+        low, high = count(worth[0]), count(worth[-1])
+        sample = low if low == high else Sentence("size.span", {"low": low, "high": high})
+    named = [(name, cost_rows(own)) for name, own in each] if result.values else []
+    price = _price(result.values, certificate)
+    return Cost(
+        summary=Sentence("cost.ratio", {"ratio": price}) if price else "",
+        sample=sample,
+        tables=[table(of_statistic, capital(name)) for name, of_statistic in named if of_statistic],
+        has_sampling=has_sampling,
+        longer=near((certificate.n / certificate.k) ** 0.5, 1),
+    )
+
+
+def _compared(result: ReleaseResult) -> Compared | None:
+    """Put this method next to others for the same promise; nothing without them."""
+    if not result.baselines:
+        return None
+    level = result.certificate.confidence
+    ours: Cells = {
+        "method": Sentence("method_name.this_calibration"),
+        "noise": size(result.noise_rms),
+        "times_ours": "1",
+        "promise": Sentence("whom.average" if result.on_average else "whom.every", {"row": result.unit}),
+        "certificate": _status("certified", level),
+    }
+    rows = [ours, *(_baseline(result, finding) for finding in result.baselines)]
+    no_errors, errors, smaller = _errors(result)
+    n_smaller = sum(smaller.values())
+    among: Text = Sentence("errors.some", {"smaller": count(n_smaller), "n": count(len(smaller))})
+    if n_smaller == len(smaller):
+        among = Sentence("errors.every" if len(smaller) > 1 else "errors.only")
+    return Compared(
+        noises=[table(rows)],
+        errors=[table(errors)] if errors else [],
+        no_errors=no_errors,
+        smaller=among if n_smaller else "",
+        is_all_smaller=bool(smaller) and n_smaller == len(smaller),
+        is_none_smaller=bool(smaller) and not n_smaller,
+        ranges=[phrases.words(term) for total in result.totals[1:] for term in total.assumptions] if smaller else [],
+    )
+
+
+def _status(status: str, level: float | None) -> Sentence:
+    if level is None or level >= 1:
+        return Sentence(f"status.{status}")
+    return Sentence(f"status.{status}_at", {"level": percent(level)})
+
+
+def _baseline(result: ReleaseResult, finding: Finding) -> Cells:
+    """Describe a method that is compared; without a number, the reason in place of the certificate."""
+    is_average, reason = finding.scope.kind == "average", finding.reason
+    return {
+        "method": phrases.title(finding.release, finding.scope, result.unit),
+        "noise": NOTHING if finding.value is None else size(finding.value),
+        "times_ours": _times_ours(result, finding),
+        "promise": Sentence("whom.average" if is_average else "whom.every", {"row": result.unit}),
+        "certificate": reasons.words(reason) if reason else _status(finding.status, finding.confidence),
+    }
+
+
+def _times_ours(result: ReleaseResult, finding: Finding) -> Text:
+    """Return the ratio of the noises, number by number where they differ."""
+    value, ours, own = finding.value, result.noise_rms, result.certificate.noise.rms
+    if value is None or not ours:
+        return NOTHING
+    if len(finding.detail) == len(own):
+        return span([theirs / rms for theirs, rms in zip(finding.detail.values(), own, strict=True) if rms])
+    return size(value / ours)
+
+
+def _errors(result: ReleaseResult) -> tuple[Text, list[Cells], Mapping[str, bool]]:
+    """Compare the errors with those of differential privacy on all records: why not, the rows, where ours is larger."""
+    if len(result.totals) != 2:
+        return "", [], {}
+    ours, theirs = result.totals
+    reason = theirs.reason or ours.reason
+    if reason is not None:
+        return reasons.words(reason), [], {}
+    rows: list[Cells] = []
+    for name, own in ours.detail.items():
+        other = theirs.detail[name]
+        ratio = size(other / own) if own else NOTHING
+        rows.append({"statistic": name, "own_error": size(own), "other_error": size(other), "times_ours": ratio})
+    return "", rows, {name: theirs.detail[name] < own for name, own in ours.detail.items()}
+
+
+def _short(
+    each: Sequence[tuple[str, ReleaseResult]], designs: Designs | None, compared: Compared | None
+) -> Table | None:
+    """Choose the one table of a terminal: what was released, else what was compared, else the noise."""
+    if not any(own.values for _, own in each):
+        for tables in (designs and designs.tables, compared and compared.noises):
+            if tables:
+                return first_rows(tables[0])
+    return shortened(each)
+
+
+def _findings(result: ReleaseResult) -> list[FindingTable]:
+    """Write the findings down by what they are of; those of other methods together, each under its name."""
+    by_title: dict[str, list[FindingRow]] = {}
+    titles: dict[str, Text] = {}
+    for part in result.parts:
+        title = _title(result, part)
+        titles[str(title)] = title
+        by_title.setdefault(str(title), []).extend(_row(part, finding) for finding in part.findings)
+    tables = [FindingTable(titles[key], rows) for key, rows in by_title.items()]
+    if result.baselines:
+        part = Part("", result.baselines, result.about)
+        rows = [_of_method(result, part, finding) for finding in result.baselines]
+        tables.append(FindingTable(Sentence("findings.other_methods"), rows))
+    return tables
+
+
+def _row(part: Part, finding: Finding) -> FindingRow:
+    """Write a finding, with the false positive rate that an attack had where that is not the one asked for."""
+    row = finding_row(part, finding)
+    if finding.reason is not None and finding.reason.id == "fpr_not_resolvable":
+        return replace(row, bound_type=Sentence("findings.not_resolvable"))
+    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
+    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
+        return replace(row, status=Sentence("findings.realised", {"status": row.status, "fpr": percent(realised)}))
+    return row
+
+
+def _title(result: ReleaseResult, part: Part) -> Text:
+    """Title the findings of a part: the promise of the release itself needs no name."""
+    if not part.release and part.scope.kind in ("every", "any_data"):
+        return Sentence("findings.release" if result.values else "findings.calibration")
+    of_ledger = f"findings.{part.release}"
+    return Sentence(of_ledger) if result.certificate.promise != "drawn" and of_ledger in sentences() else part.title
+
+
+def _of_method(result: ReleaseResult, part: Part, finding: Finding) -> FindingRow:
+    """Write a finding of another method under its name."""
+    row = finding_row(part, finding)
+    name = phrases.title(finding.release, finding.scope, result.unit)
+    quantity = Sentence("at.method", {"method": name, "quantity": quantity_of(finding, result.unit)})
+    return replace(row, quantity=quantity)
+
+
+def _interval_head(confidence: float) -> Sentence:
+    if confidence < 1:
+        return Sentence("interval.head_at", {"level": percent(confidence)})
+    return Sentence("interval.head")
+
+
+def _data(result: ReleaseResult) -> Sentence:
+    """Name, size and digest of the table of all candidates, who may have several rows each."""
+    used, n = result.about.data, result.certificate.n
+    size_of_data: Text = several(used.records, result.unit)
+    if used.records > n:
+        size_of_data = Sentence("size.of", {"size": several(used.records, "row"), "of": several(n, result.unit)})
+    gaps: dict[str, Text] = {"name": used.name, "size": size_of_data, "digest": used.digest}
+    if not used.name:
+        return Sentence("data.unnamed", gaps)
+    return Sentence("data.with_digest" if used.digest else "data.named", gaps)
+
+
+def _made(report: Report, result: ReleaseResult) -> Made:
+    """Say how the release was made, without the assumptions that its certificate has."""
+    of_report = made(report, result.parts)
+    certified = {capital(sentence(phrases.words(term))) for term in result.certificate.assumptions}
+    others = [assumption for assumption in of_report.assumptions if assumption not in certified]
+    seed = Sentence("seed.calibration", {"seed": str(result.about.seed)})
+    return replace(of_report, assumptions=others, seed=seed)

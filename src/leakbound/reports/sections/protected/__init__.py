@@ -1,1 +1,0 @@
-"""A calibration, or a release with noise."""
