@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import leakbound as ls
-from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.protection.ledger.budget import ReleaseLedger
 
 names = ["mean", "quantiles", "second_moment", "sum"]
 wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))

@@ -21,10 +21,10 @@ from leakbound.noise import (
     least_left_out_noise,
     left_out_curve,
 )
-from leakbound.noise.ledger import Query
-from leakbound.noise.release_ledger import Release, ReleaseLedger
-from tests.noise.test_ledger_file import mutated, sealed
-from tests.noise.test_release_ledger import KEY, PLAIN, check_flips, content, digest, opened_line
+from leakbound.protection.ledger.budget import Release, ReleaseLedger
+from leakbound.protection.ledger.drawn import Query
+from tests.protection.ledger.test_ledger_file import mutated, sealed
+from tests.protection.ledger.test_release_ledger import KEY, PLAIN, check_flips, content, digest, opened_line
 
 N, CELLS = 60, 7
 

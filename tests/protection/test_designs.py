@@ -14,11 +14,11 @@ import pytest
 from scipy.stats import norm
 
 from leakbound.core.grid import Grid
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.plan import read
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.plans.protects import NO_CHOICE, NO_GROUP, CalibrationPlan, ProtectionPlan
 from leakbound.protection import Protected, released
+from leakbound.protection.ledger.budget import ReleaseLedger
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import arrays_request, file_request
 from leakbound.protection.units import Units

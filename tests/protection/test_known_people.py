@@ -16,13 +16,13 @@ import pandas as pd
 import pytest
 
 from leakbound.cli import main as cli
-from leakbound.files import private_file
-from leakbound.noise.ledger import Ledger
-from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.core import private_file
 from leakbound.plans.promises import Anyone, Drawn, File
 from leakbound.protection import Protected
-from leakbound.protection.known_ledgers import list_file, listed_ledgers, note_ledger
-from leakbound.protection.other_ledgers import opened, state_of
+from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.drawn import Ledger
+from leakbound.protection.ledger.elsewhere import opened, state_of
+from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_ledger
 from tests.promising import declare, declare_file, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")

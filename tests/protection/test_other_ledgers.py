@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.files import private_file
-from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.core import private_file
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.protection import Protected
+from leakbound.protection.ledger.budget import ReleaseLedger
 from tests.promising import calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

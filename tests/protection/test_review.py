@@ -6,9 +6,9 @@ import pytest
 from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays
 from leakbound.noise import Lp, MixtureSwap
-from leakbound.noise.ledger import Ledger
 from leakbound.plans.promises import Drawn
 from leakbound.protection.half import _released
+from leakbound.protection.ledger.drawn import Ledger
 from leakbound.protection.ledger_query import randomness
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.noise_search import search_noise

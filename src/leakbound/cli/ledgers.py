@@ -58,4 +58,4 @@ def forget(
 
 def _modules() -> tuple[Any, Any]:
     """Import what reads the list, and what reads ledgers."""
-    return import_module("leakbound.protection.known_ledgers"), import_module("leakbound.protection.other_ledgers")
+    return import_module("leakbound.protection.ledger.listed"), import_module("leakbound.protection.ledger.elsewhere")

@@ -7,8 +7,8 @@ of `designs`. Each design keeps one promise:
 * `leave_one_out`: one record of this file is left out for the life of the data (`left_out_noise`, `left_out_attack`).
 * `half`: k of the n records are drawn.
 
-Several statistics that are released together are `several` parts of one release. `other_ledgers` knows what
-was released of the same people in other ledgers, and `known_ledgers` is the list of those that a user has begun.
+Several statistics that are released together are `several` parts of one release. In `ledger`, `elsewhere` knows
+what was released of the same people in other ledgers, and `listed` is the list of those that a user has begun.
 
 The first three hand over what they `prepared`, and `released` does the rest: the ledger (who is left out is one of its
 `units`), the value, both halves of the certificate (`release_report`). `design_costs` puts all designs side by side.

@@ -13,9 +13,9 @@ from leakbound.plans.promises import Design
 from leakbound.plans.protects import NO_CHOICE, CalibrationPlan
 from leakbound.protection import differential_privacy, leave_one_out, released
 from leakbound.protection.jobs import Job
-from leakbound.protection.known_ledgers import note_begun
+from leakbound.protection.ledger.elsewhere import Elsewhere, NamePeople, beside_the_data, of_the_same_people, own_ledger
+from leakbound.protection.ledger.listed import note_begun
 from leakbound.protection.ledger_query import LedgerQuery
-from leakbound.protection.other_ledgers import Elsewhere, NamePeople, beside_the_data, of_the_same_people, own_ledger
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import Request
 from leakbound.protection.results import CalibratedNoise, Protected

@@ -25,10 +25,10 @@ from leakbound.protection.attack_games import AttackConfig
 from leakbound.protection.certificate import report_of, rms_finding
 from leakbound.protection.comparison import compared, total_errors
 from leakbound.protection.jobs import Job
+from leakbound.protection.ledger.elsewhere import NOWHERE, Elsewhere, with_others
 from leakbound.protection.ledger_query import LedgerQuery, randomness
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.noise_search import NoiseSearchResult, search_noise
-from leakbound.protection.other_ledgers import NOWHERE, Elsewhere, with_others
 from leakbound.protection.publication import public_report, refuse_exact
 from leakbound.protection.results import CalibratedNoise, Protected
 from leakbound.reports import Curve, Report

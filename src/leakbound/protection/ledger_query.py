@@ -25,12 +25,12 @@ from leakbound.core.types import Noise
 from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, Shifts, worst_eta
 from leakbound.noise.families import FAMILIES, describe
-from leakbound.noise.keyed import SCHEME, KeyedGenerator, canonical_digest
-from leakbound.noise.ledger import Draw, Entry, Ledger, Query, insecure_key, mark_published
-from leakbound.noise.people import PeopleNames
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakbound.protection.jobs import Job
+from leakbound.protection.ledger.drawn import Draw, Entry, Ledger, Query, insecure_key, mark_published
+from leakbound.protection.ledger.keyed import SCHEME, KeyedGenerator, canonical_digest
+from leakbound.protection.ledger.people import PeopleNames
 from leakbound.protection.noise_search import NoiseSearchResult
 from leakbound.protection.pairs import Fitted, Measured, measured
 from leakbound.releases.specs import NoCanonicalForm, canonical

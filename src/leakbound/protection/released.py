@@ -20,16 +20,13 @@ from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import taken
 from leakbound.core.tradeoff import TradeOff
 from leakbound.noise.families import describe
-from leakbound.noise.keyed import SCHEME, canonical_digest
-from leakbound.noise.ledger import Query, insecure_key, mark_published
-from leakbound.noise.release_ledger import Release, ReleaseLedger, content_digest, order_of
 from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection import leave_one_out
 from leakbound.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
-from leakbound.protection.known_ledgers import note_begun
-from leakbound.protection.ledger_query import describe_statistic
-from leakbound.protection.other_ledgers import (
+from leakbound.protection.ledger.budget import Release, ReleaseLedger, content_digest, order_of
+from leakbound.protection.ledger.drawn import Query, insecure_key, mark_published
+from leakbound.protection.ledger.elsewhere import (
     NOWHERE,
     Elsewhere,
     beside_the_data,
@@ -37,6 +34,9 @@ from leakbound.protection.other_ledgers import (
     own_ledger,
     with_others,
 )
+from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
+from leakbound.protection.ledger.listed import note_begun
+from leakbound.protection.ledger_query import describe_statistic
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.release_report import Joint, owner_half, public_half
 from leakbound.protection.request import Request

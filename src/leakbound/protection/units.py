@@ -11,9 +11,9 @@ from jaxtyping import Int, Shaped, UInt8
 from leakbound.core.types import Points
 from leakbound.data.content import row_names, row_names_of_parquet
 from leakbound.data.files import columns_in_parquet
-from leakbound.noise.keyed import text_names
-from leakbound.noise.people import PeopleNames
 from leakbound.plans.protects import NO_GROUP, CalibrationPlan
+from leakbound.protection.ledger.keyed import text_names
+from leakbound.protection.ledger.people import PeopleNames
 from leakbound.protection.request import Request, all_records
 
 Array = np.ndarray

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakbound.noise import largest_reserve, release_ledger
-from leakbound.noise.ledger import Query
-from leakbound.noise.release_ledger import ReleaseLedger
-from tests.noise.test_ledger_file import mutated, sealed
-from tests.noise.test_release_ledger import (
+from leakbound.noise import largest_reserve
+from leakbound.protection.ledger import budget as budgeted
+from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.drawn import Query
+from tests.protection.ledger.test_ledger_file import mutated, sealed
+from tests.protection.ledger.test_release_ledger import (
     KEY,
     PLAIN,
     UNITS,
@@ -117,7 +118,7 @@ class TestWhatIsKept:
     def test_it_counts_as_numbers_of_the_file(self, path, monkeypatch) -> None:
         """24 of the table, and 24 of the hashes."""
         ledger = ReleaseLedger.create(path, "leave-one-out", 0.2, KEY)
-        monkeypatch.setattr(release_ledger, "MOST_NUMBERS", 60)
+        monkeypatch.setattr(budgeted, "MOST_NUMBERS", 60)
         hashes = ledger.unit_hashes(UNITS)
         ledger = ledger.declare(MEAN, "today", VALUES, hashes)
         with refused(f"{path} would hold 96 numbers, allowed are 60: release fewer columns, or start another ledger"):

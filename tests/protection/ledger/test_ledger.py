@@ -21,7 +21,7 @@ import leakbound
 from leakbound.bounds.exact import exact_eta
 from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, LaplaceNoise, Lp, Shifts, complement, eta_bound, moment, swap, swap_linear
-from leakbound.noise.ledger import Draw, Entry, Ledger, Query
+from leakbound.protection.ledger.drawn import Draw, Entry, Ledger, Query
 from tests.noise.games import all_subsets
 
 N, K = 6, 3

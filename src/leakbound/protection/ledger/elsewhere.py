@@ -16,13 +16,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from leakbound.core.findings import Term
-from leakbound.files import private_file
-from leakbound.noise.ledger import FORMATS, Ledger
-from leakbound.noise.people import IDENTIFIERS, Overlap, PeopleNames
-from leakbound.noise.release_ledger import RETIRED, OtherRelease, ReleaseLedger
 from leakbound.plans.promises import NAME_OF, File
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.known_ledgers import list_file, listed_ledgers
+from leakbound.protection.ledger.budget import RETIRED, OtherRelease, ReleaseLedger
+from leakbound.protection.ledger.drawn import FORMATS, Ledger
+from leakbound.protection.ledger.listed import list_file, listed_ledgers
+from leakbound.protection.ledger.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.protection.request import Request
 from leakbound.protection.units import Units
 from leakbound.reports import Report

@@ -31,10 +31,10 @@ from leakbound.core.types import Noise
 from leakbound.files import private_file
 from leakbound.noise.families import describe
 from leakbound.noise.gaussian import GaussianNoise
-from leakbound.noise.keyed import KEY_BYTES, new_key
 from leakbound.noise.norms import EUCLIDEAN
-from leakbound.noise.people import People, PeopleNames
 from leakbound.noise.shifts import Shifts
+from leakbound.protection.ledger.keyed import KEY_BYTES, new_key
+from leakbound.protection.ledger.people import People, PeopleNames
 
 Array = np.ndarray
 # Formats and keys have our former name, so that older ledgers are read and their noise stays.

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.files import private_file
-from leakbound.noise.keyed import text_names
-from leakbound.noise.ledger import Ledger, _encoded
-from leakbound.noise.people import PeopleNames
+from leakbound.core import private_file
+from leakbound.protection.ledger.drawn import Ledger, _encoded
+from leakbound.protection.ledger.keyed import text_names
+from leakbound.protection.ledger.people import PeopleNames
 from leakbound.reports import write as write_report
-from tests.noise.test_ledger import DRAW, QUERIES, entries
+from tests.protection.ledger.test_ledger import DRAW, QUERIES, entries
 
 LONGEST = 300  # letters of an error
 MEMORY = 30e6  # bytes: a few times the size of the largest file here

@@ -27,12 +27,12 @@ from leakbound.noise import (
     joint_advantage,
     largest_distance,
     largest_reserve,
-    release_ledger,
 )
-from leakbound.noise.ledger import Ledger, Query
-from leakbound.noise.release_ledger import DESIGNS, Release, ReleaseLedger
-from tests.noise.test_ledger import DRAW
-from tests.noise.test_ledger_file import LONGEST, WRONG, mutated, places, seal, sealed
+from leakbound.protection.ledger import budget as budgeted
+from leakbound.protection.ledger.budget import DESIGNS, Release, ReleaseLedger
+from leakbound.protection.ledger.drawn import Ledger, Query
+from tests.protection.ledger.test_ledger import DRAW
+from tests.protection.ledger.test_ledger_file import LONGEST, WRONG, mutated, places, seal, sealed
 
 KEY = bytes(range(32))
 UNITS = [f"person {number}" for number in range(12)]
@@ -502,7 +502,7 @@ class TestProtocol:
             ledger.append(release(ledger, "mean"), [VALUES[:11]])
 
     def test_tables_that_no_file_holds(self, path, ledger, monkeypatch) -> None:
-        monkeypatch.setattr(release_ledger, "MOST_NUMBERS", 100)
+        monkeypatch.setattr(budgeted, "MOST_NUMBERS", 100)
         ledger = ledger.append(release(ledger, "first", table=VALUES / 80))  # 24, and 24 of hashes
         ledger = ledger.append(release(ledger, "second", table=VALUES / 1e3))
         with refused(f"{path} would hold 108 numbers, allowed are 100: release fewer columns, or start another ledger"):
@@ -514,7 +514,7 @@ class TestProtocol:
 
 
 def content(ledger: ReleaseLedger) -> str:
-    return json.dumps(release_ledger._encoded(ledger), sort_keys=True, default=in_base_64)
+    return json.dumps(budgeted._encoded(ledger), sort_keys=True, default=in_base_64)
 
 
 def in_base_64(array: np.ndarray) -> str:

@@ -30,7 +30,11 @@ from leakbound.core.numerics import bisect
 from leakbound.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
 from leakbound.files import private_file
 from leakbound.noise.gaussian import GaussianNoise
-from leakbound.noise.keyed import (
+from leakbound.noise.left_out import LeftOut
+from leakbound.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
+from leakbound.protection.ledger.drawn import FORMATS as OF_HALF_DRAWS
+from leakbound.protection.ledger.drawn import Query, digest_of_entry, write_ledger
+from leakbound.protection.ledger.keyed import (
     KEY_BYTES,
     NAME_BYTES,
     KeyedGenerator,
@@ -39,11 +43,7 @@ from leakbound.noise.keyed import (
     new_key,
     text_names,
 )
-from leakbound.noise.ledger import FORMATS as OF_HALF_DRAWS
-from leakbound.noise.ledger import Query, digest_of_entry, write_ledger
-from leakbound.noise.left_out import LeftOut
-from leakbound.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
-from leakbound.noise.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
+from leakbound.protection.ledger.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
 
 Array = np.ndarray
 DESIGNS = ("leave-one-out", "dp")

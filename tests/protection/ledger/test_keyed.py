@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from leakbound.noise import BallNoise, GaussianNoise, LaplaceNoise, Lp, NormNoise
-from leakbound.noise.keyed import KeyedGenerator, canonical_digest, new_key
+from leakbound.protection.ledger.keyed import KeyedGenerator, canonical_digest, new_key
 
 KEY = bytes(range(32))
 N = 20_000
