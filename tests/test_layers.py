@@ -59,7 +59,7 @@ HEAVY = {
     "rich": r"runtime/progress\.py|reports/render/document\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
     "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|promises|games|until|fitted)\.py"
-    r"|plans/statistic_objects\.py|reports/(about|content)\.py",
+    r"|plans/statistic_objects\.py|reports/(about|content)\.py|protection/ledger/schema\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/(pool|machine)\.py",
     "fsspec": r"runtime/places\.py",

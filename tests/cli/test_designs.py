@@ -13,7 +13,7 @@ import pytest
 
 from leakbound.plans.protects import NO_CHOICE
 from leakbound.plans.several import read_several
-from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 

@@ -8,7 +8,7 @@ import sys
 
 from tests.protection.ledger.test_ledger import entries
 
-from leakbound.protection.ledger.drawn import Ledger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 
 
 def replace(source: object, target: object) -> None:

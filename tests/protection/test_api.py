@@ -14,7 +14,7 @@ from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays, read
 from leakbound.noise import GaussianNoise, eta_bound
 from leakbound.protection.half import _released
-from leakbound.protection.ledger.drawn import Ledger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.noise_search import search_noise
 from leakbound.protection.target import PrivacyTarget

@@ -18,7 +18,7 @@ from leakbound.plans.plan import read
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.plans.protects import NO_CHOICE, NO_GROUP, CalibrationPlan, ProtectionPlan
 from leakbound.protection import Protected, released
-from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import arrays_request, file_request
 from leakbound.protection.units import Units

@@ -19,9 +19,9 @@ from leakbound.cli import main as cli
 from leakbound.core import private_file
 from leakbound.plans.promises import Anyone, Drawn, File
 from leakbound.protection import Protected
-from leakbound.protection.ledger.budget import ReleaseLedger
-from leakbound.protection.ledger.drawn import Ledger
-from leakbound.protection.ledger.elsewhere import opened, state_of
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
+from leakbound.protection.ledger.files import opened
 from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_ledger
 from tests.promising import declare, declare_file, protect_file
 
@@ -516,7 +516,7 @@ class TestEarlierLedgers:
         return Path("retired.ledger")
 
     def test_a_retired_design_is_named_where_its_people_are_known(self, retired) -> None:
-        assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
+        assert opened(retired).state == "which is of the retired design per-instance (releases: 1)"
         ways = (
             "say another_promise (--another-promise) to release under promise file all the same, with no joint number "
             "over both"

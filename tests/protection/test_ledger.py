@@ -23,7 +23,7 @@ from leakbound.plans.plan import read
 from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.jobs import Job
-from leakbound.protection.ledger.drawn import Ledger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.ledger.keyed import SCHEME
 from leakbound.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
 from leakbound.protection.request import file_request

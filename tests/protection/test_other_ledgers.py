@@ -13,7 +13,7 @@ import pytest
 from leakbound.core import private_file
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.protection import Protected
-from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from tests.promising import calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

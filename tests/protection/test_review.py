@@ -8,7 +8,7 @@ from leakbound.data import from_arrays
 from leakbound.noise import Lp, MixtureSwap
 from leakbound.plans.promises import Drawn
 from leakbound.protection.half import _released
-from leakbound.protection.ledger.drawn import Ledger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.ledger_query import randomness
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.noise_search import search_noise

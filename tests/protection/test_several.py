@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 import leakbound as ls
 from leakbound.noise import GaussianNoise, LeftOut
 from leakbound.protection import Protected
-from leakbound.protection.ledger.budget import ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from leakbound.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
 from leakbound.reports import Report
 from leakbound.reports.toml import toml

@@ -96,8 +96,8 @@ def release_half(
         with_others(half, elsewhere.releases, knows_people=elsewhere.knows_people) for half in (public, owner)
     )
     publish(public, owner)
-    if ledger_query is not None and ledger_release is not None:
-        ledger_query.mark_published(ledger_release)
+    if ledger_release is not None:
+        ledger_release.ledger.mark_published(ledger_release.place)
     return Protected(value, calibration.noise, public, owner)
 
 

@@ -28,8 +28,9 @@ from leakbound.noise.families import FAMILIES, describe
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakbound.protection.jobs import Job
-from leakbound.protection.ledger.drawn import Draw, Entry, Ledger, Query, insecure_key, mark_published
+from leakbound.protection.ledger.drawn import Draw, DrawnLedger, Entry
 from leakbound.protection.ledger.keyed import SCHEME, KeyedGenerator, canonical_digest
+from leakbound.protection.ledger.ledger import Query, insecure_key
 from leakbound.protection.ledger.people import PeopleNames
 from leakbound.protection.noise_search import NoiseSearchResult
 from leakbound.protection.pairs import Fitted, Measured, measured
@@ -99,7 +100,7 @@ class LedgerRelease:
     """A release of a ledger: its value, its place, and what all releases of the ledger promise together."""
 
     value: Float[Array, " d"]
-    ledger: Ledger
+    ledger: DrawnLedger
     place: int
     joint: list[Finding]
 
@@ -118,7 +119,7 @@ class LedgerQuery:
 
     job: Job
     path: Path
-    ledger: Ledger | None
+    ledger: DrawnLedger | None
     names: PeopleNames | None = None
 
     @classmethod
@@ -195,7 +196,7 @@ class LedgerQuery:
         return LedgerRelease(value, ledger, place, self._joint(ledger))
 
     def _subject(
-        self, ledger: Ledger, place: int, calibration: NoiseSearchResult, noise: GaussianNoise
+        self, ledger: DrawnLedger, place: int, calibration: NoiseSearchResult, noise: GaussianNoise
     ) -> ReleaseSubject:
         """Collect what the release at a place of the ledger depends on."""
         description, draw = describe_statistic(self.job.mechanism.statistic), ledger.draw
@@ -206,7 +207,7 @@ class LedgerQuery:
 
     def _entry(
         self,
-        ledger: Ledger,
+        ledger: DrawnLedger,
         query: Query,
         calibration: NoiseSearchResult,
         noise: GaussianNoise,
@@ -233,10 +234,6 @@ class LedgerQuery:
         content["noise"] = target.noise if isinstance(target.noise, str) else None
         return Query(content, target.eta, _chosen(target.noise))
 
-    def mark_published(self, ledger_release: LedgerRelease) -> None:
-        """Mark a release as published; another process may have written the ledger since."""
-        mark_published(lambda: Ledger.open(self.path, ledger_release.ledger.draw.data), ledger_release.place)
-
     @property
     def _exact(self) -> bool:
         """Whether nothing is sampled."""
@@ -253,7 +250,7 @@ class LedgerQuery:
         single = measured(self.job.mechanism, target.coupling, target.seed)
         return single.with_pairs(1, integer(target.seed, "joint"))
 
-    def _created(self, queries: list[Query]) -> Ledger:
+    def _created(self, queries: list[Query]) -> DrawnLedger:
         """Begin a new ledger: here the records in use are drawn."""
         mechanism, target, insecure = self.job.mechanism, self.job.target, _insecure(self.job)
         member = subsets(mechanism.n, mechanism.k, 1, randomness(insecure, "draw"))[0]
@@ -263,9 +260,9 @@ class LedgerQuery:
             name, seed, fraction = single.name, single.seed, single.separating_fraction
         draw = Draw(digest, member, name, target.about, seed, fraction)
         key = None if insecure is None else insecure_key(insecure)
-        return Ledger.create(self.path, draw, queries, key, self.names)
+        return DrawnLedger.create(self.path, draw, queries, key, self.names)
 
-    def _measured(self, ledger: Ledger, calibration: NoiseSearchResult, noise: GaussianNoise) -> Shifts:
+    def _measured(self, ledger: DrawnLedger, calibration: NoiseSearchResult, noise: GaussianNoise) -> Shifts:
         """Measure the shifts on the pairs of the ledger, which chose none of its scales."""
         n_pairs = ledger.releases[0].lengths.shape[1] if ledger.releases else calibration.n_pairs
         pairs = self._single.with_pairs(n_pairs, ledger.draw.seed or 0)
@@ -273,7 +270,7 @@ class LedgerQuery:
             pairs = replace(pairs, release=len(ledger.releases))
         return pairs.shifts(calibration.grid, noise.norm, calibration.noisy_coords)[0]
 
-    def _joint(self, ledger: Ledger) -> list[Finding]:
+    def _joint(self, ledger: DrawnLedger) -> list[Finding]:
         """Report what all releases so far promise together."""
         mechanism, joint = self.job.mechanism, ledger.joint_shifts()
         confidence = None if joint.exact else self.job.target.confidence
@@ -349,7 +346,7 @@ def _data(job: Job, insecure: bool) -> str:
     return f"insecure:{digest}" if insecure else digest
 
 
-def _checked(ledger: Ledger, job: Job) -> Ledger:
+def _checked(ledger: DrawnLedger, job: Job) -> DrawnLedger:
     """Check that a ledger has as many records, a coupling that this version knows, and the seed that was given."""
     draw, insecure = ledger.draw, _insecure(job)
     if len(draw.member) != job.mechanism.n or draw.coupling not in _NAMES:
@@ -359,14 +356,14 @@ def _checked(ledger: Ledger, job: Job) -> Ledger:
     return ledger
 
 
-def _opened(path: str, job: Job) -> Ledger:
+def _opened(path: str, job: Job) -> DrawnLedger:
     """Open the ledger of a file, if it is of these data, and its draw as secret as that of the job."""
     insecure = _insecure(job) is not None
     try:
-        return _checked(Ledger.open(path, _data(job, insecure)), job)
+        return _checked(DrawnLedger.open(path, _data(job, insecure)), job)
     except ValueError as reason:
         try:
-            Ledger.open(path, _data(job, not insecure))
+            DrawnLedger.open(path, _data(job, not insecure))
         except ValueError:
             raise reason from None
     begun = "without" if insecure else "with"

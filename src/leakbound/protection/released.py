@@ -24,8 +24,7 @@ from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection import leave_one_out
 from leakbound.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
-from leakbound.protection.ledger.budget import Release, ReleaseLedger, content_digest, order_of
-from leakbound.protection.ledger.drawn import Query, insecure_key, mark_published
+from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
 from leakbound.protection.ledger.elsewhere import (
     NOWHERE,
     Elsewhere,
@@ -34,7 +33,9 @@ from leakbound.protection.ledger.elsewhere import (
     own_ledger,
     with_others,
 )
+from leakbound.protection.ledger.hashes import order_of
 from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
+from leakbound.protection.ledger.ledger import Query, insecure_key
 from leakbound.protection.ledger.listed import note_begun
 from leakbound.protection.ledger_query import describe_statistic
 from leakbound.protection.prepared import Prepared
@@ -95,7 +96,7 @@ def release(
     # If this does not return, the ledger knows that the release has not reached its place, and the same call gives the
     # same bytes again.
     publish(certified.certificate, certified.owner)
-    mark_published(lambda: ReleaseLedger.open(ledger.path, ledger.design), counted.number)
+    counted.ledger.mark_published(counted.number)
     return certified
 
 
@@ -103,13 +104,13 @@ def release(
 class _Counted:
     """A release that its ledger has counted, and that nobody has seen yet."""
 
-    ledger: ReleaseLedger
+    ledger: BudgetLedger
     prepared: Prepared
     number: int
     value: Float[Array, " d"]
 
 
-def _counted(ledger: ReleaseLedger, checked: ReleaseLedger, entry: Release, prepared: Prepared) -> _Counted:
+def _counted(ledger: BudgetLedger, checked: BudgetLedger, entry: Release, prepared: Prepared) -> _Counted:
     """Count a release in its ledger, and add its noise; a release that is there already stays as it is."""
     number = ledger.place_of(entry.query, entry.subject)
     # Who is left out is looked up only now: nothing before depends on it.
@@ -152,7 +153,7 @@ class _Place:
     """The ledger of a request: its path, what is there, and what ledgers of other designs beside it hold."""
 
     path: Path
-    ledger: ReleaseLedger | None
+    ledger: BudgetLedger | None
     request: Request
     # the same data under other designs: they refuse a new release; one that the ledger holds is made once more
     elsewhere: Elsewhere
@@ -171,7 +172,7 @@ class _Place:
         if not path.exists():
             elsewhere.refuse()
             return cls(path, None, request, elsewhere)
-        ledger = ReleaseLedger.open(path, design or "")
+        ledger = BudgetLedger.open(path, design or "")
         if not ledger.releases:
             elsewhere.refuse()
         budget, seed = request.plan.budget, request.insecure_seed
@@ -181,14 +182,14 @@ class _Place:
             raise ValueError(f"{path} was begun with another seed, or with none: start another ledger")
         return cls(path, ledger, request, elsewhere)
 
-    def begun(self, prepared: Prepared) -> ReleaseLedger:
+    def begun(self, prepared: Prepared) -> BudgetLedger:
         """Begin a ledger, without a file: its budget is fixed here."""
         plan, seed = self.request.plan, self.request.insecure_seed
         budget = plan.eta if plan.budget is None else plan.budget
         key = None if seed is None else insecure_key(seed)
-        return ReleaseLedger.begun(self.path, prepared.design, budget, key, is_insecure=seed is not None)
+        return BudgetLedger.begun(self.path, prepared.design, budget, key, is_insecure=seed is not None)
 
-    def asked_elsewhere(self, ledger: ReleaseLedger, prepared: Prepared) -> tuple[ReleaseLedger, Elsewhere]:
+    def asked_elsewhere(self, ledger: BudgetLedger, prepared: Prepared) -> tuple[BudgetLedger, Elsewhere]:
         """Look for the people of a new release in other ledgers, and enter them in its own."""
         self.elsewhere.refuse()
         if ledger.is_insecure:  # nothing of it is published
@@ -257,7 +258,7 @@ def _digest(subject: str, exact: Float[Array, " d"] | None) -> str:
     return canonical_digest({"subject": subject, "exact": exact})
 
 
-def _entry(ledger: ReleaseLedger, prepared: Prepared) -> Release:
+def _entry(ledger: BudgetLedger, prepared: Prepared) -> Release:
     """Make the entry of a release whose value is not known yet."""
     noise = _described(prepared)
     is_table = prepared.design == "leave-one-out"
@@ -308,9 +309,7 @@ def _described(prepared: Prepared) -> Any:
     return {"several": noises} if prepared.parts else noises[0]
 
 
-def _with_noise(
-    ledger: ReleaseLedger, prepared: Prepared, exact: Float[Array, " d"], digest: str
-) -> Float[Array, " d"]:
+def _with_noise(ledger: BudgetLedger, prepared: Prepared, exact: Float[Array, " d"], digest: str) -> Float[Array, " d"]:
     """Add the noise of a release, as whole steps of the grid; coordinates without noise stay as they are."""
     if prepared.parts:
         values = [
@@ -327,19 +326,19 @@ def _with_noise(
     return value / prepared.divisor
 
 
-def _of_versions(ledger: ReleaseLedger, number: int) -> list[Term]:
+def _of_versions(ledger: BudgetLedger, number: int) -> list[Term]:
     """Say that the promise rests on versions of the data that differ, where they do."""
     # of the versions up to this release: the same request gives the same certificate after later ones, too
     difference = _until(ledger, number).difference()
     return [Term("versions_differ", difference=difference)] if difference > 0 else []
 
 
-def _until(ledger: ReleaseLedger, number: int) -> ReleaseLedger:
+def _until(ledger: BudgetLedger, number: int) -> BudgetLedger:
     """Return the ledger as it was when a release was made."""
     return replace(ledger, releases=ledger.releases[: number + 1])
 
 
-def _promised_together(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+def _promised_together(ledger: BudgetLedger, prepared: Prepared, number: int) -> float:
     """Return what all releases of the ledger promise to those who are in the data of this one.
 
     It is the budget, times what `_of_later_version` says.
@@ -347,7 +346,7 @@ def _promised_together(ledger: ReleaseLedger, prepared: Prepared, number: int) -
     return min(0.5, ledger.promised * _of_later_version(ledger, prepared, number))
 
 
-def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) -> float:
+def _of_later_version(ledger: BudgetLedger, prepared: Prepared, number: int) -> float:
     """Compute how many times as well those are told who are in a later version of the data than the first.
 
     The budget is promised to those of the first version, of n units. One of a later version of m units, which was
@@ -360,7 +359,7 @@ def _of_later_version(ledger: ReleaseLedger, prepared: Prepared, number: int) ->
     return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
 
 
-def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> Joint:
+def _joint(ledger: BudgetLedger, prepared: Prepared, budget: float, number: int) -> Joint:
     """Collect what all releases of the ledger promise together: it was fixed before the first one."""
     release = "joint" if number > 0 else "joint_of_one"
     common: dict[str, Any] = prepared.common | {"release": release}
@@ -376,12 +375,12 @@ def _joint(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int
     return Joint(release, budget, None, {}, findings)
 
 
-def _is_the_only_one(ledger: ReleaseLedger, prepared: Prepared) -> bool:
+def _is_the_only_one(ledger: BudgetLedger, prepared: Prepared) -> bool:
     """Tell whether the first release takes the whole budget, so that no other one is to follow."""
     return len(ledger.queries) <= 1 and prepared.eta == ledger.budget
 
 
-def _joint_curve(ledger: ReleaseLedger, prepared: Prepared, budget: float, number: int) -> TradeOff:
+def _joint_curve(ledger: BudgetLedger, prepared: Prepared, budget: float, number: int) -> TradeOff:
     """Compute the curve of all releases of the ledger together: of the declared ones, and of the reserve for others."""
     table = ledger.declared_table
     if table is None:
@@ -390,7 +389,7 @@ def _joint_curve(ledger: ReleaseLedger, prepared: Prepared, budget: float, numbe
     return curve_of_left_out(table, budget, prepared.request.plan, reserve=ledger.reserve or 0.0, factor=factor)
 
 
-def _spent(ledger: ReleaseLedger, prepared: Prepared) -> Finding:
+def _spent(ledger: BudgetLedger, prepared: Prepared) -> Finding:
     """Report, for the owner, what the releases so far tell: a function of the data, and no promise."""
     common: dict[str, Any] = prepared.common | {"operating_point": {"prior": 0.5}}
     return Finding("eta", ledger.spent(), release="spent", **common)

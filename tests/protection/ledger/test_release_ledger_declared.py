@@ -11,8 +11,8 @@ import pytest
 
 from leakbound.noise import largest_reserve
 from leakbound.protection.ledger import budget as budgeted
-from leakbound.protection.ledger.budget import ReleaseLedger
-from leakbound.protection.ledger.drawn import Query
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.ledger.ledger import Query
 from tests.protection.ledger.test_ledger_file import mutated, sealed
 from tests.protection.ledger.test_release_ledger import (
     KEY,
@@ -149,15 +149,15 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("place", "wrong", "line"),
         [
-            (("insecure",), 0, "insecure must be true or false, got a number"),
-            (("insecure",), ..., "it has no insecure"),
+            (("insecure",), 0, "insecure: Input should be a valid boolean"),
+            (("insecure",), ..., "insecure: Field required"),
             (("queries", 0, "kept"), [12], "queries[0].kept must be a number of units, one of columns"),
-            (("queries", 0, "kept"), [12, 0, 12], "queries[0].kept must be"),
+            (("queries", 0, "kept"), [12, 0, 12], "queries[0].kept[1]: Input should be greater"),
             (("queries", 0, "kept"), [10**15, 2, 12], "queries[0].units must be 1,000,000,000,000,000 x 16 numbers"),
             (("queries", 0, "kept"), [12, 10**12, 12], "queries[0].values must be 12 x 1,000,000,000,000 numbers"),
             (("queries", 0, "kept"), [], "queries[0] has values of no kept table"),
-            (("queries", 0, "units"), None, "queries[0].units must be a text, got nothing"),
-            (("queries", 0, "values"), None, "queries[0].values must be a text, got nothing"),
+            (("queries", 0, "units"), None, "queries[0].kept must be a number of units, one of columns"),
+            (("queries", 0, "values"), None, "queries[0].values must be 12 x 2 numbers in base 64"),
             (("queries", 0, "table"), "a" * 64, "queries must have a table after the first output under leave-one-out"),
             (("queries", 1, "values"), "AAAA", "queries[1].values must be 12 x 1 numbers in base 64"),
         ],

@@ -6,34 +6,32 @@ smaller hash. The file holds the key of these hashes and of the noise, and the l
 is for its owner alone, and never part of a certificate.
 
 The joint promise is a budget that is fixed before the first output. What a release takes of it is counted *before* its
-value is published, whatever it was chosen from. As in ``ledger``, the noise of a release is a function of the key and
-of everything that its bytes depend on. Two copies of a ledger can still spend the budget twice, with different queries;
-`ReleaseLedger.entry_digest` then differs between their certificates.
+value is published, whatever it was chosen from. Two copies of a ledger can still spend the budget twice, with different
+queries; `Ledger.entry_digest` then differs between their certificates.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
-from jaxtyping import Int, Num, UInt8, UInt32, UInt64
+from jaxtyping import Num, UInt8
 from scipy.special import ndtr, ndtri
 
-from leakbound.core import plain_json
-from leakbound.core.checks import gain_over_prior, one_of
+from leakbound.core.checks import gain_over_prior, one_of, positive
 from leakbound.core.numerics import bisect
 from leakbound.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
 from leakbound.files import private_file
 from leakbound.noise.gaussian import GaussianNoise
 from leakbound.noise.left_out import LeftOut
 from leakbound.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve
-from leakbound.protection.ledger.drawn import FORMATS as OF_HALF_DRAWS
-from leakbound.protection.ledger.drawn import Query, digest_of_entry, write_ledger
+from leakbound.plans.promises import NAME_OF
+from leakbound.protection.ledger.hashes import check_hashes, order_of, place_in, units_of, words_of
 from leakbound.protection.ledger.keyed import (
     KEY_BYTES,
     NAME_BYTES,
@@ -43,15 +41,25 @@ from leakbound.protection.ledger.keyed import (
     new_key,
     text_names,
 )
+from leakbound.protection.ledger.ledger import Ledger, OtherRelease, Query, read
 from leakbound.protection.ledger.people import IDENTIFIERS, RECORDS, Overlap, People, PeopleNames, overlap_of
+from leakbound.protection.ledger.schema import (
+    FORMAT_OF_BUDGET,
+    FORMATS_OF_DRAWS,
+    BudgetRow,
+    Design,
+    QueryHead,
+    QueryRow,
+    ReleaseHead,
+    ReleaseRow,
+    checked,
+    decoded,
+)
 
 Array = np.ndarray
-DESIGNS = ("leave-one-out", "dp")
-RETIRED = ("per-instance",)  # their ledgers are read, to know whose data they hold, and never go on
-HASH_BYTES = NAME_BYTES  # of a unit
+DESIGNS = get_args(Design)
+RETIRED = ("per-instance",)
 MOST_NUMBERS = 2**26  # float64 in all tables and hashes together: 716 MB in base 64, below the limit of a private file
-_FORMAT = "leakscope ledger 4"  # our former name, so that older ledgers are read
-_DIGEST_BYTES = 32
 # A table is multiplied and divided on its way here: noise that was calibrated for the whole budget must not be refused
 # because of the last bits.
 _ROUNDING = 1e-9
@@ -72,17 +80,6 @@ class DeclaredQuery:
     table: str | None = None
     hashes: UInt8[Array, "n 16"] | None = field(default=None, repr=False, compare=False)
     values: Table | None = field(default=None, repr=False, compare=False)
-
-
-@final
-@dataclass(frozen=True)
-class OtherRelease:
-    """A release of the same people, or under another design of the same data, which is in another ledger."""
-
-    design: str
-    date: str
-    number: int
-    digest: str
 
 
 @final
@@ -112,20 +109,28 @@ class Release:
     leaves_reserve: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("query", "subject", "release", "noise_digest"):
-            plain_json.hexadecimal(name, getattr(self, name), _DIGEST_BYTES)
-        plain_json.short_text("date", self.date)
-        object.__setattr__(self, "eta", plain_json.positive("eta", self.eta))
-        object.__setattr__(self, "scale", plain_json.positive("scale", self.scale))
+        checked(ReleaseHead, self.head)
+        object.__setattr__(self, "eta", float(self.eta))
+        object.__setattr__(self, "scale", float(self.scale))
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What the file keeps of it, but for what is counted."""
+        return {
+            "query": self.query,
+            "eta": self.eta,
+            "date": self.date,
+            "subject": self.subject,
+            "release": self.release,
+            "noise": self.noise_digest,
+            "scale": self.scale,
+        }
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class ReleaseLedger:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BudgetLedger(Ledger):
     """A design, a budget, and the releases so far.
-
-    An entry is appended *before* its value is published, and marked as published *after* that. A kill in between
-    leaves an entry without a release, never a release without an entry; the same query then gives the same bytes.
 
     **Leave one out.** At the first output the tables of all declared queries are counted, and what they leave of the
     budget becomes the reserve R: ``mean over j != x of F(sqrt(S_xj + R^2)) <= 2 budget`` for every unit x. A query that
@@ -149,7 +154,7 @@ class ReleaseLedger:
     named and its units are known, but what they tell is not added up, and no release is added.
 
     >>> import tempfile
-    >>> ledger = ReleaseLedger.create(Path(tempfile.mkdtemp()) / "ledger.json", "leave-one-out", budget=0.1)
+    >>> ledger = BudgetLedger.create(Path(tempfile.mkdtemp()) / "ledger.json", "leave-one-out", budget=0.1)
     >>> wages = np.array([18.0, 20.0, 22.0, 25.0, 60.0])
     >>> means, names = (wages.sum() - wages[:, None]) / 4, ["Ada", "Ben", "Cy", "Di", "Eve"]
     >>> hashes, of = ledger.unit_hashes(names), {"eta": 0.05, "date": "2027-01-04", "noise_digest": "c" * 64}
@@ -162,18 +167,11 @@ class ReleaseLedger:
     (2, True)
     """
 
-    path: Path
-    design: str
     budget: float
-    queries: tuple[DeclaredQuery, ...]
-    reserve: float | None
-    releases: tuple[Release, ...]
-    digest: str
-    key: bytes = field(repr=False)
+    queries: tuple[DeclaredQuery, ...] = ()
+    reserve: float | None = None
+    releases: tuple[Release, ...] = ()
     is_insecure: bool = False
-    # who is in the files of the releases; nobody in a ledger of an older version. Identifiers are here under "dp"
-    # alone: other designs have them in their versions
-    people: People = field(default_factory=People, repr=False)
 
     @classmethod
     def create(
@@ -184,9 +182,9 @@ class ReleaseLedger:
         key: bytes | None = None,
         *,
         is_insecure: bool = False,
-    ) -> ReleaseLedger:
+    ) -> BudgetLedger:
         """Make a new file, with a new key: see `begun`."""
-        return cls.begun(path, design, budget, key, is_insecure=is_insecure)._written()
+        return cls.begun(path, design, budget, key, is_insecure=is_insecure).written()
 
     @classmethod
     def begun(
@@ -197,30 +195,31 @@ class ReleaseLedger:
         key: bytes | None = None,
         *,
         is_insecure: bool = False,
-    ) -> ReleaseLedger:
+    ) -> BudgetLedger:
         """Begin a ledger with a new key, without a file: its first declaration or release makes the file."""
         one_of("design", design, DESIGNS)
         budget = gain_over_prior(budget, 0.5)
         key = new_key() if key is None else key
-        plain_json.hexadecimal("key", key.hex(), KEY_BYTES)
-        return cls(Path(path), design, budget, (), None, (), "", key, is_insecure)
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes, got {len(key)}")
+        return cls(path=Path(path), design=design, budget=budget, key=key, is_insecure=is_insecure)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], design: str) -> ReleaseLedger:
+    def open(cls, path: str | os.PathLike[str], design: str) -> BudgetLedger:
         """Read the ledger of a file, for releases of a design."""
-        content, digest = private_file.read(Path(path))
-        if content.get("format") in OF_HALF_DRAWS:
+        path, content, digest = read(path)
+        if content.get("format") in FORMATS_OF_DRAWS:
             raise ValueError(f"{path} is a ledger of design half: {_OTHER_DESIGN}")
-        ledger = cls.of_content(Path(path), content, digest)
+        ledger = cls.of_content(path, content, digest)
         if ledger.design != design:
             raise ValueError(f"{path} is a ledger of design {ledger.design}: {_OTHER_DESIGN}")
         return ledger
 
     @classmethod
-    def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
+    def of_content(cls, path: Path, content: Mapping[str, Any], digest: str) -> BudgetLedger:
         """Make the ledger of the content of its file, whatever its design."""
         try:
-            return _decoded(path, content, digest)
+            return _decoded(path, checked(BudgetRow, content), digest)
         except ValueError as reason:
             raise ValueError(f"{path} is no ledger of this version: {reason}") from None
 
@@ -230,11 +229,24 @@ class ReleaseLedger:
         return self.budget
 
     @property
+    def for_tests(self) -> bool:
+        """Whether its key is from a seed that was given."""
+        return self.is_insecure
+
+    @property
+    def state(self) -> str:
+        """What it has spent of its budget."""
+        if self.design in RETIRED:
+            return f"which is of the retired design {self.design} (releases: {len(self.releases)})"
+        spent, promise = self.spent(), NAME_OF[self.design]
+        return f"which has spent {spent:.3g} of its budget of {self.budget:g} (promise {promise})"
+
+    @property
     def versions(self) -> tuple[UInt8[Array, "_ 16"], ...]:
         """The sets of units of the releases, each once, in the order in which they were first released."""
         found: list[UInt8[Array, "n 16"]] = []
         for release in self.releases:
-            if release.hashes is not None and _place_in(found, release.hashes) is None:
+            if release.hashes is not None and place_in(found, release.hashes) is None:
                 found.append(release.hashes)
         return tuple(found)
 
@@ -260,7 +272,7 @@ class ReleaseLedger:
         """
         if len(units) == 0:
             raise ValueError("there are no units, so none can be left out")
-        words = _words(keyed_hashes(self.key, "left out", _names(units)))
+        words = words_of(keyed_hashes(self.key, "left out", _named(units)))
         (smallest,) = np.nonzero(words[:, 0] == words[:, 0].min())
         return int(smallest[words[smallest, 1].argmin()])
 
@@ -269,13 +281,13 @@ class ReleaseLedger:
 
         They are not those by which `left_out` chooses: whose hash is the smallest of these tells nothing.
         """
-        hashes = keyed_hashes(self.key, "unit", _names(units))
-        n_different = _n_different(hashes)
+        hashes = keyed_hashes(self.key, "unit", _named(units))
+        n_different = len(units_of([hashes])[0])
         if n_different < len(units):
             raise ValueError(f"{len(units):,} units have {n_different:,} identifiers: every unit needs its own")
         return hashes
 
-    def with_people(self, names: PeopleNames) -> ReleaseLedger:
+    def with_people(self, names: PeopleNames) -> BudgetLedger:
         """Add who is in the file of a release; nothing is written."""
         if self.design != "dp":  # whose units are in its versions
             names = PeopleNames(names.contents)
@@ -284,16 +296,18 @@ class ReleaseLedger:
     def overlaps(
         self, names: PeopleNames, units: UInt8[Array, "n 16"] | None = None, n_drawn: int | None = None
     ) -> list[Overlap]:
-        """Compare the people of a file with those of this ledger: see `People.overlaps`."""
-        found = self.people.overlaps(self.key, names, n_drawn)
+        """Compare the people of a file with those of this ledger, in its versions too."""
+        units = names.identifiers if units is None else units
+        found = [*super().overlaps(names, units, n_drawn)]
         by_content = names.identifiers is None  # needed for ledgers of older versions alone
         known = [*self.versions, *(query.hashes for query in self.queries if query.hashes is not None)]
         if units is None or not known or (by_content and self.people.contents):
             return found
-        in_versions = _units(known)[0]
+        in_versions = units_of(known)[0]
 
         def n_known(names: UInt8[Array, "n 16"]) -> int:
-            return len(_common(self.unit_hashes(names), in_versions)[0])
+            n_of_both = len(units_of([self.unit_hashes(names), in_versions])[0])
+            return len(names) + len(in_versions) - n_of_both
 
         what = RECORDS if by_content else IDENTIFIERS
         return [*found, overlap_of(what, units, len(in_versions), n_known, n_drawn)]
@@ -308,7 +322,7 @@ class ReleaseLedger:
         date: str,
         table: Num[Array, "n d"] | RepeatedRows | None = None,
         hashes: UInt8[Array, "n 16"] | None = None,
-    ) -> ReleaseLedger:
+    ) -> BudgetLedger:
         """Add a query before the first output; the file is written before this returns."""
         if self.releases:
             raise ValueError(
@@ -316,18 +330,19 @@ class ReleaseLedger:
             )
         if any(known.digest == query.digest for known in self.queries):
             raise ValueError(f"the query was declared in {self.path} already")
-        declared = DeclaredQuery(query.digest, float(query.eta), plain_json.short_text("date", date))
+        head = checked(QueryHead, {"digest": query.digest, "eta": query.eta, "date": date})
+        declared = DeclaredQuery(head.digest, head.eta, head.date)
         # kept until the first output, where all declared tables are counted; else append needs the table
         if table is not None and hashes is not None:
             if self.design != "leave-one-out":
                 raise ValueError("a query is declared with a table under the design leave-one-out, and under no other")
-            _check_table("the table", _as_table(table), _check_hashes(hashes))
+            _check_table("the table", _as_table(table), check_hashes(hashes))
             order = order_of(hashes)
             values = taken(_as_table(table), order)
             declared = replace(declared, hashes=np.ascontiguousarray(hashes)[order], values=values)
         ledger = replace(self, queries=(*self.queries, declared))
         _check_size(ledger)
-        return ledger._written()
+        return ledger.written()
 
     def place_of(self, query: str, subject: str) -> int:
         """Find the place of a release: that of an earlier one of the same query and subject, else the next."""
@@ -336,33 +351,23 @@ class ReleaseLedger:
                 return place
         return len(self.releases)
 
-    def check(
-        self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
-    ) -> ReleaseLedger:
+    def check(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()) -> BudgetLedger:
         """Check that a release can be appended; nothing is written."""
         return self._with(release, declared_tables)
 
-    def completed(self, release: str) -> ReleaseLedger:
+    def completed(self, release: str) -> BudgetLedger:
         """Append the release that was checked; the file is written before this returns."""
         checked = replace(self.releases[-1], release=release)
         earlier = self.releases[:-1]
         replace(self, releases=earlier)._check_new(checked)
-        return replace(self, releases=(*earlier, checked))._written()
+        return replace(self, releases=(*earlier, checked)).written()
 
     def append(
         self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows] = ()
-    ) -> ReleaseLedger:
+    ) -> BudgetLedger:
         """Add a release; the file is written before this returns."""
         # at the first output under leave-one-out the whitened tables of all declared queries are counted, in order
-        return self._with(release, declared_tables)._written()
-
-    def published(self, place: int) -> ReleaseLedger:
-        """Mark a release as published; the file is written before this returns."""
-        if self.releases[place].published:
-            return self
-        releases = list(self.releases)
-        releases[place] = replace(releases[place], published=True)
-        return replace(self, releases=tuple(releases))._written()
+        return self._with(release, declared_tables).written()
 
     def noise_factor(self, release: Release) -> float:
         """Compute how many times its noise must be as large for a release that was not declared to fit in."""
@@ -398,17 +403,10 @@ class ReleaseLedger:
         versions = self.versions
         if len(versions) < 2:
             return 0.0
-        units, count = _units(versions)
+        units, count = units_of(versions)
         return 1.0 - int((count == len(versions)).sum()) / len(units)
 
-    def entry_digest(self, place: int) -> str:
-        """Compute what a certificate names of its entry: a keyed hash of its number and release.
-
-        Two copies of a ledger that went on with different releases differ in it.
-        """
-        return digest_of_entry(self.key, place, self.releases[place].release)
-
-    def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows]) -> ReleaseLedger:
+    def _with(self, release: Release, declared_tables: Sequence[Num[Array, "n _"] | RepeatedRows]) -> BudgetLedger:
         """Return the ledger with one more release, not yet written."""
         self._check_new(release)
         _check_values(release, self.design)
@@ -446,7 +444,7 @@ class ReleaseLedger:
                     "another machine or by other versions: a second release of it would show both"
                 )
 
-    def _started(self, release: Release, declared_tables: Sequence[Table]) -> tuple[ReleaseLedger, float | None]:
+    def _started(self, release: Release, declared_tables: Sequence[Table]) -> tuple[BudgetLedger, float | None]:
         """Count the declared queries, and fix the reserve; return also by how much they are told, where it decides."""
         queries, tables = self.queries, list(declared_tables)
         if not queries:
@@ -575,12 +573,25 @@ class ReleaseLedger:
         if release.hashes is None:
             return release
         versions = self.versions
-        place = _place_in(versions, release.hashes)
+        place = place_in(versions, release.hashes)
         return release if place is None else replace(release, hashes=versions[place])
 
-    def _written(self) -> ReleaseLedger:
-        """Write the file in the place of the one that was read; a ledger without a file makes one."""
-        return replace(self, digest=write_ledger(self.path, _encoded(self), self.digest))
+    @property
+    def content(self) -> dict[str, Any]:
+        """Plain JSON with arrays."""
+        versions = self.versions
+        return {
+            "format": FORMAT_OF_BUDGET,
+            "key": self.key.hex(),
+            "insecure": self.is_insecure,
+            "design": self.design,
+            "budget": self.budget,
+            "reserve": self.reserve,
+            "people": self.people.content,
+            "queries": [_content_of_query(query) for query in self.queries],
+            "versions": [{"n": len(version), "units": version} for version in versions],
+            "releases": [_content_of_release(release, versions) for release in self.releases],
+        }
 
 
 def _check_values(release: Release, design: str) -> None:
@@ -589,26 +600,16 @@ def _check_values(release: Release, design: str) -> None:
         raise ValueError("a release has a table under the design leave-one-out, and under no other")
     if (release.mu is None) == (design == "dp"):
         raise ValueError("a release has mu under the design dp, and under no other")
-    if design == "dp":
-        plain_json.positive("mu", release.mu)
+    if release.mu is not None:
+        positive("mu", release.mu)
         if release.hashes is not None:
             raise ValueError("a release has no hashes of units under the design dp")
         return
     if release.hashes is None:
         raise ValueError(f"a release needs the hashes of its units under the design {design}")
-    n = _check_hashes(release.hashes)
+    n = check_hashes(release.hashes)
     if release.table is not None:
         _check_table("the table", release.table, n)
-
-
-def _check_hashes(hashes: UInt8[Array, "n 16"]) -> int:
-    """Check that there are at least two units, and every one once; return their number."""
-    n = len(hashes)
-    if hashes.shape != (n, HASH_BYTES) or n < 2:
-        raise ValueError(f"hashes must have shape (n, {HASH_BYTES}), n >= 2; got {hashes.shape}")
-    if _n_different(hashes) < n:
-        raise ValueError("a unit occurs twice")
-    return n
 
 
 def _check_table(name: str, table: Table, n: int) -> None:
@@ -618,7 +619,7 @@ def _check_table(name: str, table: Table, n: int) -> None:
         raise ValueError(f"{name} must be finite, and no value above {LARGEST_VALUE:g}: a failure has no noise")
 
 
-def _check_size(ledger: ReleaseLedger) -> None:
+def _check_size(ledger: BudgetLedger) -> None:
     numbers = ledger.people.n_numbers + sum(_n_numbers(_values_of(release)) for release in ledger.releases)
     numbers += sum(version.size // 8 for version in ledger.versions)  # 8 bytes are a number
     numbers += sum(_n_numbers(query.values) for query in ledger.queries if query.values is not None)
@@ -653,33 +654,9 @@ def _in_order(
     return replace(release, hashes=hashes[order], table=taken(_table_of(release), order)), tables
 
 
-def _names(units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
+def _named(units: Sequence[str] | UInt8[Array, "n 16"]) -> UInt8[Array, "n 16"]:
     """Return the names of units that are known by a text, or have a name already."""
     return units if isinstance(units, np.ndarray) else text_names(units)
-
-
-def _words(hashes: UInt8[Array, "n 16"]) -> UInt64[Array, "n 2"]:
-    """Read hashes as two numbers each, which have the order of their bytes."""
-    return np.ascontiguousarray(hashes).view(">u8").astype(np.uint64)
-
-
-def order_of(hashes: UInt8[Array, "n 16"]) -> Int[Array, " n"]:
-    """Return the places of units in the order of their hashes, or of their names."""
-    first = np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64)
-    order = np.argsort(first)
-    first = first[order]
-    if (first[1:] != first[:-1]).all():  # nearly always, of random numbers of 64 bits
-        return order
-    words = _words(hashes)
-    return np.lexsort((words[:, 1], words[:, 0]))
-
-
-def _n_different(hashes: UInt8[Array, "n 16"]) -> int:
-    """Count different hashes."""
-    first = np.sort(np.ascontiguousarray(hashes[:, :8]).view(">u8")[:, 0].astype(np.uint64))
-    if (first[1:] != first[:-1]).all():
-        return len(hashes)
-    return len(_units([hashes])[1])
 
 
 def _as_table(table: Num[Array, "n d"] | RepeatedRows) -> Table:
@@ -699,36 +676,12 @@ def _values_of(release: Release) -> Table:
     return np.array([[release.mu or 0.0]])
 
 
-def _place_in(versions: Sequence[UInt8[Array, "_ 16"]], hashes: UInt8[Array, "n 16"]) -> int | None:
-    for place, version in enumerate(versions):
-        if version is hashes or np.array_equal(version, hashes):
-            return place
-    return None
-
-
-def _units(versions: Sequence[UInt8[Array, "_ 16"]]) -> tuple[UInt8[Array, "m 16"], Num[Array, " m"]]:
-    """Find the units of all versions, in order, and in how many of them each one is."""
-    hashes = np.concatenate(versions)
-    words, order = _words(hashes), order_of(hashes)
-    is_new = np.append(True, (words[order[1:]] != words[order[:-1]]).any(axis=1))
-    count = np.diff(np.append(np.flatnonzero(is_new), len(order)))
-    return hashes[order[is_new]], count
-
-
-def _common(first: UInt8[Array, "n 16"], second: UInt8[Array, "m 16"]) -> tuple[Num[Array, " k"], Num[Array, " k"]]:
-    """Find the places of the units that are in both, none of them twice in one."""
-    words = _words(np.concatenate([first, second]))
-    order = np.lexsort((words[:, 1], words[:, 0]))  # stable: of equal ones, that of the first comes first
-    same = (words[order[1:]] == words[order[:-1]]).all(axis=1)
-    return order[:-1][same], order[1:][same] - len(first)
-
-
 def _joint_distance(releases: Sequence[Release]) -> float:
     """Compute how far apart releases can be for two units: side by side for the same units, else in sum of squares."""
     versions: list[UInt8[Array, "n 16"]] = []
     tables: list[list[Table]] = []
     for release in releases:
-        place = None if release.hashes is None else _place_in(versions, release.hashes)
+        place = None if release.hashes is None else place_in(versions, release.hashes)
         if place is not None:
             tables[place].append(_table_of(release))
         elif release.hashes is not None:
@@ -770,218 +723,138 @@ def _rounded_up(number: float) -> float:
     return float(f"{math.ceil(number / step) * step:.3g}")
 
 
-def _encoded(ledger: ReleaseLedger) -> dict[str, Any]:
-    """Convert to plain JSON with arrays, which are written as their bytes in base 64."""
-    versions = ledger.versions
+def _content_of_query(query: DeclaredQuery) -> dict[str, Any]:
     return {
-        "format": _FORMAT,
-        "key": ledger.key.hex(),
-        "insecure": ledger.is_insecure,
-        "design": ledger.design,
-        "budget": ledger.budget,
-        "reserve": ledger.reserve,
-        "people": ledger.people.encoded(),
-        "queries": [
-            {
-                "digest": query.digest,
-                "eta": query.eta,
-                "date": query.date,
-                "table": query.table,
-                "kept": [] if query.values is None else [*query.values.shape, len(rows_of(query.values))],
-                "units": query.hashes,
-                "which": _which(query.values),
-                "values": None if query.values is None else rows_of(query.values).astype("<f8", copy=False),
-            }
-            for query in ledger.queries
-        ],
-        "versions": [{"n": len(version), "units": version} for version in versions],
-        "releases": [
-            {
-                "query": release.query,
-                "eta": release.eta,
-                "date": release.date,
-                "subject": release.subject,
-                "release": release.release,
-                "noise": release.noise_digest,
-                "statistic": "",  # of what retired designs asked for
-                "scale": release.scale,
-                "version": None if release.hashes is None else _place_in(versions, release.hashes),
-                "d": _values_of(release).shape[1],
-                "rows": len(rows_of(_values_of(release))),
-                "which": _which(_values_of(release)),
-                "values": rows_of(_values_of(release)).astype("<f8", copy=False),
-                "declared": release.declared,
-                "published": release.published,
-                "others": [asdict(other) for other in release.others],
-                "knows_people": release.knows_people,
-            }
-            for release in ledger.releases
-        ],
+        "digest": query.digest,
+        "eta": query.eta,
+        "date": query.date,
+        "table": query.table,
+        "kept": [] if query.values is None else [*query.values.shape, len(rows_of(query.values))],
+        "units": query.hashes,
+        **_content_of_table(query.values),
     }
 
 
-def _which(table: Table | None) -> UInt32[Array, " n"] | None:
-    """Return the row of each unit; nothing where each has its own."""
-    return table.which.astype("<u4") if isinstance(table, RepeatedRows) else None
+def _content_of_release(release: Release, versions: Sequence[UInt8[Array, "_ 16"]]) -> dict[str, Any]:
+    values = _values_of(release)
+    return {
+        **release.head,
+        "statistic": "",
+        "version": None if release.hashes is None else place_in(versions, release.hashes),
+        "d": values.shape[1],
+        "rows": len(rows_of(values)),
+        **_content_of_table(values),
+        "declared": release.declared,
+        "published": release.published,
+        "others": [asdict(other) for other in release.others],
+        "knows_people": release.knows_people,
+    }
 
 
-def _decoded(path: Path, content: Mapping[str, Any], digest: str) -> ReleaseLedger:
-    """Convert back from `_encoded`; every value is checked before it is used, every size before memory is allocated."""
-    keys = "format key insecure design budget reserve queries versions releases people"
-    top = plain_json.mapping("it", {"people": None, **content}, keys)
-    if top["format"] != _FORMAT:
-        raise ValueError(f"its format is not {_FORMAT!r}")
-    key = bytes.fromhex(plain_json.hexadecimal("key", top["key"], KEY_BYTES))
-    design = plain_json.text("design", top["design"])
-    if design not in (*DESIGNS, *RETIRED):
-        raise ValueError(f"design must be {' or '.join(DESIGNS)}")
-    budget = plain_json.positive("budget", top["budget"])
-    if budget >= 0.5:
-        raise ValueError("budget must be < 0.5")
-    queries = [
-        _decoded_query(f"queries[{place}]", query)
-        for place, query in enumerate(plain_json.sequence("queries", top["queries"]))
-    ]
-    versions = _decoded_versions(top["versions"])
-    releases = list(_decoded_releases(top["releases"], versions, design))
-    reserve = None if top["reserve"] is None else plain_json.non_negative("reserve", top["reserve"])
-    insecure = plain_json.truth("insecure", top["insecure"])
-    people = People.decoded(content)
-    ledger = ReleaseLedger(
-        path, design, budget, tuple(queries), reserve, tuple(releases), digest, key, insecure, people
+def _content_of_table(table: Table | None) -> dict[str, Any]:
+    """Return the rows of a table, and which one each unit has, unless each has its own."""
+    if table is None:
+        return {"which": None, "values": None}
+    which = table.which.astype("<u4") if isinstance(table, RepeatedRows) else None
+    return {"which": which, "values": rows_of(table).astype("<f8", copy=False)}
+
+
+def _decoded(path: Path, row: BudgetRow, digest: str) -> BudgetLedger:
+    """Make the ledger of the rows of its file; every size is checked before memory is allocated."""
+    versions: list[UInt8[Array, "_ 16"]] = []
+    for place, version in enumerate(row.versions):
+        hashes = _decoded_units(f"versions[{place}].units", version.units, version.n)
+        if place_in(versions, hashes) is not None:
+            raise ValueError(f"versions[{place}] is there twice")
+        versions.append(hashes)
+    ledger = BudgetLedger(
+        path=path,
+        design=row.design,
+        budget=row.budget,
+        queries=tuple(_decoded_query(f"queries[{place}]", query) for place, query in enumerate(row.queries)),
+        reserve=row.reserve,
+        releases=tuple(
+            _decoded_release(f"releases[{place}]", release, versions, row.design)
+            for place, release in enumerate(row.releases)
+        ),
+        digest=digest,
+        key=bytes.fromhex(row.key),
+        is_insecure=row.insecure,
+        people=People.of_row(row.people),
     )
     _check_whole(ledger, versions)
     return ledger
 
 
-def _decoded_query(name: str, value: Any) -> DeclaredQuery:
-    query = plain_json.mapping(name, value, "digest eta date table kept units which values")
-    table = query["table"]
-    hashes, values = None, None
-    kept = plain_json.sequence(f"{name}.kept", query["kept"])
-    if kept:
-        shape = tuple(plain_json.whole_number(f"{name}.kept", size, 1) for size in kept)
-        if len(shape) != 3:
-            raise ValueError(f"{name}.kept must be a number of units, one of columns, and one of rows")
-        hashes = plain_json.decoded(f"{name}.units", query["units"], (shape[0], HASH_BYTES), "u1")
-        values = _decoded_table(name, query, *shape)
-        if not np.array_equal(_units([hashes])[0], hashes):
-            raise ValueError(f"{name}.units must be in order, each of them once")
-        _check_table(f"{name}.values", values, _check_hashes(hashes))
-    elif any(query[part] is not None for part in ("units", "which", "values")):
-        raise ValueError(f"{name} has values of no kept table")
-    return DeclaredQuery(
-        plain_json.hexadecimal(f"{name}.digest", query["digest"], _DIGEST_BYTES),
-        plain_json.positive(f"{name}.eta", query["eta"]),
-        plain_json.short_text(f"{name}.date", query["date"]),
-        None if table is None else plain_json.hexadecimal(f"{name}.table", table, _DIGEST_BYTES),
-        hashes,
-        values,
-    )
+def _decoded_units(name: str, text: str, n: int) -> UInt8[Array, "n 16"]:
+    hashes = decoded(name, text, (n, NAME_BYTES), "u1")
+    if not np.array_equal(units_of([hashes])[0], hashes):
+        raise ValueError(f"{name} must be in order, each of them once")
+    return hashes
 
 
-def _decoded_table(name: str, holder: Mapping[str, Any], n: int, d: int, n_rows: int) -> Table:
+def _decoded_query(name: str, row: QueryRow) -> DeclaredQuery:
+    if not row.kept:
+        if not row.units == row.which == row.values is None:
+            raise ValueError(f"{name} has values of no kept table")
+        return DeclaredQuery(row.digest, row.eta, row.date, row.table)
+    if len(row.kept) != 3 or row.units is None:
+        raise ValueError(f"{name}.kept must be a number of units, one of columns, and one of rows, with the units")
+    n, d, n_rows = row.kept
+    hashes = _decoded_units(f"{name}.units", row.units, n)
+    values = _decoded_table(name, row, n, d, n_rows)
+    _check_table(f"{name}.values", values, check_hashes(hashes))
+    return DeclaredQuery(row.digest, row.eta, row.date, row.table, hashes, values)
+
+
+def _decoded_table(name: str, row: QueryRow | ReleaseRow, n: int, d: int, n_rows: int) -> Table:
     """Read a table of n units: a row for each, or fewer rows and which one each unit has."""
-    if holder["which"] is None and n_rows != n:
+    if row.which is None and n_rows != n:
         raise ValueError(f"{name} has {n_rows:,} rows for {n:,} units, and does not say which one each has")
-    rows = plain_json.decoded(f"{name}.values", holder["values"], (n_rows, d), "<f8")
-    if holder["which"] is None:
+    rows = decoded(f"{name}.values", row.values or "", (n_rows, d), "<f8")
+    if row.which is None:
         return rows
-    which = plain_json.decoded(f"{name}.which", holder["which"], (n,), "<u4")
+    which = decoded(f"{name}.which", row.which, (n,), "<u4")
     if not (which < n_rows).all() or not np.bincount(which, minlength=n_rows).all():
         raise ValueError(f"{name}.which must name all of {n_rows:,} rows and no others")
     return RepeatedRows(rows, which.astype(np.min_scalar_type(n_rows)))
 
 
-def _decoded_versions(value: Any) -> list[UInt8[Array, "_ 16"]]:
-    versions = []
-    for place, each in enumerate(plain_json.sequence("versions", value)):
-        name = f"versions[{place}]"
-        version = plain_json.mapping(name, each, "n units")
-        n = plain_json.whole_number(f"{name}.n", version["n"], 1)
-        hashes = plain_json.decoded(f"{name}.units", version["units"], (n, HASH_BYTES), "u1")
-        in_order, count = _units([hashes])
-        if len(count) < n or not np.array_equal(in_order, hashes):
-            raise ValueError(f"{name}.units must be in order, each of them once")
-        if _place_in(versions, hashes) is not None:
-            raise ValueError(f"{name} is there twice")
-        versions.append(hashes)
-    return versions
-
-
-def _decoded_releases(value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Iterator[Release]:
-    for place, each in enumerate(plain_json.sequence("releases", value)):
-        name = f"releases[{place}]"
-        yield _decoded_release(name, each, versions, design)
-
-
-def _decoded_release(name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
-    keys = "query eta date subject release noise statistic scale version d rows which values declared published others"
-    if isinstance(value, dict):  # ledgers of older versions have no such key
-        value = {"knows_people": False, **value}
-    release = plain_json.mapping(name, value, f"{keys} knows_people")
-    hashes = _decoded_units(f"{name}.version", release["version"], versions, design)
-    d = plain_json.whole_number(f"{name}.d", release["d"], 1)
-    if design != "leave-one-out" and d != 1:
-        raise ValueError(f"{name}.d must be 1 under the design {design}")
-    n = 1 if hashes is None else len(hashes)
-    values = _decoded_table(name, release, n, d, plain_json.whole_number(f"{name}.rows", release["rows"], 1))
-    if design != "leave-one-out" and isinstance(values, RepeatedRows):
-        raise ValueError(f"{name}.which must be nothing under the design {design}")
-    plain_json.text(f"{name}.statistic", release["statistic"])
-    decoded = Release(
-        plain_json.hexadecimal(f"{name}.query", release["query"], _DIGEST_BYTES),
-        plain_json.positive(f"{name}.eta", release["eta"]),
-        plain_json.short_text(f"{name}.date", release["date"]),
-        plain_json.hexadecimal(f"{name}.subject", release["subject"], _DIGEST_BYTES),
-        plain_json.hexadecimal(f"{name}.release", release["release"], _DIGEST_BYTES),
-        plain_json.hexadecimal(f"{name}.noise", release["noise"], _DIGEST_BYTES),
-        plain_json.positive(f"{name}.scale", release["scale"]),
+def _decoded_release(name: str, row: ReleaseRow, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
+    if (row.version is None) != (design == "dp"):
+        raise ValueError(f"{name}.version must be nothing under the design dp, and a number under any other")
+    hashes = None
+    if row.version is not None:
+        if row.version >= len(versions):
+            raise ValueError(f"{name}.version is {row.version}, of {len(versions)}")
+        hashes = versions[row.version]
+    values = _decoded_table(name, row, 1 if hashes is None else len(hashes), row.d, row.rows)
+    if design != "leave-one-out" and (row.d != 1 or row.which is not None):
+        raise ValueError(f"{name}.d must be 1 and which nothing under the design {design}")
+    release = Release(
+        row.query,
+        row.eta,
+        row.date,
+        row.subject,
+        row.release,
+        row.noise,
+        row.scale,
         hashes,
-        values if design == "leave-one-out" else None,
-        float(rows_of(values)[0, 0]) if design == "dp" else None,
-        plain_json.truth(f"{name}.declared", release["declared"]),
-        plain_json.truth(f"{name}.published", release["published"]),
-        tuple(
-            _decoded_other(f"{name}.others[{place}]", other)
-            for place, other in enumerate(plain_json.sequence(f"{name}.others", release["others"]))
-        ),
-        plain_json.truth(f"{name}.knows_people", release["knows_people"]),
+        table=values if design == "leave-one-out" else None,
+        mu=float(rows_of(values)[0, 0]) if design == "dp" else None,
+        declared=row.declared,
+        published=row.published,
+        others=tuple(OtherRelease(**other.model_dump()) for other in row.others),
+        knows_people=row.knows_people,
     )
     try:
-        _check_values(decoded, design)
+        _check_values(release, design)
     except ValueError as reason:
         raise ValueError(f"{name}: {reason}") from None
-    return decoded
+    return release
 
 
-def _decoded_other(name: str, value: Any) -> OtherRelease:
-    other = plain_json.mapping(name, value, "design date number digest")
-    if other["design"] not in (*DESIGNS, *RETIRED, "half"):
-        raise ValueError(f"{name}.design must be a design, got {other['design']!r}")
-    return OtherRelease(
-        other["design"],
-        plain_json.short_text(f"{name}.date", other["date"]) if other["date"] != "" else "",
-        plain_json.whole_number(f"{name}.number", other["number"], 1),
-        plain_json.hexadecimal(f"{name}.digest", other["digest"], _DIGEST_BYTES),
-    )
-
-
-def _decoded_units(
-    name: str, value: Any, versions: Sequence[UInt8[Array, "_ 16"]], design: str
-) -> UInt8[Array, "n 16"] | None:
-    """Find the units of a release among the versions; none under "dp"."""
-    if design == "dp":
-        if value is not None:
-            raise ValueError(f"{name} must be nothing under the design dp")
-        return None
-    version = plain_json.whole_number(name, value, 0)
-    if version >= len(versions):
-        raise ValueError(f"{name} is {version}, of {len(versions)}")
-    return versions[version]
-
-
-def _check_whole(ledger: ReleaseLedger, versions: Sequence[UInt8[Array, "_ 16"]]) -> None:
+def _check_whole(ledger: BudgetLedger, versions: Sequence[UInt8[Array, "_ 16"]]) -> None:
     """Check what the parts of a file say about one another."""
     begun = bool(ledger.releases) and ledger.design == "leave-one-out"
     if (ledger.reserve is not None) != begun:
@@ -1002,7 +875,7 @@ def _check_whole(ledger: ReleaseLedger, versions: Sequence[UInt8[Array, "_ 16"]]
     _check_size(ledger)
 
 
-def _check_declared(ledger: ReleaseLedger) -> None:
+def _check_declared(ledger: BudgetLedger) -> None:
     """Check that a release counts as declared if it is the first of a declared query, and has the table counted."""
     tables = {query.digest: query.table for query in ledger.queries}
     for place, release in enumerate(ledger.releases):

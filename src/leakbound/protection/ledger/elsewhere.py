@@ -18,8 +18,9 @@ from pathlib import Path
 from leakbound.core.findings import Term
 from leakbound.plans.promises import NAME_OF, File
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.ledger.budget import RETIRED, OtherRelease, ReleaseLedger
-from leakbound.protection.ledger.drawn import FORMATS, Ledger
+from leakbound.protection.ledger.budget import RETIRED
+from leakbound.protection.ledger.files import opened
+from leakbound.protection.ledger.ledger import Ledger, OtherRelease
 from leakbound.protection.ledger.listed import list_file, listed_ledgers
 from leakbound.protection.ledger.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.protection.request import Request
@@ -76,7 +77,7 @@ def own_ledger(request: Request) -> Path:
         raise ValueError("a request without a ledger has none of another design beside it")
     private_file.behind_link(path)  # refuses one to nothing
     beside = _beside(path, design)
-    is_of_another = path.exists() and design_of(opened(path)) != design
+    is_of_another = path.exists() and opened(path).design != design
     # one that was begun beside a ledger of another design goes on when that is there no longer
     return beside if is_of_another or (not path.exists() and beside.exists()) else path
 
@@ -89,13 +90,13 @@ def beside_the_data(request: Request, own: Path | None) -> Elsewhere:
         if is_own or not path.exists():
             continue
         ledger = opened(path)
-        if design_of(ledger) == request.plan.chosen:
+        if ledger.design == request.plan.chosen:
             continue
-        releases = releases_of(ledger)
+        releases = ledger.others
         is_named = path == request.ledger_path
         refusal = ""
         if (releases or is_named) and not _plan(request).another_promise:
-            refusal = _refusal_of_design(path, design_of(ledger), releases, request.plan.chosen or "")
+            refusal = _refusal_of_design(path, ledger.design, releases, request.plan.chosen or "")
         found = found.with_(Elsewhere(releases, refusal, paths=(path.resolve(),)))
     return found
 
@@ -104,7 +105,7 @@ def of_the_same_people(
     request: Request,
     own: Path | None,
     name_people: NamePeople,
-    ledger: Ledger | ReleaseLedger | None = None,
+    ledger: Ledger | None = None,
     units: Units | None = None,
     known: Sequence[Path] = (),
 ) -> Elsewhere:
@@ -121,14 +122,15 @@ def of_the_same_people(
             found = found.with_(Elsewhere(notes=(f"whether these people are in a ledger is not known: {reason}",)))
             continue
         # a release without a ledger, under design half, is a draw of its own: no ledger of that design is asked
-        if _is_insecure(other) or (own is None and design_of(other) == "half") or _is_copy(other, ledger):
+        if other.for_tests or (own is None and other.design == "half") or _is_copy(other, ledger):
             continue
-        if not other.people.contents and design_of(other) in ("dp", "half"):
+        if not other.people.contents and other.design in ("dp", "half"):
             note = f"whether these people are in {path} is not known: it is of an older version, which kept no hashes"
             found = found.with_(Elsewhere(notes=(note,)))
             continue
         names = name_people() if names is None else names
-        overlap = _same_people(request, _overlaps(other, names, units, None if path in near else _N_DRAWN))
+        n_drawn = None if path in near else _N_DRAWN
+        overlap = _same_people(request, other.overlaps(names, None if units is None else units.names, n_drawn))
         if overlap is not None:
             found = found.with_(_known_in(request, path, other, overlap))
         elif path in near:
@@ -145,39 +147,6 @@ def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people:
     assumptions = (*about.certificate.assumptions, *term_facts([_KNOWN_PEOPLE] if knows_people else []))
     certificate = about.certificate.model_copy(update={"others": facts, "assumptions": assumptions})
     return replace(report, about=about.model_copy(update={"certificate": certificate}))
-
-
-def opened(path: Path) -> Ledger | ReleaseLedger:
-    """Open a ledger of any design and any data."""
-    content, digest = private_file.read(path)
-    if content.get("format") in FORMATS:
-        return Ledger.of_content(path, content, digest)
-    return ReleaseLedger.of_content(path, content, digest)
-
-
-def design_of(ledger: Ledger | ReleaseLedger) -> str:
-    """Return the design of a ledger."""
-    return "half" if isinstance(ledger, Ledger) else ledger.design
-
-
-def releases_of(ledger: Ledger | ReleaseLedger) -> tuple[OtherRelease, ...]:
-    """List the releases of a ledger; that of half draws keeps no dates."""
-    if isinstance(ledger, Ledger):
-        dates = [""] * len(ledger.releases)
-    else:
-        dates = [release.date for release in ledger.releases]
-    return tuple(
-        OtherRelease(design_of(ledger), date, place + 1, ledger.entry_digest(place)) for place, date in enumerate(dates)
-    )
-
-
-def state_of(ledger: Ledger | ReleaseLedger) -> str:
-    """Say what a ledger has spent."""
-    if isinstance(ledger, Ledger):
-        return f"which is of promise drawn (releases: {len(ledger.releases)})"
-    if ledger.design in RETIRED:
-        return f"which is of the retired design {ledger.design} (releases: {len(ledger.releases)})"
-    return f"which has spent {ledger.spent():.3g} of its budget of {ledger.budget:g} (promise {NAME_OF[ledger.design]})"
 
 
 def _plan(request: Request) -> ProtectionPlan:
@@ -226,24 +195,11 @@ def _ledgers_to_ask(request: Request, own: Path | None, known: Sequence[Path]) -
     return near, far
 
 
-def _is_insecure(ledger: Ledger | ReleaseLedger) -> bool:
-    """Tell whether a ledger is for tests, from a seed that was given."""
-    return ledger.draw.data.startswith("insecure:") if isinstance(ledger, Ledger) else ledger.is_insecure
-
-
-def _is_copy(other: Ledger | ReleaseLedger, ledger: Ledger | ReleaseLedger | None) -> bool:
+def _is_copy(other: Ledger, ledger: Ledger | None) -> bool:
     """Tell whether a ledger is a copy of another one that did not go on by itself."""
     if ledger is None or other.key != ledger.key:
         return False
     return {each.release for each in other.releases} <= {each.release for each in ledger.releases}
-
-
-def _overlaps(
-    ledger: Ledger | ReleaseLedger, names: PeopleNames, units: Units | None, n_drawn: int | None
-) -> list[Overlap]:
-    if isinstance(ledger, Ledger):
-        return ledger.people.overlaps(ledger.key, names, n_drawn)
-    return ledger.overlaps(names, names.identifiers if units is None else units.names, n_drawn)
 
 
 def _same_people(request: Request, overlaps: Sequence[Overlap]) -> Overlap | None:
@@ -259,17 +215,17 @@ def _same_people(request: Request, overlaps: Sequence[Overlap]) -> Overlap | Non
     return None
 
 
-def _known_in(request: Request, path: Path, ledger: Ledger | ReleaseLedger, overlap: Overlap) -> Elsewhere:
+def _known_in(request: Request, path: Path, ledger: Ledger, overlap: Overlap) -> Elsewhere:
     """Refuse a release of people whom another ledger holds, or note that the owner has said that they are known."""
-    plan, design = _plan(request), design_of(ledger)
+    plan, design = _plan(request), ledger.design
     is_allowed = plan.allow_known_people or (plan.another_promise and design != plan.chosen)
     refusal = ""
     if not is_allowed:
         about = "about " if overlap.is_drawn else ""
         known = f"{about}{overlap.n_known:,} of the {overlap.n_file:,} {overlap.what} are in {path} too"
-        refusal = f"{known}, {state_of(ledger)}: {_ways_on(path, design, plan.chosen or '')}"
+        refusal = f"{known}, {ledger.state}: {_ways_on(path, design, plan.chosen or '')}"
     is_passed = is_allowed and design == plan.chosen
-    return Elsewhere(releases_of(ledger), refusal, is_passed, paths=(path.resolve(),))
+    return Elsewhere(ledger.others, refusal, is_passed, paths=(path.resolve(),))
 
 
 def _ways_on(path: Path, other: str, design: str) -> str:

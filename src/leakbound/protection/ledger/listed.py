@@ -7,27 +7,15 @@ guards nobody against an owner who wants to pass it.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from leakbound.core import plain_json
-from leakbound.files import private_file
-from leakbound.files.system import OWNERS_FOLDER
+from leakbound.core import private_file
+from leakbound.core.system import OWNERS_FOLDER
 from leakbound.plans.protects import ProtectionPlan
+from leakbound.protection.ledger.schema import ListedRow, ListRow, checked
 from leakbound.protection.request import Request
 
 NONE = "none"  # as a file: no list is read or written
-_FORMAT = "leakbound ledgers 1"
-
-
-@dataclass(frozen=True)
-class ListedLedger:
-    """A ledger of the list."""
-
-    path: str
-    date: str
-    promise: str
 
 
 def list_file(chosen: str | None) -> Path | None:
@@ -40,7 +28,7 @@ def list_file(chosen: str | None) -> Path | None:
     return Path(folder) / "leakbound" / "ledgers"
 
 
-def listed_ledgers(file: Path | None) -> list[ListedLedger]:
+def listed_ledgers(file: Path | None) -> list[ListedRow]:
     """Read the list; nothing where none is kept or there is no file yet."""
     if file is None:
         return []
@@ -57,7 +45,7 @@ def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> Non
     def add() -> None:
         there, digest = _read(file) if file.exists() else ([], None)
         if all(known.path != path for known in there):
-            _write(file, [*there, ListedLedger(path, date, promise)], digest)
+            _write(file, [*there, ListedRow(path=path, date=date, promise=promise)], digest)
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=OWNERS_FOLDER)
@@ -76,7 +64,7 @@ def note_begun(request: Request, ledger: Path) -> None:
         note_ledger(list_file(plan.known_ledgers), ledger, plan.promise_name, request.date)
 
 
-def forget_ledger(file: Path | None, ledger: Path) -> ListedLedger:
+def forget_ledger(file: Path | None, ledger: Path) -> ListedRow:
     """Take a ledger from the list; its file stays as it is."""
     path = str(ledger.resolve())
     forgotten = [known for known in listed_ledgers(file) if known.path == path]
@@ -91,21 +79,14 @@ def forget_ledger(file: Path | None, ledger: Path) -> ListedLedger:
     return forgotten[0]
 
 
-def _read(file: Path) -> tuple[list[ListedLedger], str]:
+def _read(file: Path) -> tuple[list[ListedRow], str]:
     """Read the ledgers of the list, and the digest of its file."""
     content, digest = private_file.read(file)
-    ledgers = []
     try:
-        top = plain_json.mapping("it", content, "format ledgers")
-        if top["format"] != _FORMAT:
-            raise ValueError(f"its format is not {_FORMAT!r}")
-        for place, each in enumerate(plain_json.sequence("ledgers", top["ledgers"])):
-            of_one: Any = plain_json.mapping(f"ledgers[{place}]", each, "path date promise")
-            texts = {name: plain_json.text(f"ledgers[{place}].{name}", of_one[name]) for name in of_one}
-            ledgers.append(ListedLedger(**texts))
+        row = checked(ListRow, content)
     except ValueError as reason:
         raise ValueError(f"{file} is no list of ledgers: {reason}") from None
-    return ledgers, digest
+    return row.ledgers, digest
 
 
 def _reason(error: OSError) -> str:
@@ -114,5 +95,5 @@ def _reason(error: OSError) -> str:
     return cause.strerror or str(error)
 
 
-def _write(file: Path, ledgers: list[ListedLedger], replaces: str | None) -> None:
-    private_file.write(file, {"format": _FORMAT, "ledgers": [asdict(ledger) for ledger in ledgers]}, replaces)
+def _write(file: Path, ledgers: list[ListedRow], replaces: str | None) -> None:
+    private_file.write(file, ListRow(ledgers=ledgers).model_dump(), replaces)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 from jaxtyping import UInt8, UInt64
 
-from leakbound.core import plain_json
 from leakbound.core.seeds import entropy
 from leakbound.data.content import keyed_numbers
+from leakbound.protection.ledger.schema import HashesRow, PeopleRow, decoded
 
 Array = np.ndarray
 IDENTIFIERS, RECORDS = "identifiers", "records"
@@ -87,20 +87,18 @@ class People:
                 found.append(max(of_files, key=lambda overlap: overlap.fraction))
         return found
 
-    def encoded(self) -> dict[str, Any]:
-        """Convert to plain JSON with arrays."""
+    @property
+    def content(self) -> dict[str, Any]:
+        """Plain JSON with arrays."""
         return {
-            "identifiers": [_encoded(numbers) for numbers in self.identifiers],
-            "contents": [_encoded(numbers) for numbers in self.contents],
+            name: [{"n": len(numbers), "hashes": numbers.astype("<u8", copy=False)} for numbers in files]
+            for name, files in (("identifiers", self.identifiers), ("contents", self.contents))
         }
 
     @classmethod
-    def decoded(cls, content: Mapping[str, Any]) -> People:
+    def of_row(cls, row: PeopleRow) -> People:
         """Read the people of a ledger; nobody from one of an older version, which has none."""
-        if "people" not in content:
-            return cls()
-        people = plain_json.mapping("people", content["people"], "identifiers contents")
-        return cls(_decoded("identifiers", people), _decoded("contents", people))
+        return cls(_decoded("people.identifiers", row.identifiers), _decoded("people.contents", row.contents))
 
 
 def _numbers_of(key: bytes, what: str) -> Callable[[UInt8[Array, "n 16"]], UInt64[Array, " n"]]:
@@ -148,17 +146,11 @@ def overlap_of(
     return Overlap(what, n_known(names), n_file, n_ledger)
 
 
-def _encoded(numbers: UInt64[Array, " n"]) -> dict[str, Any]:
-    return {"n": len(numbers), "hashes": numbers.astype("<u8", copy=False)}
-
-
-def _decoded(name: str, people: Mapping[str, Any]) -> tuple[UInt64[Array, " _"], ...]:
+def _decoded(name: str, rows: Sequence[HashesRow]) -> tuple[UInt64[Array, " _"], ...]:
     files = []
-    for place, each in enumerate(plain_json.sequence(f"people.{name}", people[name])):
-        of_file = plain_json.mapping(f"people.{name}[{place}]", each, "n hashes")
-        n = plain_json.whole_number(f"people.{name}[{place}].n", of_file["n"], 1)
-        numbers = plain_json.decoded(f"people.{name}[{place}].hashes", of_file["hashes"], (n,), "<u8")
+    for place, row in enumerate(rows):
+        numbers = decoded(f"{name}[{place}].hashes", row.hashes, (row.n,), "<u8")
         if not (numbers[1:] >= numbers[:-1]).all():
-            raise ValueError(f"people.{name}[{place}].hashes must be in order")
+            raise ValueError(f"{name}[{place}].hashes must be in order")
         files.append(numbers)
     return tuple(files)
