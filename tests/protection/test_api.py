@@ -9,15 +9,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import leakbound as ls
-import leakbound.protection.half as steps
+import leakbound.protection.promises.drawn.half as steps
 from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays, read
 from leakbound.noise import GaussianNoise, eta_bound
-from leakbound.protection.half import _released
 from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.promises.drawn.half import _released
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
 from leakbound.releases.statistics.statistic import named
 from leakbound.reports import Report
 from leakbound.reports.numbers import rounded_to_noise

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import half, released
+from leakbound.protection import released
+from leakbound.protection.promises.drawn import half
 from leakbound.reports import Report
 from leakbound.reports.render.csv_table import released_csv
 from tests.marks import nightly

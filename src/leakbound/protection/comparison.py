@@ -37,7 +37,7 @@ from leakbound.noise import (
     noise_of_information,
 )
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.sensitivity import Ranges, Sensitivity, sensitivity
+from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.runtime.observe import DataSets
 

@@ -11,19 +11,21 @@ from typing import Any
 from leakbound.core.types import Signals
 from leakbound.plans.promises import Design
 from leakbound.plans.protects import NO_CHOICE, CalibrationPlan
-from leakbound.protection import differential_privacy, leave_one_out, released
-from leakbound.protection.jobs import Job
+from leakbound.protection import released
 from leakbound.protection.ledger.elsewhere import Elsewhere, NamePeople, beside_the_data, of_the_same_people, own_ledger
 from leakbound.protection.ledger.listed import note_begun
-from leakbound.protection.ledger_query import LedgerQuery
 from leakbound.protection.prepared import Prepared
+from leakbound.protection.promises.anyone import prepare as anyone
+from leakbound.protection.promises.drawn.in_ledger import LedgerQuery
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.file import prepare as file
 from leakbound.protection.request import Request
 from leakbound.protection.results import CalibratedNoise, Protected
 from leakbound.protection.units import people_of
 from leakbound.reports import Report
 
 Simulated = Callable[[Signals], Any]
-_OF_HALF = "leakbound.protection.half"  # it imports what audits need, which takes a second
+_OF_HALF = "leakbound.protection.promises.drawn.half"  # it imports what audits need, which takes a second
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _steps(prepare: Callable[[Request], Prepared]) -> Steps:
 
 
 DESIGNS: Mapping[Design, Steps] = {
-    "dp": _steps(differential_privacy.prepare),
-    "leave-one-out": _steps(leave_one_out.prepare),
+    "dp": _steps(anyone.prepare),
+    "leave-one-out": _steps(file.prepare),
     "half": Steps(_calibrate_half, _release_half, _declare_half),
 }

@@ -22,8 +22,8 @@ from leakbound.core.tradeoff import TradeOff
 from leakbound.noise.families import describe
 from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
-from leakbound.protection import leave_one_out
-from leakbound.protection.certified_curve import ceiling_of, curve_of_left_out, gaussian_curve
+from leakbound.protection.certificate.curves import ceiling_of, curve_of_left_out, gaussian_curve
+from leakbound.protection.certificate.halves import Joint, owner_half, public_half
 from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
 from leakbound.protection.ledger.elsewhere import (
     NOWHERE,
@@ -37,9 +37,9 @@ from leakbound.protection.ledger.hashes import order_of
 from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
 from leakbound.protection.ledger.ledger import Query, insecure_key
 from leakbound.protection.ledger.listed import note_begun
-from leakbound.protection.ledger_query import describe_statistic
 from leakbound.protection.prepared import Prepared
-from leakbound.protection.release_report import Joint, owner_half, public_half
+from leakbound.protection.promises.drawn.in_ledger import describe_statistic
+from leakbound.protection.promises.file.prepare import named_right
 from leakbound.protection.request import Request
 from leakbound.protection.results import CalibratedNoise, Protected
 from leakbound.protection.several import statistics_of
@@ -364,7 +364,7 @@ def _joint(ledger: BudgetLedger, prepared: Prepared, budget: float, number: int)
     release = "joint" if number > 0 else "joint_of_one"
     common: dict[str, Any] = prepared.common | {"release": release}
     if prepared.design == "leave-one-out":
-        named = leave_one_out.named_right(prepared, budget, release)
+        named = named_right(prepared, budget, release)
         limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
         return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
     curve, delta = gaussian_curve(budget), prepared.request.plan.under(Anyone).delta

@@ -10,8 +10,8 @@ from leakbound.data import Data
 from leakbound.plans.promises import Drawn
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.promises.drawn.target import PrivacyTarget
 from leakbound.protection.request import Request
-from leakbound.protection.target import PrivacyTarget
 
 
 @dataclass(frozen=True, eq=False)

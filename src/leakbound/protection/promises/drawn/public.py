@@ -13,7 +13,12 @@ from jaxtyping import Float
 
 from leakbound.core.findings import Finding
 from leakbound.core.tradeoff import Piecewise
-from leakbound.protection.certificate import (
+from leakbound.protection.certificate.published_table import counts_below_0
+from leakbound.protection.certificate.statistic_parameters import parameters_of
+from leakbound.protection.mechanism import game_of
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
+from leakbound.protection.promises.drawn.owner import (
     SOURCES,
     assumptions,
     has_ledger,
@@ -22,11 +27,6 @@ from leakbound.protection.certificate import (
     rms_finding,
     table_of_half,
 )
-from leakbound.protection.jobs import Job
-from leakbound.protection.mechanism import game_of
-from leakbound.protection.noise_search import NoiseSearchResult
-from leakbound.protection.published_table import counts_below_0
-from leakbound.protection.statistic_parameters import parameters_of
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import CertificateFacts, DataFacts, ProtectedAbout, ReleasedValue, envelope, term_facts
 from leakbound.reports.sections.protected.designs import question_of

@@ -21,17 +21,17 @@ from leakbound.noise.norms import Mahalanobis
 from leakbound.plans.promises import PROMISE_OF
 from leakbound.plans.protects import WeightedPlan, printed
 from leakbound.plans.several import SeveralPlan, several_content
-from leakbound.protection.certified_curve import for_publication, gaussian_curve
-from leakbound.protection.counted_twice import counted_twice
+from leakbound.protection.certificate.counted_twice import counted_twice
+from leakbound.protection.certificate.curves import for_publication, gaussian_curve
+from leakbound.protection.certificate.office_rules import check_office_rules, check_told_by_noise
+from leakbound.protection.certificate.planned import of_statistic_named, planned_numbers
+from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
+from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
+from leakbound.protection.certificate.released_errors import sampling_from_released
+from leakbound.protection.certificate.statistic_parameters import parameters_of
 from leakbound.protection.design_costs import cost_of_designs
-from leakbound.protection.office_rules import check_office_rules, check_told_by_noise
-from leakbound.protection.planned import of_statistic_named, planned_numbers
 from leakbound.protection.prepared import Prepared
-from leakbound.protection.publication import FAILED
-from leakbound.protection.published_table import counts_below_0, table_for_publication
-from leakbound.protection.release_command import NO_RELEASE, release_command
-from leakbound.protection.released_errors import sampling_from_released
-from leakbound.protection.statistic_parameters import parameters_of
+from leakbound.protection.promises.drawn.public import FAILED
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports import Curve, Report

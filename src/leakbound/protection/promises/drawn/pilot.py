@@ -17,9 +17,9 @@ from leakbound.core.seeds import integer
 from leakbound.core.types import Noise
 from leakbound.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.pairs import SAMPLED, Measured, measured
+from leakbound.protection.promises.drawn.pairs import SAMPLED, Measured, measured
+from leakbound.protection.promises.drawn.target import NoiseAtScale, PrivacyTarget
 from leakbound.protection.rounding import check_squares
-from leakbound.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
 

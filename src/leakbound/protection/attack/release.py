@@ -27,9 +27,9 @@ from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval, clopper_pearson
 from leakbound.core.types import Game, Noise, NotApplicable, Signals
 from leakbound.metrics import tpr_at_fpr
-from leakbound.protection.attack_bayes import BayesAttacker
-from leakbound.protection.attack_games import AttackConfig, AttackResult
-from leakbound.protection.attack_gaussian import GaussianAttacker
+from leakbound.protection.attack.bayes import BayesAttacker
+from leakbound.protection.attack.games import AttackConfig, AttackResult
+from leakbound.protection.attack.gaussian import GaussianAttacker
 from leakbound.protection.mechanism import Mechanism, game_of
 from leakbound.reports import Curve
 from leakbound.reports.phrases import WITHOUT

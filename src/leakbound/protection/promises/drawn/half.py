@@ -20,16 +20,16 @@ from leakbound.core.seeds import subsets
 from leakbound.core.types import Signals
 from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.attack import attack_release, signals
-from leakbound.protection.attack_games import AttackConfig
-from leakbound.protection.certificate import report_of, rms_finding
+from leakbound.protection.attack.games import AttackConfig
+from leakbound.protection.attack.release import attack_release, signals
 from leakbound.protection.comparison import compared, total_errors
-from leakbound.protection.jobs import Job
 from leakbound.protection.ledger.elsewhere import NOWHERE, Elsewhere, with_others
-from leakbound.protection.ledger_query import LedgerQuery, randomness
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import NoiseSearchResult, search_noise
-from leakbound.protection.publication import public_report, refuse_exact
+from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, randomness
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult, search_noise
+from leakbound.protection.promises.drawn.owner import report_of, rms_finding
+from leakbound.protection.promises.drawn.public import public_report, refuse_exact
 from leakbound.protection.results import CalibratedNoise, Protected
 from leakbound.reports import Curve, Report
 from leakbound.reports.numbers import rounded_to_noise

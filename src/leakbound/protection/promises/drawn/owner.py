@@ -17,14 +17,14 @@ from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.types import Noise
 from leakbound.noise import BallNoise, GaussianNoise, Mahalanobis
 from leakbound.plans.protects import ProtectionPlan, printed
-from leakbound.protection.jobs import Job
+from leakbound.protection.certificate.office_rules import check_office_rules
+from leakbound.protection.certificate.planned import planned_numbers
+from leakbound.protection.certificate.published_table import table_for_publication
+from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
+from leakbound.protection.certificate.statistic_parameters import parameters_of
 from leakbound.protection.mechanism import game_of
-from leakbound.protection.noise_search import NoiseSearchResult
-from leakbound.protection.office_rules import check_office_rules
-from leakbound.protection.planned import planned_numbers
-from leakbound.protection.published_table import table_for_publication
-from leakbound.protection.release_command import NO_RELEASE, release_command
-from leakbound.protection.statistic_parameters import parameters_of
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import (

@@ -25,13 +25,13 @@ from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import EDGES
 from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection.declared_data import declared_view
-from leakbound.protection.leave_one_out import counts_records, settled
-from leakbound.protection.left_out_noise import deviations_of
 from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.prepared import Prepared
+from leakbound.protection.promises.anyone.declared_data import declared_view
+from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
+from leakbound.protection.promises.file.noise import deviations_of
+from leakbound.protection.promises.file.prepare import counts_records, settled
 from leakbound.protection.request import Request, of_statistic
-from leakbound.protection.sensitivity import Ranges, Sensitivity, sensitivity
 from leakbound.protection.several import etas_of, joined
 from leakbound.protection.units import Units
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts

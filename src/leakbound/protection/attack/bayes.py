@@ -19,7 +19,7 @@ from leakbound.core.seeds import stream
 from leakbound.core.tradeoff import Piecewise
 from leakbound.core.types import Noise, Scores
 from leakbound.noise import BallNoise
-from leakbound.protection.attack_games import AttackConfig, AttackResult
+from leakbound.protection.attack.games import AttackConfig, AttackResult
 from leakbound.protection.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.runtime.observe import DataSets

@@ -26,14 +26,14 @@ from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, Shifts, worst_eta
 from leakbound.noise.families import FAMILIES, describe
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.certificate import ROLLED_BACK, SOURCES, no_noise_words
-from leakbound.protection.jobs import Job
 from leakbound.protection.ledger.drawn import Draw, DrawnLedger, Entry
 from leakbound.protection.ledger.keyed import SCHEME, KeyedGenerator, canonical_digest
 from leakbound.protection.ledger.ledger import Query, insecure_key
 from leakbound.protection.ledger.people import PeopleNames
-from leakbound.protection.noise_search import NoiseSearchResult
-from leakbound.protection.pairs import Fitted, Measured, measured
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
+from leakbound.protection.promises.drawn.owner import ROLLED_BACK, SOURCES, no_noise_words
+from leakbound.protection.promises.drawn.pairs import Fitted, Measured, measured
 from leakbound.releases.specs import NoCanonicalForm, canonical
 from leakbound.releases.statistics.statistic import Fit, Linear, Statistic
 

@@ -18,16 +18,16 @@ from leakbound.core.types import Points
 from leakbound.noise.left_out import WorstLeftOut, jackknife_std
 from leakbound.plans.promises import File
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.certified_curve import curve_of_left_out
-from leakbound.protection.left_out_attack import attack_left_out
-from leakbound.protection.left_out_noise import (
+from leakbound.protection.certificate.curves import curve_of_left_out
+from leakbound.protection.certificate.office_rules import check_told_by_noise, refuse_told_by_noise
+from leakbound.protection.prepared import Prepared
+from leakbound.protection.promises.file.attack import attack_left_out
+from leakbound.protection.promises.file.noise import (
     LeftOutNoise,
     search_joint_noise,
     search_left_out_noise,
     told_together,
 )
-from leakbound.protection.office_rules import check_told_by_noise, refuse_told_by_noise
-from leakbound.protection.prepared import Prepared
 from leakbound.protection.request import Request, of_statistic
 from leakbound.protection.several import etas_of, joined
 from leakbound.protection.units import Units

@@ -22,7 +22,7 @@ from leakbound.core.seeds import stream
 from leakbound.core.types import Game, Noise, Scores, Signals
 from leakbound.metrics.thresholds import best_threshold
 from leakbound.noise import Lp, Mahalanobis
-from leakbound.protection.attack_games import AttackConfig, AttackResult, SimulatedSets
+from leakbound.protection.attack.games import AttackConfig, AttackResult, SimulatedSets
 from leakbound.protection.mechanism import Mechanism
 
 Array = np.ndarray

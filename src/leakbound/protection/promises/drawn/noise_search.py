@@ -43,8 +43,9 @@ from leakbound.noise.calibration import least_scale
 from leakbound.noise.families import Family, find_family
 from leakbound.noise.shifts import level, smaller_prior
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.no_noise import unneeded
-from leakbound.protection.pilot import norm_of, piloted
+from leakbound.protection.promises.drawn.no_noise import unneeded
+from leakbound.protection.promises.drawn.pilot import norm_of, piloted
+from leakbound.protection.promises.drawn.target import NoiseAtScale, PrivacyTarget
 from leakbound.protection.rounding import (
     PrintedShape,
     check_squares,
@@ -53,7 +54,6 @@ from leakbound.protection.rounding import (
     rounded_up,
     rounding_length,
 )
-from leakbound.protection.target import NoiseAtScale, PrivacyTarget
 
 Array = np.ndarray
 NoNoise = Literal["", "equal_records", "table", "total", "equal_outputs"]
