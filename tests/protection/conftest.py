@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakbound.noise import MixtureSwap, Shifts
-from leakbound.protection.ledger import elsewhere
+from leakbound.protection import elsewhere
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from leakbound.core.types import Noise
 from leakbound.reports import Report, write
+from leakbound.reports.numbers import rounded_to_noise
 from leakbound.reports.render.csv_table import planned_csv, released_csv
 
 Array = np.ndarray
@@ -81,3 +82,8 @@ class Protected:
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Write the public page; to a path by way of a temporary file in its folder."""
         return self.certificate.to_html(path)
+
+
+def rounded_to_rms(value: Float[Array, " d"], rms: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Round each number to what its noise leaves of it."""
+    return np.array([rounded_to_noise(*pair) for pair in zip(value.tolist(), rms.tolist(), strict=True)])

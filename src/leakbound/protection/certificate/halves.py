@@ -17,27 +17,30 @@ from jaxtyping import Float
 from leakbound.core.findings import Finding
 from leakbound.core.lengths import p_norm
 from leakbound.core.tradeoff import TradeOff
-from leakbound.noise.norms import Mahalanobis
-from leakbound.plans.promises import PROMISE_OF
-from leakbound.plans.protects import WeightedPlan, printed
+from leakbound.plans.protects import WeightedPlan
 from leakbound.plans.several import SeveralPlan, several_content
 from leakbound.protection.certificate.counted_twice import counted_twice
 from leakbound.protection.certificate.curves import for_publication, gaussian_curve
+from leakbound.protection.certificate.facts import (
+    FAILED,
+    Audience,
+    about_release,
+    next_command,
+    noise_facts,
+    rows_of_values,
+)
 from leakbound.protection.certificate.office_rules import check_office_rules, check_told_by_noise
 from leakbound.protection.certificate.planned import of_statistic_named, planned_numbers
 from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
-from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
 from leakbound.protection.certificate.released_errors import sampling_from_released
 from leakbound.protection.certificate.statistic_parameters import parameters_of
 from leakbound.protection.design_costs import cost_of_designs
 from leakbound.protection.prepared import Prepared
-from leakbound.protection.promises.drawn.public import FAILED
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import (
     CertificateFacts,
-    DataFacts,
     LedgerEntryFacts,
     NoiseFacts,
     OfficeRule,
@@ -47,11 +50,8 @@ from leakbound.reports.about import (
     ReleasedValue,
     StatisticFacts,
     StatisticParameters,
-    envelope,
     term_facts,
 )
-from leakbound.reports.numbers import outward, rounded_to_noise
-from leakbound.reports.sections.protected.designs import question_of
 
 Array = np.ndarray
 NO_DESIGNS = "what other promises would cost cannot be computed: {reason}"
@@ -180,7 +180,7 @@ def _noise_size(prepared: Prepared) -> tuple[Finding, ...]:
 
 def _about(
     prepared: Prepared,
-    audience: str,
+    audience: Audience,
     value: Float[Array, " d"] | None,
     entry: LedgerEntryFacts | None,
     notes: Sequence[str],
@@ -191,32 +191,25 @@ def _about(
     tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
     table = None if prepared.parts else _table(prepared, value)
     of_counts = [*counts_below_0([table, *tables.values()]), *counted_twice(tables)]
-    all_notes = [*request.notes, *_notes(prepared, value), *of_counts, *notes]
-    command, refusal = ("", "")
+    failed = [FAILED] if value is not None and not np.isfinite(value).all() else []
+    all_notes = [*request.notes, *failed, *of_counts, *notes]
+    command = ""
     if value is None and not is_public and not prepared.parts:
-        command, refusal = release_command(plan)
-    if refusal:
-        all_notes.append(NO_RELEASE.format(reason=refusal))
+        command, refused = next_command(plan)
+        all_notes += refused
     designs = None
     if plan.compare and not is_public:
         try:
             designs = cost_of_designs(request).facts
         except ValueError as reason:  # a release that is made must not end with it
             all_notes.append(NO_DESIGNS.format(reason=reason))
-    content = printed(plan) | _several_content(prepared)
-    promise = plan.under(PROMISE_OF[prepared.design])
-    common: dict[str, Any] = envelope(content, seed=promise.seed, confidence=promise.confidence, notes=all_notes)
-    if not is_public:
-        common["command"] = request.command
-    return ProtectedAbout(
-        kind="protected",
-        audience="public" if is_public else "owner",
-        **common,
-        question=question_of(prepared.design, _asked_for(prepared)),
-        insecure_seed=request.insecure_seed is not None,
-        fpr=plan.fpr,
-        data=_data(prepared, is_public),
-        certificate=_certificate(prepared, entry, value is not None),
+    return about_release(
+        request,
+        audience,
+        _certificate(prepared, entry, value is not None),
+        all_notes,
+        asked=_asked_for(prepared),
+        more_of_plan=_several_content(prepared),
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None and not is_public else (),
         statistics=statistics,
@@ -226,14 +219,6 @@ def _about(
         rules=() if is_public or prepared.parts else _rules(prepared),
         designs=designs,
     )
-
-
-def _data(prepared: Prepared, is_public: bool) -> DataFacts:
-    """Name the data; published is the number of people and not of their rows, which depends on each of them."""
-    data = prepared.request.data
-    if is_public:
-        return DataFacts(name=data.name, digest="", records=prepared.units.n)
-    return DataFacts(name=data.name, digest=data.points.digest[:16], records=len(data.points))
 
 
 def _certificate(prepared: Prepared, entry: LedgerEntryFacts | None, has_ledger: bool) -> CertificateFacts:
@@ -263,27 +248,13 @@ def _noise_facts(prepared: Prepared) -> NoiseFacts:
     """Describe the noise as it is printed, so that it can be drawn again, and the promise checked."""
     if prepared.parts:
         return _noise_of_all(prepared)
-    noise = prepared.noise
-    if noise is None:
-        return NoiseFacts(
-            family="none",
-            scale=0.0,
-            deviations=None,
-            correlations=None,
-            rms=prepared.rms.tolist(),
-            grid=None,
-            declared=prepared.declared,
-        )
-    deviations, correlations = _shape(prepared)
-    steps = np.broadcast_to(prepared.grid.steps, prepared.rms.shape) / prepared.divisor
-    grid = tuple(float(step) if noisy else None for step, noisy in zip(steps, prepared.noisy_coords, strict=True))
-    return NoiseFacts(
-        family="gaussian",
-        scale=noise.scale,
-        deviations=None if deviations is None else deviations.tolist(),
-        correlations=None if correlations is None else correlations.tolist(),
-        rms=prepared.rms.tolist(),
-        grid=grid,
+    return noise_facts(
+        prepared.noise,
+        prepared.rms,
+        prepared.grid,
+        prepared.noisy_coords,
+        divisor=prepared.divisor,
+        shape=prepared.shape,
         declared=prepared.declared,
     )
 
@@ -340,24 +311,6 @@ def _asked_for(prepared: Prepared) -> str:
         return prepared.request.plan.statistic
     names = [part.request.name for part in prepared.parts]
     return " and the ".join(names) if len(names) <= _MOST_ASKED else f"{len(names)} statistics"
-
-
-def _shape(prepared: Prepared) -> tuple[Float[Array, " e"] | None, Float[Array, "e e"] | None]:
-    """Return deviations and correlations of the noise of scale 1; None where all are 1, and where they are 0."""
-    if prepared.shape is not None:
-        return prepared.shape.deviations, prepared.shape.correlations
-    norm = None if prepared.noise is None else prepared.noise.norm
-    if not isinstance(norm, Mahalanobis):
-        return None, None
-    return np.sqrt(norm.shape), None  # declared deviations are independent
-
-
-def _notes(prepared: Prepared, value: Float[Array, " d"] | None) -> list[str]:
-    """List what a reader should know of the values, from public facts and the values alone."""
-    notes = []
-    if value is not None and not np.isfinite(value).all():
-        notes.append(FAILED)
-    return notes
 
 
 def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
@@ -421,30 +374,6 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
 
 
 def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
-    """Make a row for each published number; its standard error, a function of the data, is the owner's."""
     if value is None:
         return ()
-    finished = prepared.finished(value)
-    errors = prepared.sampling_std
-    if is_public or errors is None:
-        errors = np.full(len(finished.labels), np.nan)
-    columns = (finished.labels, finished.value, finished.noise_std, finished.low, finished.high, errors)
-    rows = []
-    for label, number, noise_std, low, high, error in zip(*columns, strict=True):
-        is_shown = bool(np.isfinite(number))
-        known = is_shown and bool(np.isfinite(error) and error > 0)
-        has_interval = bool(np.isfinite(low) and np.isfinite(high))
-        low, high = outward(low, high, noise_std)
-        rows.append(
-            ReleasedValue(
-                name=label,
-                unit="",
-                value=rounded_to_noise(float(number), noise_std) if is_shown else None,
-                noise_std=float(noise_std) if np.isfinite(noise_std) else None,
-                low=low if has_interval else None,
-                high=high if has_interval else None,
-                sampling_std=float(error) if known else None,
-                sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
-            )
-        )
-    return tuple(rows)
+    return rows_of_values(prepared.finished(value), prepared.k, None if is_public else prepared.sampling_std)

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from leakbound.core import private_file
 from leakbound.core.system import OWNERS_FOLDER
-from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.ledger.schema import ListedRow, ListRow, checked
-from leakbound.protection.request import Request
 
 NONE = "none"  # as a file: no list is read or written
 
@@ -55,13 +53,6 @@ def note_ledger(file: Path | None, ledger: Path, promise: str, date: str) -> Non
             f"the list of ledgers {file} cannot be written: {_reason(error)}; name another one by "
             f"known_ledgers (--known-ledgers FILE), or say {NONE}"
         ) from None
-
-
-def note_begun(request: Request, ledger: Path) -> None:
-    """Put the ledger of a release on the list before it is written, so that none is outside of it."""
-    plan = request.plan
-    if isinstance(plan, ProtectionPlan) and request.insecure_seed is None:
-        note_ledger(list_file(plan.known_ledgers), ledger, plan.promise_name, request.date)
 
 
 def forget_ledger(file: Path | None, ledger: Path) -> ListedRow:

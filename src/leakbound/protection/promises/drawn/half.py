@@ -1,14 +1,10 @@
-"""Design half, step by step: k of the n records are drawn in secret, and their statistic is released with noise.
-
-Everything that can be refused is refused before the next step: first the plan, then the ledger, the noise,
-what would be published exactly, the last question of the caller. Only then are the records in use drawn, unless a
-ledger already holds the draw, and the ledger is written before the value is published.
-"""
+"""Promise drawn, step by step: k of the n records are drawn in secret, and their statistic is released with noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,90 +19,158 @@ from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.attack.games import AttackConfig
 from leakbound.protection.attack.release import attack_release, signals
 from leakbound.protection.comparison import compared, total_errors
-from leakbound.protection.ledger.elsewhere import NOWHERE, Elsewhere, with_others
+from leakbound.protection.elsewhere import (
+    NOWHERE,
+    Elsewhere,
+    NamePeople,
+    beside_the_data,
+    note_begun,
+    of_the_same_people,
+    own_ledger,
+    with_others,
+)
 from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, randomness
+from leakbound.protection.promises.drawn.certificate import public_report, refuse_exact, report_of, rms_finding
+from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, LedgerRelease, randomness
 from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult, search_noise
-from leakbound.protection.promises.drawn.owner import report_of, rms_finding
-from leakbound.protection.promises.drawn.public import public_report, refuse_exact
-from leakbound.protection.results import CalibratedNoise, Protected
-from leakbound.reports import Curve, Report
-from leakbound.reports.numbers import rounded_to_noise
+from leakbound.protection.request import Request
+from leakbound.protection.results import CalibratedNoise, Protected, rounded_to_rms
+from leakbound.protection.steps import Counted, Ready, Steps
+from leakbound.protection.units import people_of
+from leakbound.reports import Curve
 from leakbound.runtime.progress import progress
 
 Array = np.ndarray
 
 
-def calibrate_half(job: Job, simulated: Callable[[Signals], Any] | None = None) -> CalibratedNoise:
-    """Find the noise of a job and its certificate; nothing is drawn."""
-    if simulated:
-        _check_audited(job.promise)
+@dataclass(frozen=True, eq=False)
+class OfDraw(Steps):
+    """The steps of promise drawn."""
+
+    request: Request
+
+    def check_signals(self) -> None:
+        """Refuse signals of nobody, and of somebody to whom nothing is promised."""
+        promise = self.request.plan.under(Drawn)
+        if not promise.games:
+            raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
+        if promise.about == "average":
+            raise ValueError("signals are of the most exposed record, to whom about = average promises nothing")
+
+    def calibrated(self, simulated: Callable[[Signals], Any] | None) -> CalibratedNoise:
+        """Find the noise, from all n records, or from pairs of data sets that nobody uses."""
+        ready = _prepared(Job.of(self.request), None, NOWHERE)
+        if simulated:
+            simulated(ready.signals())
+        owner = report_of(ready.job, ready.calibration, None, ready.findings, ready.curves)
+        return CalibratedNoise(ready.calibration.noise, owner)
+
+    def declared(self) -> str:
+        """Announce the query; the first one begins the ledger, and draws."""
+        query, elsewhere = _in_its_ledger(self.request)
+        if query is None:
+            raise ValueError("declare needs a ledger")
+        elsewhere.refuse()
+        note_begun(self.request, query.path)
+        return query.declare()
+
+    def ready(self) -> _Ready:
+        """Find the noise, and refuse what would be published exactly."""
+        # The ledger, if there is one, says which coupling adds up with its earlier releases.
+        query, elsewhere = _in_its_ledger(self.request)
+        if query is None or query.is_new:
+            elsewhere.refuse()
+        job = Job.of(self.request) if query is None else query.job
+        notes = (*self.request.owner_notes, *elsewhere.notes)
+        return _prepared(replace(job, request=replace(self.request, owner_notes=notes)), query, elsewhere)
+
+
+def _in_its_ledger(request: Request) -> tuple[LedgerQuery | None, Elsewhere]:
+    """Find the place of a request in its ledger, if it has one, and its people in other ledgers."""
+    names: NamePeople = cache(partial(people_of, request))
+    path = None if request.ledger_path is None else own_ledger(request)
+    elsewhere = beside_the_data(request, path)
+    elsewhere.refuse()
+    query = None
+    if path is not None:
+        query = LedgerQuery.of(Job.of(request), str(path), names() if request.insecure_seed is None else None)
+    ledger = None if query is None else query.ledger
+    elsewhere = elsewhere.with_(of_the_same_people(request, path, names, ledger, known=elsewhere.paths))
+    for note in elsewhere.notes:
+        request.tell_owner(note)
+    return query, elsewhere
+
+
+def _prepared(job: Job, query: LedgerQuery | None, elsewhere: Elsewhere) -> _Ready:
+    """Find the noise, and what only the owner sees: how far attacks get, and what other methods need."""
     with progress("search for the noise"):
         calibration = search_noise(job.mechanism, job.target)
+    if isinstance(job.plan, ProtectionPlan):
+        refuse_exact(job, calibration)
     findings, curves = _owner_findings(job, calibration)
-    if simulated:
-        simulated(_audited_signals(job, calibration))
-    return CalibratedNoise(calibration.noise, report_of(job, calibration, None, findings, curves))
+    return _Ready(job, calibration, findings, curves, query, elsewhere)
 
 
-def release_half(
-    job: Job,
-    before: Callable[[], Any] = lambda: None,
-    simulated: Callable[[Signals], Any] | None = None,
-    publish: Callable[[Report, Report], Any] = lambda public, owner: None,
-    ledger_query: LedgerQuery | None = None,
-    elsewhere: Elsewhere = NOWHERE,
-    note_begun: Callable[[], Any] = lambda: None,
-) -> Protected:
-    """Find the noise of a job, draw the records in use, and release their statistic."""
-    if simulated:
-        _check_audited(job.promise)
-    # The ledger, if there is one, says which coupling adds up with its earlier releases.
-    plan = job.plan
-    seed = plan.insecure_seed if isinstance(plan, ProtectionPlan) else None
-    if ledger_query is not None:
-        job = ledger_query.job
-    # The noise: from all n records, or from pairs of data sets that nobody uses.
-    with progress("search for the noise"):
-        calibration = search_noise(job.mechanism, job.target)
-    refuse_exact(job, calibration)
-    # What only the owner sees: how far attacks get on simulated releases, and what other methods need.
-    findings, curves = _owner_findings(job, calibration)
-    # The last moment to refuse.
-    before()
-    if simulated:
-        simulated(_audited_signals(job, calibration))
-    # The draw, the statistic of the k records and the noise; a ledger notes the release before anybody sees it.
-    ledger_release = None
-    if ledger_query is None:
-        member = subsets(job.mechanism.n, job.mechanism.k, 1, randomness(seed, "draw"))[0]
-        value = _released(job.mechanism, calibration, member, randomness(seed, "noise"))
-    else:
-        note_begun()
-        ledger_release = ledger_query.release(calibration)
-        value = ledger_release.value
-        findings = [*findings, *ledger_release.joint]
-    value = np.array([rounded_to_noise(*pair) for pair in zip(value.tolist(), calibration.rms.tolist(), strict=True)])
-    # Both halves of the certificate, published together.
-    note = "" if ledger_release is None else ledger_release.note
-    public = public_report(job, calibration, value, seed is not None, note)
-    owner = report_of(job, calibration, value, findings, curves, seed is not None)
-    public, owner = (
-        with_others(half, elsewhere.releases, knows_people=elsewhere.knows_people) for half in (public, owner)
-    )
-    publish(public, owner)
-    if ledger_release is not None:
-        ledger_release.ledger.mark_published(ledger_release.place)
-    return Protected(value, calibration.noise, public, owner)
+@dataclass(frozen=True, eq=False)
+class _Ready(Ready):
+    """A job with its noise, and with its place in a ledger if it has one."""
+
+    job: Job
+    calibration: NoiseSearchResult
+    findings: Sequence[Finding]
+    curves: Sequence[Curve]
+    query: LedgerQuery | None
+    elsewhere: Elsewhere
+
+    def signals(self) -> Signals:
+        """Simulate releases, of which an audit judges the most exposed record: the promise is to every one."""
+        simulated = signals(self.job.mechanism, self.calibration.noise, _attack_config(self.job, self.calibration))
+        is_target_point = np.arange(simulated.game.member.shape[1]) == 0
+        return replace(simulated, game=replace(simulated.game, kind="per_datum", is_target_point=is_target_point))
+
+    def counted(self) -> Counted:
+        """Draw the records in use, unless a ledger holds the draw, and add the noise to their statistic."""
+        mechanism, calibration, seed = self.job.mechanism, self.calibration, self.job.request.insecure_seed
+        in_ledger = None
+        if self.query is None:
+            member = subsets(mechanism.n, mechanism.k, 1, randomness(seed, "draw"))[0]
+            value = _released(mechanism, calibration, member, randomness(seed, "noise"))
+        else:
+            note_begun(self.query.job.request, self.query.path)
+            in_ledger = self.query.release(calibration)
+            value = in_ledger.value
+        return _Counted(self, rounded_to_rms(value, calibration.rms), in_ledger)
 
 
-def _check_audited(promise: Drawn) -> None:
-    """Refuse, before anything is computed, signals that would audit no promise."""
-    if not promise.games:
-        raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
-    if promise.about == "average":
-        raise ValueError("signals are of the most exposed record, to whom about = average promises nothing")
+@dataclass(frozen=True, eq=False)
+class _Counted(Counted):
+    """A value that nobody has seen yet."""
+
+    ready: _Ready
+    value: Float[Array, " d"]
+    in_ledger: LedgerRelease | None
+
+    def certified(self) -> Protected:
+        """Write both halves of the certificate."""
+        job, calibration, value = self.ready.job, self.ready.calibration, self.value
+        note, joint = "", []
+        if self.in_ledger is not None:
+            note, joint = self.in_ledger.note, self.in_ledger.joint
+        public = public_report(job, calibration, value, note)
+        owner = report_of(job, calibration, value, [*self.ready.findings, *joint], self.ready.curves)
+        elsewhere = self.ready.elsewhere
+        return Protected(
+            value,
+            calibration.noise,
+            with_others(public, elsewhere.releases, knows_people=elsewhere.knows_people),
+            with_others(owner, elsewhere.releases, knows_people=elsewhere.knows_people),
+        )
+
+    def mark_published(self) -> None:
+        """Tell the ledger, if there is one, that the value has reached its place."""
+        if self.in_ledger is not None:
+            self.in_ledger.ledger.mark_published(self.in_ledger.place)
 
 
 def _released(
@@ -142,13 +206,6 @@ def _attack_config(job: Job, calibration: NoiseSearchResult) -> AttackConfig:
         grid=calibration.grid,
         noisy_coords=None if calibration.noise is None else calibration.noisy_coords,
     )
-
-
-def _audited_signals(job: Job, calibration: NoiseSearchResult) -> Signals:
-    """Simulate releases, of which an audit judges the most exposed record: the promise is to every one."""
-    simulated = signals(job.mechanism, calibration.noise, _attack_config(job, calibration))
-    is_target_point = np.arange(simulated.game.member.shape[1]) == 0
-    return replace(simulated, game=replace(simulated.game, kind="per_datum", is_target_point=is_target_point))
 
 
 def _compared(job: Job, calibration: NoiseSearchResult) -> list[Finding]:

@@ -1,12 +1,9 @@
-"""Design half: a statistic of k records that are drawn from all n of them, and what is promised about the draw."""
+"""A statistic of k records that are drawn from all n of them, and what is promised about the draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakbound.core.findings import Term
-from leakbound.data import Data
 from leakbound.plans.promises import Drawn
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.mechanism import Mechanism
@@ -18,23 +15,27 @@ from leakbound.protection.request import Request
 class Job:
     """What was asked for, and of what."""
 
-    plan: CalibrationPlan
-    promise: Drawn
-    data: Data
+    request: Request
     mechanism: Mechanism
     target: PrivacyTarget
-    command: str = ""
-    notes: Sequence[str] = ()
-    assumptions: Sequence[Term] = ()
-    owner_notes: Sequence[str] = ()
+
+    @property
+    def plan(self) -> CalibrationPlan:
+        """The plan of the request."""
+        return self.request.plan
+
+    @property
+    def promise(self) -> Drawn:
+        """The promise, or its defaults where costs of promises are compared."""
+        return self.plan.under(Drawn)
 
     @classmethod
     def of(cls, request: Request) -> Job:
         """Protect a statistic of k records of a request."""
-        plan, promise = request.plan, request.plan.under(Drawn)
+        promise = request.plan.under(Drawn)
         mechanism = Mechanism.of(request.statistic, request.data.points, promise.k, promise.seed, request.execution)
         target = PrivacyTarget(
-            plan.eta,
+            request.plan.eta,
             promise.about,
             promise.noise,
             promise.coupling,
@@ -43,14 +44,4 @@ class Job:
             promise.seed,
             promise.scale,
         )
-        return cls(
-            plan,
-            promise,
-            request.data,
-            mechanism,
-            target,
-            command=request.command,
-            notes=request.notes,
-            assumptions=request.assumptions,
-            owner_notes=request.owner_notes,
-        )
+        return cls(request, mechanism, target)

@@ -21,7 +21,7 @@ from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.ledger.budget import RETIRED
 from leakbound.protection.ledger.files import opened
 from leakbound.protection.ledger.ledger import Ledger, OtherRelease
-from leakbound.protection.ledger.listed import list_file, listed_ledgers
+from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_ledger
 from leakbound.protection.ledger.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.protection.request import Request
 from leakbound.protection.units import Units
@@ -147,6 +147,13 @@ def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people:
     assumptions = (*about.certificate.assumptions, *term_facts([_KNOWN_PEOPLE] if knows_people else []))
     certificate = about.certificate.model_copy(update={"others": facts, "assumptions": assumptions})
     return replace(report, about=about.model_copy(update={"certificate": certificate}))
+
+
+def note_begun(request: Request, ledger: Path) -> None:
+    """Put the ledger of a release on the list before it is written, so that none is outside of it."""
+    plan = request.plan
+    if isinstance(plan, ProtectionPlan) and request.insecure_seed is None:
+        note_ledger(list_file(plan.known_ledgers), ledger, plan.promise_name, request.date)
 
 
 def _plan(request: Request) -> ProtectionPlan:

@@ -7,6 +7,7 @@ published, and marked after that, so that the same request gives the same bytes 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,133 +20,169 @@ from leakbound.core.findings import Finding, Term
 from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import taken
 from leakbound.core.tradeoff import TradeOff
+from leakbound.core.types import Signals
 from leakbound.noise.families import describe
 from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection.certificate.curves import ceiling_of, curve_of_left_out, gaussian_curve
 from leakbound.protection.certificate.halves import Joint, owner_half, public_half
-from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
-from leakbound.protection.ledger.elsewhere import (
+from leakbound.protection.elsewhere import (
     NOWHERE,
     Elsewhere,
     beside_the_data,
+    note_begun,
     of_the_same_people,
     own_ledger,
     with_others,
 )
+from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
 from leakbound.protection.ledger.hashes import order_of
 from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
 from leakbound.protection.ledger.ledger import Query, insecure_key
-from leakbound.protection.ledger.listed import note_begun
 from leakbound.protection.prepared import Prepared
+from leakbound.protection.promises.anyone import prepare as anyone
 from leakbound.protection.promises.drawn.in_ledger import describe_statistic
-from leakbound.protection.promises.file.prepare import named_right
+from leakbound.protection.promises.file import prepare as file
 from leakbound.protection.request import Request
-from leakbound.protection.results import CalibratedNoise, Protected
+from leakbound.protection.results import CalibratedNoise, Protected, rounded_to_rms
 from leakbound.protection.several import statistics_of
+from leakbound.protection.steps import Counted, Ready, Steps
 from leakbound.protection.units import people_of
-from leakbound.reports import Report
 from leakbound.reports.about import LedgerEntryFacts
-from leakbound.reports.numbers import rounded_to_noise
 
 Array = np.ndarray
-Prepare = Callable[[Request], Prepared]
-
-
-def calibrate(prepared: Prepared) -> CalibratedNoise:
-    """Return the noise and what it promises, for the owner; nothing is released and no ledger is made."""
-    return CalibratedNoise(prepared.noise, owner_half(prepared))
-
-
-def declare(prepare: Prepare, request: Request) -> str:
-    """Announce a query in its ledger before the first output, so that it is counted exactly."""
-    place = _Place.of(request)
-    place.elsewhere.refuse()
-    prepared = prepare(request)
-    ledger = place.ledger or place.begun(prepared)
-    ledger, _ = place.asked_elsewhere(ledger, prepared)
-    release = _entry(ledger, prepared)
-    if place.ledger is None:
-        ledger.check(release)  # that it fits
-    note_begun(request, place.path)
-    ledger = ledger.declare(_query(prepared), request.date, release.table, release.hashes)
-    return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
-
-
-def release(
-    prepare: Prepare,
-    request: Request,
-    before: Callable[[], Any],
-    publish: Callable[[Report, Report], Any],
-) -> Protected:
-    """Release the statistic of a request."""
-    place = _Place.of(request)
-    prepared = prepare(request)
-    ledger = place.ledger or place.begun(prepared)
-    entry, elsewhere = _entry(ledger, prepared), NOWHERE
-    is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
-    if is_new:
-        ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
-        entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
-    # Only the digest of the released value is not known yet, and it decides nothing here.
-    checked = ledger.check(entry) if is_new else ledger
-    before()
-    note_begun(request, place.path)
-    counted = _counted(ledger, checked, entry, prepared)
-    certified = _certified(counted, elsewhere.notes)
-    # If this does not return, the ledger knows that the release has not reached its place, and the same call gives the
-    # same bytes again.
-    publish(certified.certificate, certified.owner)
-    counted.ledger.mark_published(counted.number)
-    return certified
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class OfAll(Steps):
+    """The steps of a promise whose releases keep one budget in one ledger."""
+
+    request: Request
+
+    @abstractmethod
+    def prepare(self) -> Prepared:
+        """Find the least noise, what it proves, and what the ledger must know."""
+
+    def check_signals(self) -> None:
+        """Refuse any: its best attack needs none."""
+        raise ValueError("signals are of simulated releases under promise drawn; got another promise")
+
+    def calibrated(self, simulated: Callable[[Signals], Any] | None) -> CalibratedNoise:
+        """Return the noise and what it promises, for the owner."""
+        prepared = self.prepare()
+        return CalibratedNoise(prepared.noise, owner_half(prepared))
+
+    def declared(self) -> str:
+        """Count a query before the first output."""
+        place = _Place.of(self.request)
+        place.elsewhere.refuse()
+        prepared = self.prepare()
+        ledger = place.ledger or place.begun(prepared)
+        ledger, _ = place.asked_elsewhere(ledger, prepared)
+        release = _entry(ledger, prepared)
+        if place.ledger is None:
+            ledger.check(release)  # that it fits
+        note_begun(self.request, place.path)
+        ledger = ledger.declare(_query(prepared), self.request.date, release.table, release.hashes)
+        return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
+
+    def ready(self) -> Ready:
+        """Prepare a release, and check that it fits into the ledger."""
+        place = _Place.of(self.request)
+        prepared = self.prepare()
+        ledger = place.ledger or place.begun(prepared)
+        entry, elsewhere = _entry(ledger, prepared), NOWHERE
+        is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
+        if is_new:
+            ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
+            entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
+        # Only the digest of the released value is not known yet, and it decides nothing here.
+        checked = ledger.check(entry) if is_new else ledger
+        return _Ready(ledger, checked, entry, prepared, elsewhere.notes)
+
+
+class OfAnyone(OfAll):
+    """Promise anyone."""
+
+    def prepare(self) -> Prepared:
+        """Tell the owner what the statistic does not count as it is; promise file refuses it."""
+        prepared = anyone.prepare(self.request)
+        for note in prepared.owner_notes:
+            self.request.tell_owner(note)
+        return prepared
+
+
+class OfFile(OfAll):
+    """Promise file."""
+
+    def prepare(self) -> Prepared:
+        """Find the noise that hides which record is left out."""
+        return file.prepare(self.request)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready(Ready):
+    """A release that fits into its ledger."""
+
+    ledger: BudgetLedger
+    checked: BudgetLedger  # with the release
+    entry: Release
+    prepared: Prepared
+    notes: Sequence[str]  # for the owner
+
+    def counted(self) -> Counted:
+        """Count the release in its ledger, and add its noise; one that is there already stays as it is."""
+        ledger, entry, prepared = self.ledger, self.entry, self.prepared
+        note_begun(prepared.request, ledger.path)
+        number = ledger.place_of(entry.query, entry.subject)
+        # Who is left out is looked up only now: nothing before depends on it.
+        left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
+        exact = prepared.value_of(left_out)
+        digest = _digest(entry.subject, exact)
+        if number == len(ledger.releases):
+            ledger = self.checked.completed(digest)
+        elif ledger.releases[number].release != digest:
+            ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
+        value = rounded_to_rms(_with_noise(ledger, prepared, exact, digest), prepared.rms)
+        prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
+        return _Counted(ledger, prepared, number, value, self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted(Counted):
     """A release that its ledger has counted, and that nobody has seen yet."""
 
     ledger: BudgetLedger
     prepared: Prepared
     number: int
     value: Float[Array, " d"]
+    notes: Sequence[str]
 
+    def mark_published(self) -> None:
+        """Tell the ledger that the value has reached its place."""
+        self.ledger.mark_published(self.number)
 
-def _counted(ledger: BudgetLedger, checked: BudgetLedger, entry: Release, prepared: Prepared) -> _Counted:
-    """Count a release in its ledger, and add its noise; a release that is there already stays as it is."""
-    number = ledger.place_of(entry.query, entry.subject)
-    # Who is left out is looked up only now: nothing before depends on it.
-    left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
-    exact = prepared.value_of(left_out)
-    digest = _digest(entry.subject, exact)
-    if number == len(ledger.releases):
-        ledger = checked.completed(digest)
-    elif ledger.releases[number].release != digest:
-        ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
-    noisy = _with_noise(ledger, prepared, exact, digest)
-    value = np.array([rounded_to_noise(*pair) for pair in zip(noisy.tolist(), prepared.rms.tolist(), strict=True)])
-    prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
-    return _Counted(ledger, prepared, number, value)
-
-
-def _certified(counted: _Counted, notes: Sequence[str]) -> Protected:
-    """Write both halves of the certificate of a release; notes are for the owner."""
-    ledger, prepared, number = counted.ledger, counted.prepared, counted.number
-    budget = _promised_together(ledger, prepared, number)
-    entry = LedgerEntryFacts(
-        number=number + 1,
-        digest=ledger.entry_digest(number),
-        budget=budget,
-        declared=max(1, len(ledger.queries)),
-    )
-    joint = _joint(ledger, prepared, budget, number)
-    own = ledger.releases[number]
-    public = public_half(prepared, counted.value, entry, joint)
-    owner = owner_half(prepared, counted.value, entry, joint, [_spent(ledger, prepared)], notes)
-    public = with_others(public, own.others, knows_people=own.knows_people)
-    owner = with_others(owner, own.others, knows_people=own.knows_people)
-    return Protected(
-        prepared.finished(counted.value).value, prepared.noise, public, owner, statistics_of(prepared, counted.value)
-    )
+    def certified(self) -> Protected:
+        """Write both halves of the certificate of a release."""
+        ledger, prepared, number = self.ledger, self.prepared, self.number
+        budget = _promised_together(ledger, prepared, number)
+        entry = LedgerEntryFacts(
+            number=number + 1,
+            digest=ledger.entry_digest(number),
+            budget=budget,
+            declared=max(1, len(ledger.queries)),
+        )
+        joint = _joint(ledger, prepared, budget, number)
+        own = ledger.releases[number]
+        public = public_half(prepared, self.value, entry, joint)
+        owner = owner_half(prepared, self.value, entry, joint, [_spent(ledger, prepared)], self.notes)
+        return Protected(
+            prepared.finished(self.value).value,
+            prepared.noise,
+            with_others(public, own.others, knows_people=own.knows_people),
+            with_others(owner, own.others, knows_people=own.knows_people),
+            statistics_of(prepared, self.value),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +401,7 @@ def _joint(ledger: BudgetLedger, prepared: Prepared, budget: float, number: int)
     release = "joint" if number > 0 else "joint_of_one"
     common: dict[str, Any] = prepared.common | {"release": release}
     if prepared.design == "leave-one-out":
-        named = named_right(prepared, budget, release)
+        named = file.named_right(prepared, budget, release)
         limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
         return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
     curve, delta = gaussian_curve(budget), prepared.request.plan.under(Anyone).delta
