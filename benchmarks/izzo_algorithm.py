@@ -21,7 +21,7 @@ from leakbound.core.findings import Status
 from leakbound.core.grid import Grid
 from leakbound.core.types import Points
 from leakbound.noise import NormNoise, izzo
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import Statistic
 from leakbound.runtime.observe import DataSets, Execution
 

@@ -19,9 +19,9 @@ import pytest
 from leakbound.data import from_arrays
 from leakbound.protection.attack.games import AttackConfig
 from leakbound.protection.attack.release import signals
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.noise_search import search_noise
 from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution

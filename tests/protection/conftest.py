@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakbound.noise import MixtureSwap, Shifts
-from leakbound.protection import elsewhere
+from leakbound.protection.setting import elsewhere
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ import leakbound as ls
 from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays, read
 from leakbound.noise import GaussianNoise, eta_bound
-from leakbound.protection import results
 from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn import half
 from leakbound.protection.promises.drawn.half import _released
 from leakbound.protection.promises.drawn.noise_search import search_noise
 from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting import results
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.reports import Report
 from leakbound.reports.numbers import rounded_to_noise

@@ -35,7 +35,7 @@ from leakbound.protection.attack.bayes import BayesAttacker
 from leakbound.protection.attack.games import SimulatedSets
 from leakbound.protection.attack.gaussian import GaussianAttacker, Moments, noise_covariance
 from leakbound.protection.attack.release import AttackConfig, attack_release, signals
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes

@@ -17,12 +17,11 @@ from leakbound.core.grid import Grid
 from leakbound.plans.plan import read
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.plans.protects import NO_CHOICE, NO_GROUP, CalibrationPlan, ProtectionPlan
-from leakbound.protection import Protected
+from leakbound.protection import Protected, of_all
 from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.promises import of_all
-from leakbound.protection.request import arrays_request, file_request
-from leakbound.protection.units import Units
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import arrays_request, file_request
+from leakbound.protection.setting.units import Units
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution
 from tests.promising import (

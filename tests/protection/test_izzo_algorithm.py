@@ -14,7 +14,7 @@ from scipy import stats
 from leakbound.core.intervals import clopper_pearson, clopper_pearson_lower
 from leakbound.core.seeds import stream, subsets
 from leakbound.core.types import Points
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import Execution
 from tests.marks import slow_but

@@ -26,7 +26,7 @@ from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.ledger.keyed import SCHEME
 from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, ReleaseSubject, describe_statistic
 from leakbound.protection.promises.drawn.jobs import Job
-from leakbound.protection.request import file_request
+from leakbound.protection.setting.request import file_request
 from leakbound.releases.statistics.features import Cells
 from leakbound.releases.statistics.statistic import Linear, named
 from leakbound.runtime.observe import Execution

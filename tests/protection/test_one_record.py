@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection.promises import of_all
+from leakbound.protection import of_all
 from leakbound.protection.promises.drawn import half
 from leakbound.reports import Report
 from leakbound.reports.render.csv_table import released_csv

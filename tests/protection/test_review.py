@@ -8,12 +8,12 @@ from leakbound.data import from_arrays
 from leakbound.noise import Lp, MixtureSwap
 from leakbound.plans.promises import Drawn
 from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.half import _released
 from leakbound.protection.promises.drawn.in_ledger import randomness
 from leakbound.protection.promises.drawn.noise_search import search_noise
 from leakbound.protection.promises.drawn.pairs import Fitted, measured
 from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution

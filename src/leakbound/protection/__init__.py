@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from leakbound.protection.design_costs import DesignTable
     from leakbound.protection.multiplier import multiplier_report
-    from leakbound.protection.results import ReleasedStatistic
+    from leakbound.protection.setting.results import ReleasedStatistic
 
 __all__ = [
     "CalibratedNoise",

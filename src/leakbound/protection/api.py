@@ -20,7 +20,7 @@ from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.plans.statistic_objects import Statistic, Weighted
 from leakbound.protection.design_costs import DesignTable, cost_of_designs
 from leakbound.protection.release import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
-from leakbound.protection.request import Request, arrays_request, request_of_file
+from leakbound.protection.setting.request import Request, arrays_request, request_of_file
 from leakbound.releases.statistics.statistic import Statistic as Rule
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution

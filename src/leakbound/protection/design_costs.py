@@ -23,17 +23,17 @@ from leakbound.plans.promises import NAME_OF, PROMISE_OF, Anyone, Design, Drawn,
 from leakbound.plans.protects import NO_DROP_MISSING, CalibrationPlan
 from leakbound.protection.certificate.office_rules import check_office_rules
 from leakbound.protection.certificate.release_command import release_command
-from leakbound.protection.comparison import noise_of, total_errors
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.prepared import Prepared
 from leakbound.protection.promises.anyone import prepare as anyone
-from leakbound.protection.promises.anyone.declared_data import declared_statistic, with_counts_and_sums
 from leakbound.protection.promises.anyone.sensitivity import sensitivity
+from leakbound.protection.promises.drawn.comparison import noise_of, total_errors
 from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import search_noise
 from leakbound.protection.promises.file import prepare as file
 from leakbound.protection.promises.file.prepare import counts_records, settled
-from leakbound.protection.request import Request
+from leakbound.protection.setting.declared_data import declared_statistic, with_counts_and_sums
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request
 from leakbound.releases.statistics.features import columns_of
 from leakbound.releases.statistics.of_plan import statistic_of
 from leakbound.releases.statistics.statistic import Linear

@@ -14,18 +14,18 @@ from typing import Any
 from leakbound.core.types import Signals
 from leakbound.plans.promises import Design
 from leakbound.plans.protects import NO_CHOICE
-from leakbound.protection.request import Request
-from leakbound.protection.results import CalibratedNoise, Protected
-from leakbound.protection.steps import Steps
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.results import CalibratedNoise, Protected
+from leakbound.protection.setting.steps import Steps
 from leakbound.reports import Report
 
 Simulated = Callable[[Signals], Any]
-_PROMISES = "leakbound.protection.promises"
+_HERE = "leakbound.protection"
 # How each promise is kept. Promise drawn imports what audits need, which takes a second.
 STEPS: Mapping[Design, tuple[str, str]] = {
     "dp": ("of_all", "OfAnyone"),
     "leave-one-out": ("of_all", "OfFile"),
-    "half": ("drawn.half", "OfDraw"),
+    "half": ("promises.drawn.half", "OfDraw"),
 }
 
 
@@ -68,7 +68,7 @@ def _steps(request: Request, simulated: Simulated | None = None) -> Steps:
     if request.plan.chosen is None:
         raise ValueError(NO_CHOICE)
     module, name = STEPS[request.plan.chosen]
-    steps = getattr(import_module(f"{_PROMISES}.{module}"), name)(request)
+    steps = getattr(import_module(f"{_HERE}.{module}"), name)(request)
     if simulated:
         steps.check_signals()
     for note in request.owner_notes:

@@ -20,7 +20,7 @@ from leakbound.core.tradeoff import Piecewise
 from leakbound.core.types import Noise, Scores
 from leakbound.noise import BallNoise
 from leakbound.protection.attack.games import AttackConfig, AttackResult
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.runtime.observe import DataSets
 

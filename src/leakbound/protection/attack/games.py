@@ -17,7 +17,7 @@ from leakbound.core.grid import Grid
 from leakbound.core.seeds import stream
 from leakbound.core.tradeoff import TradeOff
 from leakbound.core.types import Noise, Scores
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.runtime.observe import DataSets
 
 Array = np.ndarray

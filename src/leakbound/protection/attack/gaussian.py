@@ -23,7 +23,7 @@ from leakbound.core.types import Game, Noise, Scores, Signals
 from leakbound.metrics.thresholds import best_threshold
 from leakbound.noise import Lp, Mahalanobis
 from leakbound.protection.attack.games import AttackConfig, AttackResult, SimulatedSets
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 
 Array = np.ndarray
 _RIDGE = 1e-9  # of the variance of each coordinate: a direction that only x moves separates, and does not divide by 0

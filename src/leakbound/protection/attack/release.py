@@ -30,7 +30,7 @@ from leakbound.metrics import tpr_at_fpr
 from leakbound.protection.attack.bayes import BayesAttacker
 from leakbound.protection.attack.games import AttackConfig, AttackResult
 from leakbound.protection.attack.gaussian import GaussianAttacker
-from leakbound.protection.mechanism import Mechanism, game_of
+from leakbound.protection.setting.mechanism import Mechanism, game_of
 from leakbound.reports import Curve
 from leakbound.reports.phrases import WITHOUT
 

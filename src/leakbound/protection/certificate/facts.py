@@ -15,8 +15,8 @@ from leakbound.noise import BallNoise, Mahalanobis
 from leakbound.plans.promises import PROMISE_OF
 from leakbound.plans.protects import CalibrationPlan, printed
 from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
-from leakbound.protection.request import Request
-from leakbound.protection.rounding import PrintedShape
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.rounding import PrintedShape
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.reports.about import CertificateFacts, DataFacts, NoiseFacts, ProtectedAbout, ReleasedValue, envelope
 from leakbound.reports.numbers import outward, rounded_to_noise

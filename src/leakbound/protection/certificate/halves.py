@@ -34,13 +34,13 @@ from leakbound.protection.certificate.planned import of_statistic_named, planned
 from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
 from leakbound.protection.certificate.released_errors import sampling_from_released
 from leakbound.protection.certificate.statistic_parameters import parameters_of
-from leakbound.protection.design_costs import cost_of_designs
-from leakbound.protection.prepared import Prepared
+from leakbound.protection.setting.prepared import Prepared
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import (
     CertificateFacts,
+    DesignsCompared,
     LedgerEntryFacts,
     NoiseFacts,
     OfficeRule,
@@ -54,7 +54,6 @@ from leakbound.reports.about import (
 )
 
 Array = np.ndarray
-NO_DESIGNS = "what other promises would cost cannot be computed: {reason}"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
@@ -95,6 +94,7 @@ def owner_half(
     joint: Joint | None = None,
     spent: Sequence[Finding] = (),
     notes: Sequence[str] = (),
+    designs: DesignsCompared | None = None,
 ) -> Report:
     """Build the owner's half of the certificate, or the report of a calibration where there is no value."""
     curve = gaussian_curve(prepared.eta) if prepared.curve is None else prepared.curve
@@ -106,7 +106,7 @@ def owner_half(
         curves += _second_curve(prepared, joint, of_all)
     findings += spent
     of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
-    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes])
+    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes], designs)
     return Report(about, findings, curves)
 
 
@@ -184,6 +184,7 @@ def _about(
     value: Float[Array, " d"] | None,
     entry: LedgerEntryFacts | None,
     notes: Sequence[str],
+    designs: DesignsCompared | None = None,
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
     plan = request.plan
@@ -197,12 +198,6 @@ def _about(
     if value is None and not is_public and not prepared.parts:
         command, refused = next_command(plan)
         all_notes += refused
-    designs = None
-    if plan.compare and not is_public:
-        try:
-            designs = cost_of_designs(request).facts
-        except ValueError as reason:  # a release that is made must not end with it
-            all_notes.append(NO_DESIGNS.format(reason=reason))
     return about_release(
         request,
         audience,

@@ -13,7 +13,7 @@ from leakbound.plans.choices import flag_of
 from leakbound.plans.plan import read
 from leakbound.plans.promises import PROMISES, Anyone, Promise
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
-from leakbound.protection.request import ARRAYS
+from leakbound.protection.setting.request import ARRAYS
 
 NO_RELEASE = "leakbound protect would refuse this plan: {reason}"
 _OF_CONSTANTS = ("set", "rules")

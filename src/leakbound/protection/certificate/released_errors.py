@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.prepared import Prepared
+from leakbound.protection.setting.prepared import Prepared
 from leakbound.releases.statistics.algorithms import LeastSquares
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
 from leakbound.releases.statistics.features import Columns, SecondMoments, columns_of

@@ -25,15 +25,15 @@ from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import EDGES
 from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.promises.anyone.declared_data import declared_view
 from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
 from leakbound.protection.promises.file.noise import deviations_of
 from leakbound.protection.promises.file.prepare import counts_records, settled
-from leakbound.protection.request import Request, of_statistic
-from leakbound.protection.several import etas_of, joined
-from leakbound.protection.units import Units
+from leakbound.protection.setting.declared_data import declared_view
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request, of_statistic
+from leakbound.protection.setting.several import etas_of, joined
+from leakbound.protection.setting.units import Units
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts
 from leakbound.releases.statistics.features import Cells, Columns, Histogram
 from leakbound.releases.statistics.group_means import CountsAndSums, GroupCountsAndSums

@@ -17,7 +17,7 @@ from leakbound.core.checks import one_of
 from leakbound.core.findings import Status, Term
 from leakbound.core.types import NotApplicable
 from leakbound.plans.statistics import REGRESSIONS
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, middle_and_half
 from leakbound.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
 from leakbound.releases.statistics.group_means import GroupCountsAndSums

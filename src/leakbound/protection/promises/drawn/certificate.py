@@ -31,9 +31,9 @@ from leakbound.protection.certificate.office_rules import check_office_rules
 from leakbound.protection.certificate.planned import planned_numbers
 from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
 from leakbound.protection.certificate.statistic_parameters import parameters_of
-from leakbound.protection.mechanism import game_of
 from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
+from leakbound.protection.setting.mechanism import game_of
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import CertificateFacts, PlannedNumber, ProtectedAbout, PublishedTable, term_facts

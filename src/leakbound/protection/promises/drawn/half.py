@@ -18,8 +18,12 @@ from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.attack.games import AttackConfig
 from leakbound.protection.attack.release import attack_release, signals
-from leakbound.protection.comparison import compared, total_errors
-from leakbound.protection.elsewhere import (
+from leakbound.protection.promises.drawn.certificate import public_report, refuse_exact, report_of, rms_finding
+from leakbound.protection.promises.drawn.comparison import compared, total_errors
+from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, LedgerRelease, randomness
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult, search_noise
+from leakbound.protection.setting.elsewhere import (
     NOWHERE,
     Elsewhere,
     NamePeople,
@@ -29,15 +33,11 @@ from leakbound.protection.elsewhere import (
     own_ledger,
     with_others,
 )
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.promises.drawn.certificate import public_report, refuse_exact, report_of, rms_finding
-from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, LedgerRelease, randomness
-from leakbound.protection.promises.drawn.jobs import Job
-from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult, search_noise
-from leakbound.protection.request import Request
-from leakbound.protection.results import CalibratedNoise, Protected, rounded_to_rms
-from leakbound.protection.steps import Counted, Ready, Steps
-from leakbound.protection.units import people_of
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.results import CalibratedNoise, Protected, rounded_to_rms
+from leakbound.protection.setting.steps import Counted, Ready, Steps
+from leakbound.protection.setting.units import people_of
 from leakbound.reports import Curve
 from leakbound.runtime.progress import progress
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from leakbound.plans.promises import Drawn
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.target import PrivacyTarget
-from leakbound.protection.request import Request
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.request import Request
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,11 +42,11 @@ from leakbound.noise import (
 from leakbound.noise.calibration import least_scale
 from leakbound.noise.families import Family, find_family
 from leakbound.noise.shifts import level, smaller_prior
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.no_noise import unneeded
 from leakbound.protection.promises.drawn.pilot import norm_of, piloted
 from leakbound.protection.promises.drawn.target import NoiseAtScale, PrivacyTarget
-from leakbound.protection.rounding import (
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.rounding import (
     PrintedShape,
     check_squares,
     next_scale,

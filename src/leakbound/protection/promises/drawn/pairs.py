@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float, Int
 from leakbound.core.grid import Grid
 from leakbound.core.seeds import integer
 from leakbound.noise import AverageSwap, Lp, Mahalanobis, SampledCoupling, SampledDisjoint, SampledSwap, Shifts
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.swaps import swap_shifts
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.leave_one_out import records_of, swapped
 from leakbound.runtime.observe import DataSets
 

@@ -16,10 +16,10 @@ from leakbound.core.grid import Grid
 from leakbound.core.seeds import integer
 from leakbound.core.types import Noise
 from leakbound.noise import Lp, Mahalanobis, Shifts, most_promising, pairs_needed
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.drawn.pairs import SAMPLED, Measured, measured
 from leakbound.protection.promises.drawn.target import NoiseAtScale, PrivacyTarget
-from leakbound.protection.rounding import check_squares
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.rounding import check_squares
 
 Array = np.ndarray
 

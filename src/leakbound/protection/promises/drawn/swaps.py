@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from leakbound.core.grid import Grid
 from leakbound.noise import Lp, Mahalanobis, SampledSwap, Shifts
 from leakbound.noise.norms import EUCLIDEAN
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.leave_one_out import exact, records_of, swapped
 from leakbound.runtime import pool
 from leakbound.runtime.progress import progress

@@ -20,7 +20,7 @@ from leakbound.core.types import NotApplicable
 from leakbound.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise, left_out_curve
 from leakbound.noise.left_out import Distinct, WorstLeftOut, standardised
 from leakbound.noise.norms import Mahalanobis
-from leakbound.protection.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
+from leakbound.protection.setting.rounding import PrintedShape, check_squares, next_scale, printed_grid, rounded_up
 from leakbound.releases.statistics.rounding import ARITHMETIC
 
 Array = np.ndarray

@@ -20,7 +20,6 @@ from leakbound.plans.promises import File
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.certificate.curves import curve_of_left_out
 from leakbound.protection.certificate.office_rules import check_told_by_noise, refuse_told_by_noise
-from leakbound.protection.prepared import Prepared
 from leakbound.protection.promises.file.attack import attack_left_out
 from leakbound.protection.promises.file.noise import (
     LeftOutNoise,
@@ -28,9 +27,10 @@ from leakbound.protection.promises.file.noise import (
     search_left_out_noise,
     told_together,
 )
-from leakbound.protection.request import Request, of_statistic
-from leakbound.protection.several import etas_of, joined
-from leakbound.protection.units import Units
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request, of_statistic
+from leakbound.protection.setting.several import etas_of, joined
+from leakbound.protection.setting.units import Units
 from leakbound.releases.statistics.features import Cells, Histogram
 from leakbound.releases.statistics.group_means import GroupMeans
 from leakbound.releases.statistics.rounding import size_added_up

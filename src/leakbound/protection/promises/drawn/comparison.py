@@ -36,8 +36,8 @@ from leakbound.noise import (
     moment,
     noise_of_information,
 )
-from leakbound.protection.mechanism import Mechanism
 from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.runtime.observe import DataSets
 

@@ -20,10 +20,10 @@ from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import RepeatedRows
 from leakbound.plans.promises import File
 from leakbound.plans.protects import WeightedPlan
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.request import Request
-from leakbound.protection.results import ReleasedStatistic
-from leakbound.protection.units import Units
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.results import ReleasedStatistic
+from leakbound.protection.setting.units import Units
 from leakbound.releases.statistics.counts_and_sums import Finished
 
 Array = np.ndarray

@@ -14,7 +14,7 @@ from leakbound.data.files import columns_in_parquet
 from leakbound.plans.protects import NO_GROUP, CalibrationPlan
 from leakbound.protection.ledger.keyed import text_names
 from leakbound.protection.ledger.people import PeopleNames
-from leakbound.protection.request import Request, all_records
+from leakbound.protection.setting.request import Request, all_records
 
 Array = np.ndarray
 

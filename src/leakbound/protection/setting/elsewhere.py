@@ -23,8 +23,8 @@ from leakbound.protection.ledger.files import opened
 from leakbound.protection.ledger.ledger import Ledger, OtherRelease
 from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_ledger
 from leakbound.protection.ledger.people import IDENTIFIERS, Overlap, PeopleNames
-from leakbound.protection.request import Request
-from leakbound.protection.units import Units
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.units import Units
 from leakbound.reports import Report
 from leakbound.reports.about import OtherReleaseFacts, ProtectedAbout, about_as, term_facts
 

@@ -23,7 +23,7 @@ from leakbound.plans.promises import File
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.plans.several import SeveralPlan, read_plan, read_several, with_own
 from leakbound.plans.statistic_objects import tables_of, words_of_statistic
-from leakbound.protection.promises.anyone.declared_data import declared_statistic, with_counts_and_sums
+from leakbound.protection.setting.declared_data import declared_statistic, with_counts_and_sums
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.dependent_columns import check_determined
 from leakbound.releases.statistics.features import columns_of

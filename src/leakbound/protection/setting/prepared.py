@@ -16,9 +16,9 @@ from leakbound.core.tradeoff import TradeOff
 from leakbound.core.types import Points
 from leakbound.noise import GaussianNoise
 from leakbound.plans.promises import NAME_OF, Design, PromiseName
-from leakbound.protection.request import Request
-from leakbound.protection.rounding import PrintedShape
-from leakbound.protection.units import Units
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.rounding import PrintedShape
+from leakbound.protection.setting.units import Units
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear

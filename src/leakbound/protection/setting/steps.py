@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leakbound.core.types import Signals
-from leakbound.protection.results import CalibratedNoise, Protected
+from leakbound.protection.setting.results import CalibratedNoise, Protected
 
 
 class Counted(ABC):

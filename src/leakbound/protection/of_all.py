@@ -26,7 +26,15 @@ from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection.certificate.curves import ceiling_of, curve_of_left_out, gaussian_curve
 from leakbound.protection.certificate.halves import Joint, owner_half, public_half
-from leakbound.protection.elsewhere import (
+from leakbound.protection.design_costs import cost_of_designs
+from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
+from leakbound.protection.ledger.hashes import order_of
+from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
+from leakbound.protection.ledger.ledger import Query, insecure_key
+from leakbound.protection.promises.anyone import prepare as anyone
+from leakbound.protection.promises.drawn.in_ledger import describe_statistic
+from leakbound.protection.promises.file import prepare as file
+from leakbound.protection.setting.elsewhere import (
     NOWHERE,
     Elsewhere,
     beside_the_data,
@@ -35,20 +43,13 @@ from leakbound.protection.elsewhere import (
     own_ledger,
     with_others,
 )
-from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
-from leakbound.protection.ledger.hashes import order_of
-from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
-from leakbound.protection.ledger.ledger import Query, insecure_key
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.promises.anyone import prepare as anyone
-from leakbound.protection.promises.drawn.in_ledger import describe_statistic
-from leakbound.protection.promises.file import prepare as file
-from leakbound.protection.request import Request
-from leakbound.protection.results import CalibratedNoise, Protected, rounded_to_rms
-from leakbound.protection.several import statistics_of
-from leakbound.protection.steps import Counted, Ready, Steps
-from leakbound.protection.units import people_of
-from leakbound.reports.about import LedgerEntryFacts
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.results import CalibratedNoise, Protected, rounded_to_rms
+from leakbound.protection.setting.several import statistics_of
+from leakbound.protection.setting.steps import Counted, Ready, Steps
+from leakbound.protection.setting.units import people_of
+from leakbound.reports.about import DesignsCompared, LedgerEntryFacts
 
 Array = np.ndarray
 
@@ -70,7 +71,8 @@ class OfAll(Steps):
     def calibrated(self, simulated: Callable[[Signals], Any] | None) -> CalibratedNoise:
         """Return the noise and what it promises, for the owner."""
         prepared = self.prepare()
-        return CalibratedNoise(prepared.noise, owner_half(prepared))
+        designs, notes = _designs(self.request)
+        return CalibratedNoise(prepared.noise, owner_half(prepared, notes=notes, designs=designs))
 
     def declared(self) -> str:
         """Count a query before the first output."""
@@ -175,7 +177,9 @@ class _Counted(Counted):
         joint = _joint(ledger, prepared, budget, number)
         own = ledger.releases[number]
         public = public_half(prepared, self.value, entry, joint)
-        owner = owner_half(prepared, self.value, entry, joint, [_spent(ledger, prepared)], self.notes)
+        designs, notes = _designs(prepared.request)
+        spent = [_spent(ledger, prepared)]
+        owner = owner_half(prepared, self.value, entry, joint, spent, [*self.notes, *notes], designs)
         return Protected(
             prepared.finished(self.value).value,
             prepared.noise,
@@ -183,6 +187,16 @@ class _Counted(Counted):
             with_others(owner, own.others, knows_people=own.knows_people),
             statistics_of(prepared, self.value),
         )
+
+
+def _designs(request: Request) -> tuple[DesignsCompared | None, list[str]]:
+    """Compute what every promise would cost, for the owner who asks for it, or say why that is not known."""
+    if not request.plan.compare:
+        return None, []
+    try:
+        return cost_of_designs(request).facts, []
+    except ValueError as reason:  # a release that is made must not end with it
+        return None, [f"what other promises would cost cannot be computed: {reason}"]
 
 
 @dataclass(frozen=True, eq=False)

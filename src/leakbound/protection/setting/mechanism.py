@@ -15,7 +15,7 @@ from leakbound.core.findings import Term
 from leakbound.core.grid import Grid
 from leakbound.core.seeds import stream, subsets
 from leakbound.core.types import Points
-from leakbound.protection.capture import silenced
+from leakbound.protection.setting.capture import silenced
 from leakbound.releases.statistics.features import Cells, Histogram, sums
 from leakbound.releases.statistics.statistic import Fit, Linear, Statistic
 from leakbound.runtime.observe import DataSets, Execution, Sets, outputs
