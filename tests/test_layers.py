@@ -201,6 +201,20 @@ def test_imports_inside_of_reports_go_down(name):
             assert parts[2] in allowed, f"{name} imports {imported}"
 
 
+# The same of protection: what was released, what every promise begins with, attacks, certificates, the promises.
+OF_PROTECTION = ("ledger", "setting", "attack", "certificate", "promises")
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "protection" and name.count("/") > 1])
+def test_imports_inside_of_protection_go_down(name):
+    """No folder imports one after it, or the files on top."""
+    allowed = OF_PROTECTION[: OF_PROTECTION.index(name.split("/")[1]) + 1]
+    for imported in facts(name).imports:
+        parts = imported.split(".")
+        if parts[:2] == ["leakbound", "protection"]:
+            assert parts[2] in allowed, f"{name} imports {imported}"
+
+
 @pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "papers"])
 def test_papers_use_the_package_as_everybody_does(name):
     """Their own files and ``import leakbound`` alone: what they need is public."""

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from leakbound.cli import main as cli
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.plans.promises import Anyone, Drawn, File
 from leakbound.protection import Protected
 from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger

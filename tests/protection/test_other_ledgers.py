@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.protection import Protected
 from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.core import private_file
+from leakbound.files import private_file
 from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 from leakbound.protection.ledger.keyed import text_names
 from leakbound.protection.ledger.people import PeopleNames

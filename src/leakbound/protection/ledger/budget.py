@@ -26,7 +26,6 @@ from scipy.special import ndtr, ndtri
 from leakbound.core.checks import gain_over_prior, one_of, positive
 from leakbound.core.numerics import bisect
 from leakbound.core.repeated_rows import RepeatedRows, Table, rows_of, side_by_side, taken, with_rows
-from leakbound.files import private_file
 from leakbound.noise.gaussian import GaussianNoise
 from leakbound.noise.left_out import LeftOut
 from leakbound.noise.left_out_joint import LARGEST_VALUE, joint_advantage, largest_distance, largest_reserve

@@ -18,7 +18,6 @@ from jaxtyping import Bool, Float
 
 from leakbound.core.checks import one_of
 from leakbound.core.types import Noise
-from leakbound.files import private_file
 from leakbound.noise.families import describe
 from leakbound.noise.gaussian import GaussianNoise
 from leakbound.noise.norms import EUCLIDEAN

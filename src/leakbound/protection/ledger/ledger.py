@@ -23,8 +23,8 @@ from typing import Any, TypeVar, final
 import numpy as np
 from jaxtyping import UInt8
 
-from leakbound.core import private_file
 from leakbound.core.checks import positive
+from leakbound.files import private_file
 from leakbound.protection.ledger.people import Overlap, People, PeopleNames
 
 Array = np.ndarray

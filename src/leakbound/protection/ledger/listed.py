@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from leakbound.core import private_file
-from leakbound.core.system import OWNERS_FOLDER
+from leakbound.files import private_file
+from leakbound.files.system import OWNERS_FOLDER
 from leakbound.protection.ledger.schema import ListedRow, ListRow, checked
 
 NONE = "none"  # as a file: no list is read or written
