@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from leakbound.core.findings import Term
+from leakbound.files import private_file
 from leakbound.plans.promises import NAME_OF, File
 from leakbound.plans.protects import ProtectionPlan
 from leakbound.protection.ledger.budget import RETIRED
