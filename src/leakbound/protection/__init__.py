@@ -63,7 +63,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name in __all__:
-        files = {"multiplier_report": "multiplier", "DesignTable": "design_costs", "ReleasedStatistic": "results"}
+        files = {
+            "multiplier_report": "multiplier",
+            "DesignTable": "design_costs",
+            "ReleasedStatistic": "setting.results",
+        }
         file = files.get(name, "api")
         return getattr(import_module(f"{__name__}.{file}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
