@@ -20,7 +20,7 @@ from benchmarks.scoring import Row, cpu_seconds
 from leakbound.core.types import Points
 from leakbound.data.content import row_names
 from leakbound.noise import GaussianNoise, LeftOut, calibrate_left_out, least_left_out_noise
-from leakbound.noise.keyed import keyed_hashes
+from leakbound.protection.ledger.keyed import keyed_hashes
 from leakbound.releases.statistics.features import Cells
 from leakbound.releases.statistics.left_out import left_out_values
 from leakbound.releases.statistics.statistic import Linear, named

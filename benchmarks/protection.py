@@ -15,10 +15,10 @@ from benchmarks.scoring import Row, cpu_seconds
 from leakbound.core.grid import Grid
 from leakbound.core.types import Points
 from leakbound.noise import GaussianNoise, SampledSwap, calibrate, swap_linear
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.swaps import swap_shifts
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.swaps import swap_shifts
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import Covariance
 from leakbound.runtime.observe import Execution
 

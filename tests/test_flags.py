@@ -12,7 +12,13 @@ import pytest
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "leakbound"
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 # The command line itself, and what writes a command; old flags, beside their keywords; variables of CSS, and Chromium.
-OF_OTHERS = ("cli/", "plans/moved.py", "protection/release_command.py", "reports/render/", "reports/charts/")
+OF_OTHERS = (
+    "cli/",
+    "plans/moved.py",
+    "protection/certificate/release_command.py",
+    "reports/render/",
+    "reports/charts/",
+)
 NAMES_ALONE = ("--fail-above", "--vary", "--trust {}")  # parts of messages, or for the command line alone
 KEYWORDS = {"partial": "from_store", "trust": "trusted_types"}  # of flags with another name
 

@@ -59,7 +59,7 @@ HEAVY = {
     "rich": r"runtime/progress\.py|reports/render/document\.py",
     "dp_accounting": r"dpsgd/accountant\.py",
     "pydantic": r"plans/(plan|limits|policies|audits|bounds|protects|choices|promises|games|until|fitted)\.py"
-    r"|plans/statistic_objects\.py|reports/(about|content)\.py",
+    r"|plans/statistic_objects\.py|reports/(about|content)\.py|protection/ledger/schema\.py",
     "joblib": r"runtime/pool\.py",
     "threadpoolctl": r"runtime/(pool|machine)\.py",
     "fsspec": r"runtime/places\.py",
@@ -198,6 +198,20 @@ def test_imports_inside_of_reports_go_down(name):
     for imported in facts(name).imports:
         parts = imported.split(".")
         if parts[:2] == ["leakbound", "reports"] and len(parts) > 2 and parts[2] in OF_REPORTS:
+            assert parts[2] in allowed, f"{name} imports {imported}"
+
+
+# The same of protection: what was released, what every promise begins with, attacks, certificates, the promises.
+OF_PROTECTION = ("ledger", "setting", "attack", "certificate", "promises")
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "protection" and name.count("/") > 1])
+def test_imports_inside_of_protection_go_down(name):
+    """No folder imports one after it, or the files on top."""
+    allowed = OF_PROTECTION[: OF_PROTECTION.index(name.split("/")[1]) + 1]
+    for imported in facts(name).imports:
+        parts = imported.split(".")
+        if parts[:2] == ["leakbound", "protection"]:
             assert parts[2] in allowed, f"{name} imports {imported}"
 
 

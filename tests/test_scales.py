@@ -44,7 +44,6 @@ ANSWERS = {
     "accuracy under noise": lambda s: certified(s).tradeoff(noise.GaussianNoise(0.5 * s)).accuracy(),
     "delta under noise": lambda s: noise.pmp_delta(certified(s), noise.GaussianNoise(s), 1.0),
     "DP noise": lambda s: [noise.dp_gaussian_scale(0.1, s) / s, noise.dp_laplace_scale(0.1, s) / s],
-    "DP rows": lambda s: [row.rms / s for row in noise.dp_baselines(0.1, 3, (2 * s, s), 1e-5)],
     "spread": lambda s: noise.central_moment(X * s) / s,
 }
 

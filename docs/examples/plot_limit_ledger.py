@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import leakbound as ls
-from leakbound.noise.release_ledger import ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger
 
 names = ["mean", "quantiles", "second_moment", "sum"]
 wages = np.random.default_rng(0).lognormal(3.2, 0.5, (1000, 1))
@@ -22,7 +22,7 @@ with TemporaryDirectory() as folder:
     for name in names:
         first = {} if spent else {"budget": 0.06}
         ls.protect(name, wages, eta=0.02, promise=ls.File(games=0), ledger=ledger, **first)
-        spent.append(100 * ReleaseLedger.open(ledger, "leave-one-out").spent())
+        spent.append(100 * BudgetLedger.open(ledger, "leave-one-out").spent())
 plt.step(names, spent, "o-", where="mid", label="all releases so far")
 plt.axhline(6, color="black", linestyle="dashed", label="budget")
 plt.ylabel("accuracy above guessing, percentage points")

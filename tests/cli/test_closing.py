@@ -17,11 +17,11 @@ import pandas as pd
 import pytest
 
 from leakbound.data import from_arrays
-from leakbound.protection.attack import signals
-from leakbound.protection.attack_games import AttackConfig
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.attack.games import AttackConfig
+from leakbound.protection.attack.release import signals
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.protects import NO_CHOICE
 from leakbound.plans.several import read_several
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from leakbound.reports import Report
 from tests.cli.calling import Left, caller, refused
 

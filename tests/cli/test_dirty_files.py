@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection.request import request_of_file
-from leakbound.protection.units import Units
+from leakbound.protection.setting.request import request_of_file
+from leakbound.protection.setting.units import Units
 from leakbound.runtime.observe import Execution
 from tests.cli.calling import Left, caller, draw_no_pages, refused
 

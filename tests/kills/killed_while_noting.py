@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 
-from tests.noise.test_ledger import entries
+from tests.protection.ledger.test_ledger import entries
 
-from leakbound.noise.ledger import Ledger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
 
 
 def replace(source: object, target: object) -> None:

@@ -14,12 +14,9 @@ from leakbound.bounds.information import gaussian_information
 from leakbound.core.seeds import stream
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian
 from leakbound.noise import (
-    Baseline,
-    dp_baselines,
     dp_gaussian_scale,
     dp_laplace_scale,
     eta_of_information,
-    information_baselines,
     information_of_eta,
     noise_of_information,
 )
@@ -61,27 +58,20 @@ class TestDifferentialPrivacy:
         assert dp_gaussian_scale(eta, 2.5, delta, prior) == pytest.approx(expected, rel=1e-6)
         assert dp_gaussian_scale(eta, 2.5, delta, prior) > dp_gaussian_scale(eta, 2.5, prior=prior)
 
-    def test_the_rows(self):
-        laplace, gaussian, pair = dp_baselines(0.05, 4, (0.3, 0.2), 1e-5, prior=0.4)
-        assert laplace.rms == pytest.approx(math.sqrt(2) * dp_laplace_scale(0.05, 0.3, 0.4))
-        assert gaussian.rms == pytest.approx(dp_gaussian_scale(0.05, 0.2, prior=0.4))
-        assert pair.rms == pytest.approx(dp_gaussian_scale(0.05, 0.2, 1e-5, 0.4))
-        for row in (laplace, gaussian, pair):
-            assert row.promise == "any_data"
-            np.testing.assert_allclose(row.covariance, row.rms**2 * np.eye(4))
-
 
 class TestInformation:
     def test_of_one_mean(self):
         """n = 1000 points in R^3 with unit covariance, halves of 500, accuracy at most 0.55."""
         sigma = np.eye(3) / 500 * (1 - 500 / 1000)
-        shaped, least, average = information_baselines(0.05, sigma, n=1000)
-        assert [shaped.promise, least.promise, average.promise] == ["every", "every", "average"]
-        assert round(shaped.rms, 3) == round(least.rms, 3) == 0.547
-        assert round(average.rms, 4) == 0.0061
+        nats = information_of_eta(0.05)
+        for structure in ("isotropic", "least_trace"):
+            assert round(math.sqrt(noise_of_information(sigma, nats, structure)[0, 0]), 3) == 0.547
+        # an average over 1000 records may have 1000 times the information of one
+        average = math.sqrt(noise_of_information(sigma, 1000 * nats)[0, 0])
+        assert round(average, 4) == 0.0061
         # 2 eta^2 <= kl(1/2 + eta || 1/2): Pinsker's inequality asks for a little more noise
         pinsker = math.sqrt(0.001 / math.expm1(2 * 2 * 1000 * 0.05**2 / 3))
-        assert 0.99 * pinsker < average.rms < pinsker
+        assert 0.99 * pinsker < average < pinsker
 
     @pytest.mark.parametrize("prior", PRIORS)
     @pytest.mark.parametrize("share", [1e-9, 1e-4, 0.0099, 0.0101, 0.5, 0.99])
@@ -178,9 +168,9 @@ class TestInformation:
         assert np.trace(least) == pytest.approx(2 / math.expm1(0.2), rel=1e-5)
 
     def test_more_information_than_a_float_of_noise(self):
-        for row in information_baselines(0.05, np.diag([1.0, 4.0]), n=10**9):
-            assert np.isfinite(row.covariance).all()
-            assert row.rms > 0
+        noise = noise_of_information(np.diag([1.0, 4.0]), 10**9 * information_of_eta(0.05))
+        assert np.isfinite(noise).all()
+        assert (np.diagonal(noise) > 0).all()
 
     def test_bits_of_a_release(self):
         """Two equally likely values +-1: ``log det/2`` is at least the mutual information, by quadrature."""
@@ -209,7 +199,6 @@ class TestBadInput:
                 "delta must be < 0.2, eta over the smaller prior, got 0.2",
             ),
             (lambda: dp_gaussian_scale(0.1, 1.0, delta=0.0), "delta must be > 0 and < 1, got 0"),
-            (lambda: dp_baselines(0.1, 0, (1.0, 1.0), 1e-5), "d must be >= 1, got 0"),
             (lambda: eta_of_information(-1.0), "nats must be >= 0, got -1"),
             (lambda: noise_of_information(np.eye(2), 0.0), "nats must be > 0, got 0"),
             (lambda: noise_of_information(np.full((2, 2), np.nan), 1.0), "a covariance must be finite"),
@@ -229,7 +218,6 @@ class TestBadInput:
                 lambda: noise_of_information(np.eye(2), 1.0, "full"),  # pyright: ignore[reportArgumentType]
                 "unknown structure 'full'; known: isotropic, least_trace",
             ),
-            (lambda: information_baselines(0.1, np.eye(2), n=0), "n must be >= 1, got 0"),
         ],
     )
     def test_the_line_that_a_bad_value_gets(self, work, message, as_users_run_it):
@@ -241,9 +229,3 @@ class TestBadInput:
     def test_shapes(self, shape, as_users_run_it):
         with pytest.raises(ValueError, match=r"^a covariance must be \(d, d\), got "):
             noise_of_information(np.ones(shape), 1.0)
-
-    def test_a_row_is_frozen(self):
-        row = Baseline.of("x", "every", np.eye(2), "y")
-        assert row.rms == 1
-        with pytest.raises(AttributeError):
-            row.rms = 2.0  # pyright: ignore[reportAttributeAccessIssue]

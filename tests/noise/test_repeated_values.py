@@ -21,10 +21,11 @@ from leakbound.noise import (
     least_left_out_noise,
     left_out_curve,
 )
-from leakbound.noise.ledger import Query
-from leakbound.noise.release_ledger import Release, ReleaseLedger
-from tests.noise.test_ledger_file import mutated, sealed
-from tests.noise.test_release_ledger import KEY, PLAIN, check_flips, content, digest, opened_line
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.ledger.budget import Release
+from leakbound.protection.ledger.ledger import Query
+from tests.protection.ledger.test_ledger_file import mutated, sealed
+from tests.protection.ledger.test_release_ledger import KEY, PLAIN, check_flips, content, digest, opened_line
 
 N, CELLS = 60, 7
 
@@ -154,7 +155,7 @@ def test_it_is_written_and_read(path) -> None:
         (("which",), "AAAA", "releases[0].which must be 60 numbers in base 64"),
         (("which",), "A" * 320, "releases[0].which must name all of 6 rows and no others"),
         (("rows",), 10**15, "releases[0].values must be 1,000,000,000,000,000 x 7 numbers in base 64"),
-        (("rows",), 0, "releases[0].rows must be"),
+        (("rows",), 0, "releases[0].rows: Input should be greater than or equal to 1"),
     ],
 )
 def test_damage_is_one_line(path, place, wrong, line) -> None:

@@ -9,6 +9,7 @@ from math import comb, e, exp, sqrt, tanh
 
 import numpy as np
 import pytest
+from benchmarks.izzo_algorithm import Algorithm1, wrap
 from scipy.integrate import quad
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
@@ -18,7 +19,6 @@ from scipy.stats import gamma, kstest
 import leakbound as ls
 from leakbound.core.types import Points
 from leakbound.papers.izzo2022 import figure1, figure2, theorem5
-from leakbound.protection.izzo_algorithm import Algorithm1, wrap
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import Execution
 from tests.marks import slow_but

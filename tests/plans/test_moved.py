@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import pytest
 
+import leakbound as ls
 from leakbound.plans import promises
 from leakbound.plans.moved import OF_PROTECTIONS
 
@@ -19,3 +20,8 @@ def test_every_promise_that_has_the_field_is_named(word: str) -> None:
         assert field in {each.name for each in fields(getattr(promises, name))}
     if word in ("noise", "games", "confidence", "noise_scale"):
         assert [name for name, _ in named] == ["File", "Drawn"]
+
+
+def test_the_old_word_of_a_promise_says_what_is_retired() -> None:
+    with pytest.raises(TypeError, match=r"^protect takes no design; use promise=.*; per-instance is retired$"):
+        ls.protect("mean", [[1.0], [2.0]], eta=0.05, design="per-instance")  # pyright: ignore[reportCallIssue]

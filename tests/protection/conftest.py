@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakbound.noise import MixtureSwap, Shifts
-from leakbound.protection import other_ledgers
+from leakbound.protection.setting import elsewhere
 
 
 @pytest.fixture
@@ -18,4 +18,4 @@ def without_bands(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def ledgers_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other ledgers are not asked: for a test that releases the same records under two of them on purpose."""
-    monkeypatch.setattr(other_ledgers, "_ledgers_to_ask", lambda request, own, known: ([], []))
+    monkeypatch.setattr(elsewhere, "_ledgers_to_ask", lambda request, own, known: ([], []))

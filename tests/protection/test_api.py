@@ -9,15 +9,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import leakbound as ls
-import leakbound.protection.half as steps
 from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays, read
 from leakbound.noise import GaussianNoise, eta_bound
-from leakbound.noise.ledger import Ledger
-from leakbound.protection.half import _released
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
+from leakbound.protection.promises.drawn import half
+from leakbound.protection.promises.drawn.half import _released
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting import results
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.reports import Report
 from leakbound.reports.numbers import rounded_to_noise
@@ -72,7 +73,7 @@ class TestProtect:
             on_grid.append(value)
             return rounded_to_noise(value, noise_std)
 
-        monkeypatch.setattr(steps, "rounded_to_noise", noted)
+        monkeypatch.setattr(results, "rounded_to_noise", noted)
         made = protect("mean", ROWS, eta=0.1, **QUICK)
         noise = made.certificate.about.certificate.noise
         multiples = np.array(on_grid) / np.array(noise.grid)
@@ -177,7 +178,7 @@ class TestProtect:
         ],
     )
     def test_bad_words_get_one_line_before_anything_is_drawn(self, words, line, monkeypatch, as_users_run_it):
-        monkeypatch.setattr(steps, "subsets", None)  # nothing may be drawn
+        monkeypatch.setattr(half, "subsets", None)  # nothing may be drawn
         words = {"statistic": "mean", "x": ROWS} | words
         with pytest.raises((TypeError, ValueError), match=line) as refused:
             protect(**QUICK | words)

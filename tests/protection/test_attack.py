@@ -29,12 +29,13 @@ from leakbound.noise import (
     swap,
     worst_eta,
 )
-from leakbound.protection import attack, attack_games
-from leakbound.protection.attack import AttackConfig, attack_release, signals
-from leakbound.protection.attack_bayes import BayesAttacker
-from leakbound.protection.attack_games import SimulatedSets
-from leakbound.protection.attack_gaussian import GaussianAttacker, Moments, noise_covariance
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.attack import games as attack_games
+from leakbound.protection.attack import release as attack
+from leakbound.protection.attack.bayes import BayesAttacker
+from leakbound.protection.attack.games import SimulatedSets
+from leakbound.protection.attack.gaussian import GaussianAttacker, Moments, noise_covariance
+from leakbound.protection.attack.release import AttackConfig, attack_release, signals
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import Execution, read_signals
 from tests.levels import allowed, sizes

@@ -14,9 +14,9 @@ from leakbound.data import from_arrays
 from leakbound.noise import GaussianNoise, LaplaceNoise
 from leakbound.noise.families import FAMILIES
 from leakbound.noise.shifts import worst_eta
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution

@@ -11,8 +11,8 @@ import pytest
 
 from leakbound.core.grid import Grid
 from leakbound.data import from_arrays
-from leakbound.protection.capture import silenced
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.capture import silenced
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.runtime.observe import Execution

@@ -13,10 +13,10 @@ from scipy.special import ndtr
 
 import leakbound as ls
 from leakbound.core.tradeoff import Piecewise
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.certified_curve import ceiling_of, rounded_up_to_1_2_5
-from leakbound.protection.release_command import command_of_plan
+from leakbound.protection.certificate.curves import ceiling_of, rounded_up_to_1_2_5
+from leakbound.protection.certificate.release_command import command_of_plan
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from leakbound.reports import Report
 from tests.cli.calling import caller
 from tests.promising import calibrate, declare, protect

@@ -14,9 +14,9 @@ from leakbound.core.findings import Term
 from leakbound.core.reasons import words
 from leakbound.core.types import NotApplicable, Points
 from leakbound.noise import calibrate, eta_bound, izzo, moment, noise_of_information, swap_linear
-from leakbound.protection.comparison import compared, total_errors
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.sensitivity import Ranges, sensitivity
+from leakbound.protection.promises.anyone.sensitivity import Ranges, sensitivity
+from leakbound.protection.promises.drawn.comparison import compared, total_errors
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.features import Cells, Histogram, SecondMoments, columns_of
 from leakbound.releases.statistics.statistic import Linear, named
 from leakbound.reports.phrases import title

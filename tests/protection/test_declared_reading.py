@@ -13,9 +13,9 @@ from leakbound.core.findings import Term
 from leakbound.plans.plan import read
 from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection import differential_privacy
-from leakbound.protection.request import arrays_request, file_request, request_of_file
-from leakbound.protection.units import Units
+from leakbound.protection.promises.anyone import prepare as differential_privacy
+from leakbound.protection.setting.request import arrays_request, file_request, request_of_file
+from leakbound.protection.setting.units import Units
 from leakbound.runtime.observe import Execution
 from tests.promising import promising, protect_file
 

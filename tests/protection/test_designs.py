@@ -14,14 +14,14 @@ import pytest
 from scipy.stats import norm
 
 from leakbound.core.grid import Grid
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.plan import read
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.plans.protects import NO_CHOICE, NO_GROUP, CalibrationPlan, ProtectionPlan
-from leakbound.protection import Protected, released
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.request import arrays_request, file_request
-from leakbound.protection.units import Units
+from leakbound.protection import Protected, of_all
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import arrays_request, file_request
+from leakbound.protection.setting.units import Units
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution
 from tests.promising import (
@@ -100,11 +100,11 @@ def without_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     def exact(ledger: Any, prepared: Prepared, value: np.ndarray, digest: str) -> np.ndarray:
         return np.array(value, dtype=float) / prepared.divisor
 
-    def unrounded(value: float, noise_std: float) -> float:
+    def unrounded(value: np.ndarray, rms: np.ndarray) -> np.ndarray:
         return value
 
-    monkeypatch.setattr(released, "_with_noise", exact)
-    monkeypatch.setattr(released, "rounded_to_noise", unrounded)
+    monkeypatch.setattr(of_all, "_with_noise", exact)
+    monkeypatch.setattr(of_all, "rounded_to_rms", unrounded)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1171,7 +1171,7 @@ class TestPublication:
 
     def test_nothing_else_is_a_function_of_the_file(self, tmp_path, monkeypatch, name) -> None:
         """With the same value and entry the bytes of both halves for publication are the same: JSON and page."""
-        monkeypatch.setattr(released, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
+        monkeypatch.setattr(of_all, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
         monkeypatch.setattr(ReleaseLedger, "entry_digest", lambda ledger, place: "a" * 64)
         one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
         assert one.to_json() == other.to_json()
@@ -1180,7 +1180,7 @@ class TestPublication:
 
     @pytest.mark.slow
     def test_neither_is_the_page(self, tmp_path, monkeypatch, name) -> None:
-        monkeypatch.setattr(released, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
+        monkeypatch.setattr(of_all, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
         monkeypatch.setattr(ReleaseLedger, "entry_digest", lambda ledger, place: "a" * 64)
         one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
         assert one.to_html() == other.to_html()

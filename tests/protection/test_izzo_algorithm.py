@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.izzo_algorithm import Algorithm1, CertificateVoid, Wrapped, wrap
 from scipy import stats
 
 from leakbound.core.intervals import clopper_pearson, clopper_pearson_lower
 from leakbound.core.seeds import stream, subsets
 from leakbound.core.types import Points
-from leakbound.protection.izzo_algorithm import Algorithm1, CertificateVoid, Wrapped, wrap
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import Execution
 from tests.marks import slow_but

@@ -17,12 +17,12 @@ import pytest
 
 from leakbound.cli import main as cli
 from leakbound.files import private_file
-from leakbound.noise.ledger import Ledger
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.promises import Anyone, Drawn, File
 from leakbound.protection import Protected
-from leakbound.protection.known_ledgers import list_file, listed_ledgers, note_ledger
-from leakbound.protection.other_ledgers import opened, state_of
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
+from leakbound.protection.ledger.files import opened
+from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_ledger
 from tests.promising import declare, declare_file, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it", "without_bands")
@@ -516,7 +516,7 @@ class TestEarlierLedgers:
         return Path("retired.ledger")
 
     def test_a_retired_design_is_named_where_its_people_are_known(self, retired) -> None:
-        assert state_of(opened(retired)) == "which is of the retired design per-instance (releases: 1)"
+        assert opened(retired).state == "which is of the retired design per-instance (releases: 1)"
         ways = (
             "say another_promise (--another-promise) to release under promise file all the same, with no joint number "
             "over both"

@@ -20,7 +20,7 @@ from leakbound.data import content, read
 from leakbound.data.content import row_names, row_names_of_parquet
 from leakbound.files import private_file
 from leakbound.plans.promises import NAME_OF, File
-from leakbound.protection.left_out_noise import search_left_out_noise
+from leakbound.protection.promises.file.noise import search_left_out_noise
 from leakbound.releases.statistics import left_out
 from leakbound.releases.statistics.features import Cells, Histogram
 from leakbound.releases.statistics.left_out import left_out_values

@@ -19,14 +19,14 @@ from leakbound.core.grid import Grid
 from leakbound.data import from_arrays
 from leakbound.files import private_file
 from leakbound.noise import GaussianNoise, LaplaceNoise
-from leakbound.noise.keyed import SCHEME
-from leakbound.noise.ledger import Ledger
 from leakbound.plans.plan import read
 from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.jobs import Job
-from leakbound.protection.ledger_query import LedgerQuery, ReleaseSubject, describe_statistic
-from leakbound.protection.request import file_request
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
+from leakbound.protection.ledger.keyed import SCHEME
+from leakbound.protection.promises.drawn.in_ledger import LedgerQuery, ReleaseSubject, describe_statistic
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.setting.request import file_request
 from leakbound.releases.statistics.features import Cells
 from leakbound.releases.statistics.statistic import Linear, named
 from leakbound.runtime.observe import Execution

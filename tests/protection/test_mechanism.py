@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leakbound.core.grid import Grid
 from leakbound.data import from_arrays
-from leakbound.protection.mechanism import Mechanism
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets

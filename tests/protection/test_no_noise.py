@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakbound.bounds import exact_eta
-from leakbound.protection.no_noise import unneeded
+from leakbound.protection.promises.drawn.no_noise import unneeded
 from tests.noise.games import all_subsets
 
 

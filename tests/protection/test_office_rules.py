@@ -9,7 +9,7 @@ import pytest
 from leakbound.core.types import Points
 from leakbound.plans.plan import read
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.office_rules import check_office_rules
+from leakbound.protection.certificate.office_rules import check_office_rules
 from leakbound.releases.statistics.of_plan import statistic_of
 
 DATA = {"data": "people.csv", "eta": 0.1}

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakbound.protection import half, released
+from leakbound.protection import of_all
+from leakbound.protection.promises.drawn import half
 from leakbound.reports import Report
 from leakbound.reports.render.csv_table import released_csv
 from tests.marks import nightly
@@ -162,7 +163,7 @@ def held(monkeypatch) -> None:
     def of_draw(mechanism, found, member, rng):
         return 1000.0 + np.arange(mechanism.d)
 
-    monkeypatch.setattr(released, "_with_noise", of_ledger)
+    monkeypatch.setattr(of_all, "_with_noise", of_ledger)
     monkeypatch.setattr(half, "_released", of_draw)
 
 

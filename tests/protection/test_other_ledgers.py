@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from leakbound.files import private_file
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.plans.promises import NAME_OF, Anyone, Drawn, File
 from leakbound.protection import Protected
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
 from tests.promising import calibrate_file, declare_file, protect, protect_file
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

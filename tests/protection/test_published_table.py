@@ -17,7 +17,7 @@ from scipy.optimize import LinearConstraint, minimize
 import leakbound as ls
 from leakbound.plans.plan import read
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.published_table import (
+from leakbound.protection.certificate.published_table import (
     Counts,
     _table_of_means,
     nearest_non_negative,

@@ -11,7 +11,7 @@ from leakbound.cli.options import words_of
 from leakbound.plans.plan import read
 from leakbound.plans.promises import Anyone, Drawn
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
-from leakbound.protection.release_command import release_command
+from leakbound.protection.certificate.release_command import release_command
 
 DATA: dict[str, Any] = {"data": "folder/people.csv", "eta": 0.05, "promise": "file"}
 

@@ -6,14 +6,14 @@ import pytest
 from leakbound.core.seeds import stream, subsets
 from leakbound.data import from_arrays
 from leakbound.noise import Lp, MixtureSwap
-from leakbound.noise.ledger import Ledger
 from leakbound.plans.promises import Drawn
-from leakbound.protection.half import _released
-from leakbound.protection.ledger_query import randomness
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.pairs import Fitted, measured
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.ledger.drawn import DrawnLedger as Ledger
+from leakbound.protection.promises.drawn.half import _released
+from leakbound.protection.promises.drawn.in_ledger import randomness
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.pairs import Fitted, measured
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution

@@ -17,9 +17,9 @@ from scipy.special import logsumexp
 
 import leakbound as ls
 from leakbound.noise import GaussianNoise, LeftOut
-from leakbound.noise.release_ledger import ReleaseLedger
 from leakbound.protection import Protected
-from leakbound.protection.left_out_noise import LeftOutNoise, search_joint_noise, search_left_out_noise
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.promises.file.noise import LeftOutNoise, search_joint_noise, search_left_out_noise
 from leakbound.reports import Report
 from leakbound.reports.toml import toml
 from tests.promising import calibrate_file, declare, design_table_of_file, protect, protect_file

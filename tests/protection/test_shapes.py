@@ -11,10 +11,10 @@ from sklearn.datasets import load_wine
 from leakbound.bounds import exact_eta
 from leakbound.data import from_arrays
 from leakbound.noise import GaussianNoise, best_covariance
-from leakbound.protection import rounding
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting import rounding
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly

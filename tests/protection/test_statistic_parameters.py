@@ -14,7 +14,7 @@ from leakbound.data import from_arrays
 from leakbound.plans.promises import File
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.plans.statistics import STATISTICS
-from leakbound.protection.statistic_parameters import parameters_of
+from leakbound.protection.certificate.statistic_parameters import parameters_of
 from leakbound.releases.statistics.logistic import Logistic
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.reports.about import StatisticParameters

@@ -12,9 +12,9 @@ from leakbound.core.grid import Grid
 from leakbound.core.seeds import stream
 from leakbound.core.types import Points
 from leakbound.noise import GaussianNoise, Lp, Mahalanobis, SampledSwap, best_covariance, calibrate
-from leakbound.protection import swaps
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.swaps import swap_shifts
+from leakbound.protection.promises.drawn import swaps
+from leakbound.protection.promises.drawn.swaps import swap_shifts
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.statistic import named
 from leakbound.runtime.observe import DataSets, Execution
 from tests.marks import nightly, nightly_but

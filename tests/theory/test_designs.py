@@ -20,9 +20,10 @@ from scipy.stats import norm
 
 from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import CalibrationPlan
-from leakbound.protection import differential_privacy, leave_one_out
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.request import arrays_request
+from leakbound.protection.promises.anyone import prepare as differential_privacy
+from leakbound.protection.promises.file import prepare as leave_one_out
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import arrays_request
 from leakbound.runtime.observe import Execution
 from tests.marks import nightly
 from tests.promising import calibrate, promising

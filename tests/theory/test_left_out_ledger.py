@@ -22,7 +22,8 @@ from scipy.special import logsumexp
 
 from leakbound.core.numerics import smallest_where
 from leakbound.noise import calibrate_left_out, joint_advantage, largest_distance, largest_reserve
-from leakbound.noise.release_ledger import Release, ReleaseLedger
+from leakbound.protection.ledger.budget import BudgetLedger as ReleaseLedger
+from leakbound.protection.ledger.budget import Release
 from tests.marks import nightly
 
 N_STEPS = 10

@@ -37,10 +37,10 @@ from leakbound.noise import (
     swap,
     worst_eta,
 )
-from leakbound.protection.attack_games import AttackConfig
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import NoiseSearchResult, search_noise
-from leakbound.protection.target import PrivacyTarget
+from leakbound.protection.attack.games import AttackConfig
+from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult, search_noise
+from leakbound.protection.promises.drawn.target import PrivacyTarget
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.algorithms import Function
 from leakbound.releases.statistics.statistic import Fit, named
 from leakbound.runtime.observe import DataSets, Execution

@@ -27,12 +27,12 @@ def ledgers(context: typer.Context, known_ledgers: File = None) -> None:
     context.obj = known_ledgers
     if context.invoked_subcommand is not None:
         return
-    known, others = _modules()
+    known, files = _modules()
     file = known.list_file(None if known_ledgers is None else str(known_ledgers))
     listed = known.listed_ledgers(file)
     for ledger in listed:
         try:
-            state = others.state_of(others.opened(Path(ledger.path)))
+            state = files.opened(Path(ledger.path)).state
         except (OSError, ValueError) as reason:
             state = str(reason).replace(ledger.path, "which", 1)
         print(f"{printable(ledger.date)}  {printable(ledger.promise):6}  {printable(ledger.path)}, {printable(state)}")
@@ -58,4 +58,4 @@ def forget(
 
 def _modules() -> tuple[Any, Any]:
     """Import what reads the list, and what reads ledgers."""
-    return import_module("leakbound.protection.known_ledgers"), import_module("leakbound.protection.other_ledgers")
+    return import_module("leakbound.protection.ledger.listed"), import_module("leakbound.protection.ledger.files")

@@ -3,11 +3,8 @@
 from leakbound.bounds.information import eta_of_information
 from leakbound.noise.ball import BallNoise
 from leakbound.noise.baselines import (
-    Baseline,
-    dp_baselines,
     dp_gaussian_scale,
     dp_laplace_scale,
-    information_baselines,
 )
 from leakbound.noise.calibration import calibrate, pairs_needed
 from leakbound.noise.choice import most_promising
@@ -31,7 +28,6 @@ from leakbound.noise.shifts import Shifts, eta_bound, pmp_delta, worst_eta
 __all__ = [
     "AverageSwap",
     "BallNoise",
-    "Baseline",
     "GaussianNoise",
     "LaplaceNoise",
     "LeftOut",
@@ -50,14 +46,12 @@ __all__ = [
     "central_moment",
     "complement",
     "disjoint",
-    "dp_baselines",
     "dp_discrete_scale",
     "dp_gaussian_scale",
     "dp_laplace_scale",
     "eta_bound",
     "eta_of_information",
     "independent",
-    "information_baselines",
     "information_of_eta",
     "izzo",
     "joint_advantage",

@@ -117,6 +117,11 @@ OF_PROTECTIONS: Mapping[str, Moved] = {
         "a range of each column, as compare = [{ anyone = { ranges = { wage = [-3, 3] } } }]",
         "a range of each column, as --compare all --range wage=-3:3",
     ),
+    "design": Moved(
+        "promise=, which is anyone for dp, file for leave-one-out, drawn for half; per-instance is retired",
+        "promise, which is anyone for dp, file for leave-one-out, drawn for half; per-instance is retired",
+        "--promise, which is anyone for dp, file for leave-one-out, drawn for half; per-instance is retired",
+    ),
     "another_design": Moved("another_promise=", "another_promise", "--another-promise"),
     "seed": Moved("insecure_seed=", "insecure_seed", "--insecure-seed"),
     "title": _PAGE,

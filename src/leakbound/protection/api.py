@@ -1,6 +1,6 @@
 """The public calls: keywords or fields of a plan in, a calibration or a release out.
 
-`request` makes one object of what was asked for, and `run` has the steps that follow.
+`request` makes one object of what was asked for, and `release` has the steps that follow.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from leakbound.plans.promises import Promise
 from leakbound.plans.protects import CalibrationPlan, ProtectionPlan
 from leakbound.plans.statistic_objects import Statistic, Weighted
 from leakbound.protection.design_costs import DesignTable, cost_of_designs
-from leakbound.protection.request import Request, arrays_request, request_of_file
-from leakbound.protection.run import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
+from leakbound.protection.release import CalibratedNoise, Protected, run_calibration, run_declaration, run_release
+from leakbound.protection.setting.request import Request, arrays_request, request_of_file
 from leakbound.releases.statistics.statistic import Statistic as Rule
 from leakbound.reports import Report
 from leakbound.runtime.observe import Execution
@@ -35,6 +35,8 @@ Kept = Store | str | os.PathLike[str] | None
 _NO_STATISTICS = {
     "dpsgd": "ls.dpsgd.dpsgd_multiplier(sample_rate, steps, advantage=0.1), the noise multiplier of DP-SGD"
 }
+_FIELDS = {"ids": "id", "groups": "group"}  # arguments whose field of a plan has another name
+_NO_FIELDS = ("statistic", "x", "y", "page", "store", "n_jobs")
 _MOVED = {**keywords(OF_PROTECTIONS), "declare": "leakbound.protection.declare"}
 
 
@@ -77,17 +79,7 @@ def calibrate(
     >>> calibration.noise.rms(2) < 0.2
     True
     """
-    options = {
-        "eta": eta,
-        "promise": promise,
-        "budget": budget,
-        "id": ids,
-        "group": groups,
-        "rules": rules,
-        "compare": compare,
-        "fpr": fpr,
-    }
-    return run_calibration(_of_arrays(CalibrationPlan, statistic, x, y, options, page, store, n_jobs))
+    return run_calibration(_of_arrays(CalibrationPlan, locals()))
 
 
 @known_keywords(_MOVED, _NO_STATISTICS)
@@ -189,22 +181,7 @@ def protect(
     >>> released.value.shape, released.certificate.about.certificate.coupling
     ((2,), 'swap')
     """
-    options = {
-        "eta": eta,
-        "promise": promise,
-        "budget": budget,
-        "id": ids,
-        "group": groups,
-        "rules": rules,
-        "compare": compare,
-        "fpr": fpr,
-        "ledger": ledger,
-        "another_promise": another_promise,
-        "allow_known_people": allow_known_people,
-        "known_ledgers": known_ledgers,
-        "insecure_seed": insecure_seed,
-    }
-    return run_release(_of_arrays(ProtectionPlan, statistic, x, y, options, page, store, n_jobs))
+    return run_release(_of_arrays(ProtectionPlan, locals()))
 
 
 @known_keywords(_MOVED, _NO_STATISTICS)
@@ -244,8 +221,7 @@ def design_table(
     >>> table.recommended, [row.design for row in table.rows if row.errors is not None and not row.method]
     ('dp', ['dp', 'leave-one-out', 'half'])
     """
-    options = {"eta": eta, "id": ids, "group": groups, "rules": rules, "compare": compare}
-    return cost_of_designs(_of_arrays(CalibrationPlan, statistic, x, y, options))
+    return cost_of_designs(_of_arrays(CalibrationPlan, locals()))
 
 
 @known_keywords(_MOVED, _NO_STATISTICS)
@@ -294,39 +270,17 @@ def declare(
     >>> ls.protect("mean", rows, eta=0.1, promise=ls.Drawn(games=0), ledger=ledger).value.shape
     (2,)
     """
-    options = {
-        "eta": eta,
-        "promise": promise,
-        "budget": budget,
-        "id": ids,
-        "group": groups,
-        "rules": rules,
-        "compare": compare,
-        "fpr": fpr,
-        "ledger": os.fspath(ledger),
-        "another_promise": another_promise,
-        "allow_known_people": allow_known_people,
-        "known_ledgers": known_ledgers,
-        "insecure_seed": insecure_seed,
-        "declare": True,
-    }
-    return run_declaration(_of_arrays(ProtectionPlan, statistic, x, y, options, page))
+    return run_declaration(_of_arrays(ProtectionPlan, locals(), declare=True))
 
 
-def _of_arrays(
-    kind: type[CalibrationPlan],
-    statistic: Asked,
-    x: Any,
-    y: Any,
-    options: Mapping[str, Any],
-    page: Page = Page(),
-    store: Kept = None,
-    n_jobs: Any = None,
-) -> Request:
-    """Make the request of a call."""
-    kept = store_of(store)
-    fields = asked_of(kind, {**options, **page_words(page), "depends_on": kept.depends_on})
-    return arrays_request(kind, statistic, x, y, fields, Execution.of(kept.path, n_jobs, kept.depends_on))
+def _of_arrays(kind: type[CalibrationPlan], given: Mapping[str, Any], **more: Any) -> Request:
+    """Make the request of a call with these arguments: most of them are fields of its plan."""
+    fields = {_FIELDS.get(name, name): value for name, value in given.items() if name not in _NO_FIELDS}
+    kept = store_of(given.get("store"))
+    page = page_words(given.get("page", Page()))
+    fields = asked_of(kind, {**fields, **more, **page, "depends_on": kept.depends_on})
+    execution = Execution.of(kept.path, given.get("n_jobs"), kept.depends_on)
+    return arrays_request(kind, given["statistic"], given["x"], given["y"], fields, execution)
 
 
 def page_words(page: Page) -> dict[str, Any]:

@@ -21,18 +21,19 @@ from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import GROUPED
 from leakbound.plans.promises import NAME_OF, PROMISE_OF, Anyone, Design, Drawn, File
 from leakbound.plans.protects import NO_DROP_MISSING, CalibrationPlan
-from leakbound.protection import differential_privacy, leave_one_out
-from leakbound.protection.comparison import noise_of, total_errors
-from leakbound.protection.declared_data import declared_statistic, with_counts_and_sums
-from leakbound.protection.jobs import Job
-from leakbound.protection.leave_one_out import counts_records, settled
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.noise_search import search_noise
-from leakbound.protection.office_rules import check_office_rules
-from leakbound.protection.prepared import Prepared
-from leakbound.protection.release_command import release_command
-from leakbound.protection.request import Request
-from leakbound.protection.sensitivity import sensitivity
+from leakbound.protection.certificate.office_rules import check_office_rules
+from leakbound.protection.certificate.release_command import release_command
+from leakbound.protection.promises.anyone import prepare as anyone
+from leakbound.protection.promises.anyone.sensitivity import sensitivity
+from leakbound.protection.promises.drawn.comparison import noise_of, total_errors
+from leakbound.protection.promises.drawn.jobs import Job
+from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.file import prepare as file
+from leakbound.protection.promises.file.prepare import counts_records, settled
+from leakbound.protection.setting.declared_data import declared_statistic, with_counts_and_sums
+from leakbound.protection.setting.mechanism import Mechanism
+from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.request import Request
 from leakbound.releases.statistics.features import columns_of
 from leakbound.releases.statistics.of_plan import statistic_of
 from leakbound.releases.statistics.statistic import Linear
@@ -167,7 +168,7 @@ def recommendation(request: Request) -> tuple[Design, Why]:
         return "leave-one-out", "quantiles"
     # of groups the counts and sums are released, whose noise follows from levels and ranges
     is_grouped = plan.statistic == GROUPED and bool(plan.by)
-    if not is_grouped and not differential_privacy.is_known(statistic):
+    if not is_grouped and not anyone.is_known(statistic):
         return "leave-one-out", "no_bound"
     if not plan.under(Anyone).ranges:
         return "leave-one-out", "no_ranges"
@@ -234,7 +235,7 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
 
 def _dp_prepared(request: Request) -> Prepared:
     """Prepare the noise of differential privacy, and tell the owner which values are moved or counted nowhere."""
-    prepared = differential_privacy.prepare(request)
+    prepared = anyone.prepare(request)
     for note in prepared.owner_notes:
         request.tell_owner(note)
     return prepared
@@ -244,7 +245,7 @@ def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, "
     """Return the noise of counts whose discrete Gaussian noise is calibrated by its own total variation."""
     if request.plan.drop_missing:
         raise ValueError(NO_DROP_MISSING)
-    prepared = differential_privacy.prepare(request)
+    prepared = anyone.prepare(request)
     points = request.data.points
     counts = Mechanism(settled(request.statistic, points), points, len(points), request.execution)
     # a record that is replaced by another moves so many counts by one each
@@ -255,7 +256,7 @@ def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, "
 
 
 def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
-    prepared: Prepared = leave_one_out.prepare(request)
+    prepared: Prepared = file.prepare(request)
     n = prepared.units.n
     squares = np.zeros(len(of_all))
     for unit in range(n):

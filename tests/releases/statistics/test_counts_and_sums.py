@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import brentq
 
 from leakbound.core.types import Points
-from leakbound.protection.mechanism import Mechanism
-from leakbound.protection.sensitivity import sensitivity
+from leakbound.protection.promises.anyone.sensitivity import sensitivity
+from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, means_of
 from leakbound.releases.statistics.group_means import CountsAndSums, GroupCountsAndSums
 from leakbound.releases.statistics.statistic import Linear

@@ -1,0 +1,1 @@
+"""Attacks on simulated releases of who was drawn."""

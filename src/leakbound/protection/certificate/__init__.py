@@ -1,0 +1,1 @@
+"""What a certificate holds: its public half, and that of the owner."""

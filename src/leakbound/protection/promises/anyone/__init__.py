@@ -1,0 +1,1 @@
+"""Promise anyone: differential privacy on all records, from declared ranges and levels alone."""
