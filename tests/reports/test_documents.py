@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
+from leakbound.reports.comparison import compare
 from leakbound.reports.render import document
 from leakbound.reports.render.gaps import environment, escape, fill
 from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.results.comparison import comparison_page
 from leakbound.reports.sentences import Sentence, sentences
-from tests.reports import made_bounds
+from tests.reports import made_bounds, samples
 from tests.reports.nasty import NASTY, with_text
 from tests.reports.rules import offences
 
@@ -26,6 +28,11 @@ DOCUMENTS = [name for name in environment().list_templates() if name.endswith(".
 RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
     "bound of records": lambda: ("bound.md.jinja", bound_page(made_bounds.leakage())),
     "bound of cells": lambda: ("bound.md.jinja", bound_page(made_bounds.many_cells())),
+    "comparison": lambda: ("comparison.md.jinja", comparison_page(compare(samples.two_models(), samples.no_leak()))),
+    "comparison of ceilings": lambda: (
+        "comparison.md.jinja",
+        comparison_page(compare(made_bounds.dp(1.0), made_bounds.dp(2.0), title="A title")),
+    ),
     "bound without a number": lambda: ("bound.md.jinja", bound_page(made_bounds.empty())),
 }
 STEERS = re.compile(

@@ -9,8 +9,7 @@ import pytest
 
 import leakbound as ls
 from leakbound.reports import Report, claims_table
-from leakbound.reports.comparison import rows_of
-from leakbound.reports.render.text import CUT, clean, columns, shortened
+from leakbound.reports.render.text import CUT, columns, shortened
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 
 WIDTHS = (60, 80, 100, 120)
@@ -61,12 +60,12 @@ def test_words_stay_whole_where_the_table_can_continue_below():
     assert len(statistic) > 2  # the table of costs is in two parts
 
 
-def test_compared_reports():
-    first, second = samples.two_models(), samples.no_leak()
-    rows = [{name: clean(cell) for name, cell in row.items()} for row in rows_of(first, second)]
-    whole = letters(columns(rows, WIDE))
-    for width in WIDTHS:
-        text = columns(rows, width)
+@pytest.mark.parametrize("full", [False, True])
+def test_compared_reports(full):
+    comparison = ls.compare(samples.two_models(), samples.no_leak())
+    whole = letters(comparison.table(WIDE, full))
+    for width in WIDTHS[1:]:
+        text = comparison.table(width, full)
         assert max(map(len, text.splitlines())) <= width
         assert not whole - letters(text)
 

@@ -7,6 +7,7 @@ depend on the fonts of the machine that draws it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -72,12 +73,23 @@ class Size:
         return figure.add_axes(fractions)
 
 
+def figures(charts: Mapping[str, Axes]) -> dict[str, Figure]:
+    """Return the figure of each chart."""
+    return {name: figure_of(axes) for name, axes in charts.items()}
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure of axes."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("axes without a figure cannot be drawn")
+    return figure
+
+
 def panel_size(ax: Axes) -> tuple[float, float]:
     """Width and height of a panel in pixels of the page."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None  # an axes that is drawn on has one
-    box = ax.get_window_extent()
-    return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
+    box, dpi = ax.get_window_extent(), figure_of(ax).dpi
+    return box.width * 72 / dpi, box.height * 72 / dpi
 
 
 def write(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
-from leakbound.reports.numbers import THIN, parameter, percent, powers, signs
+from leakbound.reports.numbers import THIN, count, parameter, percent, powers, signs
 from leakbound.reports.phrases import plural
 from leakbound.reports.sections.parts import Part, attack_words
 from leakbound.reports.sections.quantities import FRACTIONS, shown
-from leakbound.reports.sections.words import capital, cited
+from leakbound.reports.sections.words import capital, cited, several
 from leakbound.reports.sentences import Sentence
 
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
@@ -49,24 +49,50 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     is_exact = finding.bound_type == "point" and finding.status == "certified"
     bound_type = Sentence(f"bound_type.{'exact' if is_exact else finding.bound_type}")
     status = _status(finding, part.about.confidence)
-    return FindingRow(quantity, value_of(finding), _interval(finding), bound_type, status, source)
+    return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
-def quantity_of(finding: Finding, unit: str) -> Sentence:
-    """Say what was measured or proved, of which attacker, where."""
-    attacker = attack_words(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
-    name = finding.quantity
-    if name == "epsilon" and (finding.attack or finding.bound_type == "lower"):
-        name = "epsilon_of_any"
-    quantity = Sentence(f"quantity.{name}", {"attacker": attacker, "units": capital(plural(unit))})
+def quantity_of(finding: Finding, unit: str, attack_title: Callable[[str], Text] = attack_words) -> Sentence:
+    """Say what was measured or proved, of which attacker, where, and of which slice or group of the records."""
+    attacker = attack_title(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
+    gaps = {"attacker": attacker, "unit": unit, "units": capital(plural(unit))}
+    quantity = Sentence(f"quantity.{_quantity(finding)}", gaps)
+    if finding.quantity == "most_exposed":
+        return quantity
+    if Term("independent_canaries") in finding.method and finding.quantity == "epsilon":
+        quantity = Sentence("at.independent_canaries", {"quantity": quantity})
     for key, value in finding.operating_point.items():
-        quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": _place(key, value)})
+        name = "outside" if key == "inside" and not value else key
+        quantity = Sentence(f"at.{name}", {"quantity": quantity, "value": place_of(key, value)})
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
+    if finding.scope.is_part:
+        quantity = Sentence("at.slice", {"quantity": quantity, "slice": _slice(finding, unit)})
     return quantity
 
 
-def _place(key: str, value: float) -> str:
+def _quantity(finding: Finding) -> str:
+    """Return the id of a quantity; an epsilon is named by what it is a lower bound of."""
+    if finding.quantity != "epsilon" or not (finding.attack or finding.bound_type == "lower"):
+        return finding.quantity
+    if Term("whole_curve") in finding.method:
+        return "epsilon_of_other_noise"
+    if Term("step_by_step") in finding.method:
+        return "epsilon_of_gaussian_steps"
+    return "epsilon_of_any"
+
+
+def _slice(finding: Finding, unit: str) -> Sentence:
+    """Name a slice with its number of records; a quarter of numbers with its ends, where they are known."""
+    gaps = {"name": finding.scope.name, "size": several(int(finding.detail["records"]), unit)}
+    if "from" not in finding.detail:
+        return Sentence("slice.of_values", gaps)
+    ends = {end: f"{finding.detail[end]:.6g}" for end in ("from", "to")}
+    return Sentence("slice.of_numbers", gaps | ends)
+
+
+def place_of(key: str, value: float) -> str:
+    """Write a value of the operating point."""
     if key == "prior" and value == 0.5:
         return "½"
     return percent(value) if key in ("fpr", "prior") else signs(parameter(value))
@@ -74,6 +100,11 @@ def _place(key: str, value: float) -> str:
 
 def value_of(finding: Finding) -> Text:
     """Write a value with its unit."""
+    if finding.quantity == "most_exposed":
+        won, games = (count(int(finding.detail[name])) for name in ("won", "games"))
+        return Sentence("value.games", {"won": won, "games": games})
+    if finding.quantity == "stores_records":
+        return Sentence("value.yes" if finding.value else "value.no")
     value = signs(powers(shown(finding).value))
     if finding.quantity in OF_100:
         return Sentence("value.of_100", {"value": value})
@@ -84,11 +115,15 @@ def value_of(finding: Finding) -> Text:
     return value
 
 
-def _interval(finding: Finding) -> Text:
+def interval_of(finding: Finding) -> Text:
     """Write the interval, or say why there is none."""
     interval = signs(powers(shown(finding).interval))
     if interval:
+        if finding.quantity == "most_exposed":
+            return Sentence("value.of_100", {"value": interval})
         return f"{interval}{THIN}%" if finding.quantity in FRACTIONS else interval
+    if finding.refused:
+        return Sentence(f"interval.{finding.refused}")
     if finding.status != "certified":
         return Sentence("interval.none")
     return Sentence(f"interval.{'exact' if finding.confidence in (None, 1.0) else 'one_sided'}")

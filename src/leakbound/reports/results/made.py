@@ -11,6 +11,7 @@ from leakbound.reports.sections.method import Judged, assumptions, intervals
 from leakbound.reports.sections.words import capital, note
 from leakbound.reports.sentences import Sentence
 from leakbound.reports.toml import toml
+from leakbound.version import __version__
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,13 @@ class Named:
 
     name: str | Sentence
     text: str | Sentence
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program alone: what a page says that is not made from a single report."""
+
+    version: str = __version__
 
 
 @dataclass(frozen=True)
