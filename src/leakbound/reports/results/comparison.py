@@ -21,7 +21,6 @@ from leakbound.reports.sections.attribute.result import attribute_results
 from leakbound.reports.sections.audit import sources
 from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.curves import RATES
-from leakbound.reports.sections.parts import attack_words
 from leakbound.reports.sections.quantities import shown
 from leakbound.reports.sections.words import capital, cited
 from leakbound.reports.sentences import Sentence
@@ -398,7 +397,7 @@ def all_rows(comparison: Comparison) -> list[CompareRow]:
     for pair in comparison.pairs:
         for report, finding in zip(_both(comparison), (pair.before, pair.after), strict=True):
             if finding is not None and finding.value is not None:
-                name = quantity_of(finding, report.about.unit, _attack_title(report))
+                name = quantity_of(finding, report.about.unit, _attack_title(report, finding.attack))
                 if pair.key.source:  # two theorems are about this number
                     name = Sentence("compared.by_source", {"quantity": name, "source": cited(pair.key.source)})
                 release = (titles.get(pair.key.release) or pair.key.release) if has_several else ""
@@ -411,13 +410,12 @@ def _both(comparison: Comparison) -> tuple[Report, Report]:
     return comparison.first, comparison.second
 
 
-def _attack_title(report: Report) -> Callable[[str], str]:
-    """Return the function that names an attack as its report does."""
+def _attack_title(report: Report, name: str) -> str:
+    """Return the title that a report has for an attack; empty where it has none."""
     about = report.about
-    if not isinstance(about, AuditAbout | AttributeAbout):
-        return attack_words
-    titles = {name: facts.title for name, facts in about.attacks.items() if facts.title}
-    return lambda name: titles.get(name, name)
+    if not isinstance(about, AuditAbout | AttributeAbout) or name not in about.attacks:
+        return ""
+    return about.attacks[name].title or name
 
 
 def _row(release: str, quantity: Sentence, before: Finding | None, after: Finding | None) -> CompareRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakbound.core import reasons
@@ -52,43 +52,47 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
-def quantity_of(finding: Finding, unit: str, attack_title: Callable[[str], Text] = attack_words) -> Sentence:
-    """Say what was measured or proved, of which attacker, where, and of which slice or group of the records."""
-    attacker = attack_title(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
-    gaps = {"attacker": attacker, "unit": unit, "units": capital(plural(unit))}
-    quantity = Sentence(f"quantity.{_quantity(finding)}", gaps)
+def quantity_of(finding: Finding, unit: str, attacker: str = "") -> Sentence:
+    """Say what was measured or proved, of which attacker, where, and on which of the records.
+
+    ``attacker`` is the attack in words, where it has a title.
+    """
+    who: Text = attacker or attack_words(finding.attack)
+    if not finding.attack:
+        who = Sentence(f"attacker.{finding.bound_type}")
+    gaps: dict[str, Text] = {"attacker": who, "unit": unit, "units": capital(plural(unit))}
+    quantity = Sentence(f"quantity.{_name(finding)}", gaps)
     if finding.quantity == "most_exposed":
         return quantity
-    if Term("independent_canaries") in finding.method and finding.quantity == "epsilon":
+    if Term("independent_canaries") in finding.method:
         quantity = Sentence("at.independent_canaries", {"quantity": quantity})
     for key, value in finding.operating_point.items():
-        name = "outside" if key == "inside" and not value else key
-        quantity = Sentence(f"at.{name}", {"quantity": quantity, "value": place_of(key, value)})
+        if key == "inside":
+            quantity = Sentence(f"at.inside_{'members' if value else 'others'}", {"quantity": quantity})
+        else:
+            quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": place_of(key, value)})
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
-    if finding.scope.is_part:
-        quantity = Sentence("at.slice", {"quantity": quantity, "slice": _slice(finding, unit)})
-    return quantity
+    return _of_part(quantity, finding, unit) if finding.scope.is_part else quantity
 
 
-def _quantity(finding: Finding) -> str:
-    """Return the id of a quantity; an epsilon is named by what it is a lower bound of."""
+def _name(finding: Finding) -> str:
+    """Name a quantity, an epsilon by what it is a lower bound of."""
     if finding.quantity != "epsilon" or not (finding.attack or finding.bound_type == "lower"):
         return finding.quantity
     if Term("whole_curve") in finding.method:
         return "epsilon_of_other_noise"
-    if Term("step_by_step") in finding.method:
-        return "epsilon_of_gaussian_steps"
-    return "epsilon_of_any"
+    return "epsilon_of_gaussian_steps" if Term("step_by_step") in finding.method else "epsilon_of_any"
 
 
-def _slice(finding: Finding, unit: str) -> Sentence:
-    """Name a slice with its number of records; a quarter of numbers with its ends, where they are known."""
-    gaps = {"name": finding.scope.name, "size": several(int(finding.detail["records"]), unit)}
+def _of_part(quantity: Sentence, finding: Finding, unit: str) -> Sentence:
+    """Name a slice or a group with its number of records; a quarter of numbers with its ends, where they are known."""
+    records = several(int(finding.detail["records"]), unit)
+    gaps: dict[str, Text] = {"quantity": quantity, "part": finding.scope.name, "records": records}
     if "from" not in finding.detail:
-        return Sentence("slice.of_values", gaps)
-    ends = {end: f"{finding.detail[end]:.6g}" for end in ("from", "to")}
-    return Sentence("slice.of_numbers", gaps | ends)
+        return Sentence("at.part", gaps)
+    low, high = (f"{finding.detail[end]:.6g}" for end in ("from", "to"))
+    return Sentence("at.part_of_numbers", {**gaps, "low": low, "high": high})
 
 
 def place_of(key: str, value: float) -> str:
