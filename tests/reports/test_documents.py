@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from leakbound.reports.comparison import compare
 from leakbound.reports.render import document
 from leakbound.reports.render.gaps import environment, escape, fill
+from leakbound.reports.results.attribute_page import attribute_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.comparison import comparison_page
 from leakbound.reports.sentences import Sentence, sentences
-from tests.reports import made_bounds, samples
+from tests.reports import made_bounds, made_guesses, samples
 from tests.reports.nasty import NASTY, with_text
 from tests.reports.rules import offences
 
@@ -26,6 +27,7 @@ FOLDER = resources.files("leakbound.reports").joinpath("documents")
 DOCUMENTS = [name for name in environment().list_templates() if name.endswith(".md.jinja")]
 # Results that fill every gap of a document, among them.
 RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
+    "attribute": lambda: ("attribute.md.jinja", attribute_page(made_guesses.two())),
     "bound of records": lambda: ("bound.md.jinja", bound_page(made_bounds.leakage())),
     "bound of cells": lambda: ("bound.md.jinja", bound_page(made_bounds.many_cells())),
     "comparison": lambda: ("comparison.md.jinja", comparison_page(compare(samples.two_models(), samples.no_leak()))),
@@ -38,7 +40,7 @@ RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
 STEERS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\uf8ff\\uffff]"
 )
-CHARTS = dict.fromkeys(("dots", "roc", "gain", "spread"), Figure(figsize=(1, 1)))
+CHARTS = dict.fromkeys(("dots", "roc", "gain", "spread", "guesses0", "guesses1"), Figure(figsize=(1, 1)))
 
 
 class Elements(HTMLParser):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from leakbound.reports import Report
 from leakbound.reports.charts.canvas import (
@@ -19,26 +19,15 @@ from leakbound.reports.charts.canvas import (
     RULE,
     Size,
     clear,
+    figures,
     panel_size,
     shorten,
     write,
 )
-from leakbound.reports.sections.attribute.result import AttributeResult, attribute_results
-from leakbound.reports.sections.quantities import shown
+from leakbound.reports.results.attribute import attribute_results
+from leakbound.reports.results.attribute_page import Guess, guesses_of
 
 _ROW = 24.0
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A line of the chart; fractions are in cases of 100, and None draws no dot."""
-
-    name: str
-    inside: float | None
-    outside: float | None
-    ends: tuple[float, float] | None
-    text: str
-    best: bool = False
 
 
 def guesses_size(n_rows: int) -> Size:
@@ -68,20 +57,13 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     return ax
 
 
-def guesses_of(result: AttributeResult) -> Sequence[Guess]:
-    """List the strategies of a release that ran, the weakest first; all of them if none did."""
-    rows = []
-    for name in reversed(result.strategies):
-        inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
-        if inside is None or inside.value is None:
-            rows.append(Guess(result.attack_title(name), None, None, None, "—"))
-            continue
-        ends = None if inside.low is None or inside.high is None else (100 * inside.low, 100 * inside.high)
-        other = None if outside is None or outside.value is None else 100 * outside.value
-        right = 100 * inside.value
-        rows.append(Guess(result.attack_title(name), right, other, ends, shown(inside).value, name == result.best))
-    played = [row for row in rows if row.inside is not None]
-    return played or rows  # the table of all findings says why the others did not run
+def guesses_charts(report: Report) -> Mapping[str, Figure]:
+    """Draw the charts that ``attribute.md.jinja`` names, one a release."""
+    charts: dict[str, Axes] = {}
+    for place, result in enumerate(attribute_results(report)):
+        ax = guesses_size(len(guesses_of(result))).axes()
+        charts[f"guesses{place}"] = guesses(report, ax, result.facts.name)
+    return figures(charts)
 
 
 def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:

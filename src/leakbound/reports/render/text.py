@@ -14,6 +14,7 @@ from leakbound.core.checks import count, printable, visible
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import terminal
+from leakbound.reports.results.attribute_page import attribute_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
 
@@ -40,7 +41,10 @@ ASCII = str.maketrans(LETTERS | {THIN: " ", "\u00a0": " ", MINUS: "-"})
 # Where standard output has no such signs.
 FALLBACK = ASCII | str.maketrans({"·": "-", "•": "*", "─": "-", "⁻": "^-"})
 FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
-DOCUMENTS = {"bound": bound_page}  # kinds of reports whose text is that of a document: what it is handed
+DOCUMENTS = {
+    "attribute": attribute_page,
+    "bound": bound_page,
+}  # kinds of reports whose text is that of a document: what it is handed
 _POWER = re.compile(rf"(?:([\d.]+) \u00d7 )?\b10<sup>({MINUS}?)(\d+)</sup>")
 
 

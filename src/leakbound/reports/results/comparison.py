@@ -14,10 +14,10 @@ from leakbound.reports.comparison import Comparison, apart
 from leakbound.reports.numbers import MINUS, count, percent, percent_at_most, plain_number
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
+from leakbound.reports.results.attribute import attribute_results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
 from leakbound.reports.results.made import Named, Program
-from leakbound.reports.sections.attribute.result import attribute_results
 from leakbound.reports.sections.audit import sources
 from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.curves import RATES

@@ -34,7 +34,6 @@ class Figure:
         "roc",
         "gain",
         "histogram",
-        "guesses",
         "models",
         "quality",
         "slices",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leakbound.core.findings import Term
 from leakbound.reports import phrases
-from leakbound.reports.sections.attribute.result import AttributeResult
+from leakbound.reports.results.attribute import AttributeResult
 from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.words import capital, listed, sentence
