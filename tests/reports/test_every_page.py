@@ -14,9 +14,8 @@ import leakbound as ls
 from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import Gaussian
 from leakbound.plans.bounds import BOUND_PLANS
-from leakbound.reports import Verdict
+from leakbound.reports import Verdict, claims_page
 from leakbound.reports.comparison import compare
-from leakbound.reports.render.claims import claims_page
 from leakbound.reports.sections.audit import claims, notes
 from leakbound.reports.sections.audit.advice import advice
 from leakbound.reports.sections.audit.result import results

@@ -24,7 +24,7 @@ class Named:
 
 
 class ChartName(str):
-    """The name of a chart: an id, and never the text of a user."""
+    """The name of a chart, or of a heading: an id, and never the text of a user."""
 
 
 @dataclass(frozen=True)
