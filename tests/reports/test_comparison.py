@@ -291,7 +291,7 @@ class TestComparison:
             assert len(lines) <= 25
             assert max(map(len, lines)) <= 80
             assert " ".join(lines).count(shown.headline) == 1
-        assert repr(self.comparison) == self.comparison.table(100)
+        assert f"{self.comparison!r}\n" == self.comparison.table(100)
         whole = " ".join(self.comparison.table(200).split())
         assert "Records exposed beyond chance" in whole
         assert "Numbers that differ" not in whole
@@ -319,7 +319,7 @@ class TestComparison:
 
     def test_both_curves_are_on_the_plot(self):
         axes = self.comparison.plot(Figure().subplots())
-        names = [text.get_text() for text in axes.texts]
+        names = [text.get_text() for text in axes.get_legend().get_texts()]
         assert any("forest, Loss (MALT)" in name for name in names)
         assert any("tree, Loss (MALT)" in name for name in names)
         with pytest.raises(ValueError, match=r"^neither report has a curve to draw"):

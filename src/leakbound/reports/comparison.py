@@ -57,7 +57,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Show the sentence and the strongest numbers."""
-        return self.table()
+        return self.table().rstrip("\n")
 
     def table(self, width: int = 100, full: bool = False) -> str:
         """Return the sentence and the strongest numbers, or all of the page, in lines of at most ``width`` columns."""

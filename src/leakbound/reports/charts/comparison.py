@@ -12,6 +12,7 @@ from leakbound.reports.charts.canvas import DASHED, figures
 from leakbound.reports.charts.curves import Line
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.lines import Chart, curve_chart
+from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
 from leakbound.reports.comparison import Comparison
 from leakbound.reports.results.comparison import Judged, Standing, accuracy_text, drawn, judged
@@ -23,7 +24,7 @@ def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:
     standings = _with_curves(judged(comparison))
     if not standings:
         raise ValueError("neither report has a curve to draw; print the comparison, or read its rows")
-    return on_axes(_chart(standings), ax)
+    return on_axes(_chart(standings)) if ax is None else plain(_chart(standings), ax)
 
 
 def comparison_charts(comparison: Comparison) -> Mapping[str, Figure]:

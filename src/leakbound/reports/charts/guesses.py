@@ -27,12 +27,12 @@ from leakbound.reports.charts.canvas import (
 from leakbound.reports.results.attribute import attribute_results
 from leakbound.reports.results.attribute_page import Guess, guesses_of
 
-_ROW = 24.0
+_ROW, _NAMES = 24.0, 228.0
 
 
 def guesses_size(n_rows: int) -> Size:
     """Return the size of a chart of so many rows."""
-    return Size(440, _ROW * n_rows + 76, 186, 20, 64, 4)
+    return Size(440, _ROW * n_rows + 76, _NAMES, 20, 64, 4)
 
 
 def guesses(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
@@ -76,8 +76,8 @@ def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
         ink = MUTE
     _, height = panel_size(ax)
     base = height * (1 - (place + 0.5) / n_rows) - 4.5
-    write(ax, (-186, base), shorten(row.name), size=13, color=ink, weight=weight)
-    write(ax, (-12, base), row.text, size=13, color=ink, weight=weight, align="right")
+    write(ax, (-_NAMES, base), shorten(row.name), size=12, color=ink, weight=weight)
+    write(ax, (-12, base), row.text, size=12, color=ink, weight=weight, align="right")
     if row.ends is not None:
         ax.plot(row.ends, [-place, -place], color=color, linewidth=6, alpha=0.3, solid_capstyle="butt")
     dot = {"marker": "o", "linestyle": "none", "color": color, "clip_on": False}
