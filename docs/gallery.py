@@ -20,7 +20,7 @@ from PIL import Image
 
 from leakbound.papers import PAPERS, Experiment, figures
 from leakbound.papers.printed import changes, judged_again, printed
-from leakbound.reports.render.claims import compared, counted, measured, stated, verdict
+from leakbound.reports.results.papers import compared, counted, measured, stated, verdict
 
 HERE = Path(__file__).parent
 PICTURES, TABLES, RUNS = HERE / "_static" / "papers", HERE / "papers", HERE / "papers" / "runs"
@@ -93,14 +93,14 @@ def table(result: dict[str, Any]) -> str:
     notes = [note for note, count in said.items() if count > 2 and len(note.split()) > 4]
     for claim in document["claims"]:
         says = f"{claim['says']} ({claim['where']}{noted(claim['note'], notes)})"
-        ours = measured(claim).replace("+-", "±")
+        ours = str(measured(claim))
         lines.append(
-            "| " + " | ".join(each.replace("|", "\\|") for each in (says, stated(claim), ours, told(claim))) + " |"
+            "| " + " | ".join(each.replace("|", "\\|") for each in (says, str(stated(claim)), ours, told(claim))) + " |"
         )
         for tried in claim["tried"]:
             note = f" ({tried['note']})" if tried["note"] else ""
-            cells = (f"with *{tried['setting']}*{note}", "", measured(tried).replace("+-", "±"))
-            lines.append("| " + " | ".join(each.replace("|", "\\|") for each in (*cells, compared(tried))) + " |")
+            cells = (f"with *{tried['setting']}*{note}", "", str(measured(tried)))
+            lines.append("| " + " | ".join(each.replace("|", "\\|") for each in (*cells, str(compared(tried)))) + " |")
     if notes:
         lines += ["", *(f"Note {number}: {note}." for number, note in enumerate(notes, start=1))]
     if document["settings"]:
@@ -180,7 +180,7 @@ def told(claim: dict) -> str:
     """The verdict, with a link to the erratum that explains it."""
     if claim["verdict"] == "erratum":
         return f"[{compared(claim)}](errata.md#erratum-{claim['erratum']})"
-    return verdict(claim)
+    return str(verdict(claim))
 
 
 def main(results: Path | None = None) -> None:

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 import leakbound as ls
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import Report
-from leakbound.reports.comparison import Comparison, apart, compare, rows_of
+from leakbound.reports.comparison import Comparison, apart, compare
+from leakbound.reports.results.comparison import comparison_page
 from tests.levels import allowed, sizes
 from tests.reports import made_bounds, made_guesses, made_protected, samples
 from tests.reports.abouts import about
@@ -28,62 +29,81 @@ def one(*findings: Finding) -> Report:
     return Report(about(kind="bound"), findings)
 
 
+def rows_of(first: Report, second: Report) -> list[dict[str, Any]]:
+    return Comparison(first, second).rows
+
+
+def shown(first: Report, second: Report) -> list[tuple[str, ...]]:
+    """The rows of the page, those whose intervals are apart first, as plain text."""
+    page = comparison_page(Comparison(first, second))
+    rows = [*page.apart, *page.others]
+    return [tuple(map(str, (row.quantity, row.first, row.second, row.difference))) for row in rows]
+
+
 @pytest.mark.parametrize(
-    ("first", "second", "difference"),
+    ("first", "second", "difference", "is_apart"),
     [
-        ((0.6, 0.59, 0.61), (0.7, 0.69, 0.71), "+0.1, intervals apart"),
-        ((0.7, 0.69, 0.71), (0.6, 0.59, 0.61), "-0.1, intervals apart"),
-        ((0.6, 0.55, 0.65), (0.66, 0.64, 0.68), "+0.06"),
-        ((0.6, 0.55, 0.65), (0.6, 0.55, 0.65), "+0"),
-        ((0.6, 0.5, 0.65), (0.7, 0.65, 0.75), "+0.1"),  # intervals that touch are not apart
-        ((0.6, None, None), (0.7, 0.69, 0.71), "+0.1"),
+        ((0.6, 0.59, 0.61), (0.7, 0.69, 0.71), 0.1, True),
+        ((0.7, 0.69, 0.71), (0.6, 0.59, 0.61), -0.1, True),
+        ((0.6, 0.55, 0.65), (0.66, 0.64, 0.68), 0.06, False),
+        ((0.6, 0.55, 0.65), (0.6, 0.55, 0.65), 0.0, False),
+        ((0.6, 0.5, 0.65), (0.7, 0.65, 0.75), 0.1, False),  # intervals that touch are not apart
+        ((0.6, None, None), (0.7, 0.69, 0.71), 0.1, False),
     ],
 )
-def test_intervals_are_apart_or_not(first, second, difference):
-    assert [row["difference"] for row in rows_of(one(auc(*first)), one(auc(*second)))] == [difference]
+def test_intervals_are_apart_or_not(first, second, difference, is_apart):
+    (row,) = rows_of(one(auc(*first)), one(auc(*second)))
+    assert (row["difference"], row["apart"]) == (pytest.approx(difference), is_apart)
 
 
 def test_numbers_are_shown_with_their_intervals():
-    (row,) = rows_of(one(auc(0.61234, 0.6, 0.62)), one(auc(0.7)))
-    assert row == {
-        "attack": "lira", "quantity": "auc", "first": "0.6123 (0.6..0.62)", "second": "0.7", "difference": "+0.0877",
-    }  # fmt: skip
+    first, second = one(auc(0.61234, 0.6, 0.62)), one(auc(0.7))
+    (row,) = rows_of(first, second)
+    assert [row[name] for name in ("first", "first_low", "first_high", "second", "second_low")] == [
+        0.61234, 0.6, 0.62, 0.7, None,
+    ]  # fmt: skip
+    assert shown(first, second) == [
+        ("Area under the curve, lira", "0.61 (0.60 to 0.62)", "0.7000", "+0.0877"),
+    ]
 
 
 def test_what_one_report_lacks_is_a_dash():
     gap, lira = auc(0.55, attack="gap"), auc(0.7)
-    rows = rows_of(one(gap), one(lira, auc(None, attack="gap", reason=Term("no"))))
+    first, second = one(gap), one(lira, auc(None, attack="gap", reason=Term("no")))
+    rows = rows_of(first, second)
     assert [(row["attack"], row["first"], row["second"], row["difference"]) for row in rows] == [
-        ("gap", "0.55", "-", "-"),
-        ("lira", "-", "0.7", "-"),
+        ("gap", 0.55, None, None),
+        ("lira", None, 0.7, None),
     ]
+    assert [numbers for _, *numbers in shown(first, second)] == [["0.5500", "—", "—"], ["—", "0.7000", "—"]]
 
 
 def test_rates_are_matched_by_where_they_were_taken():
     rates = [Finding("tpr", 0.1 * n, operating_point={"fpr": 10.0**-n, "prior": 0.5}, attack="lira") for n in (1, 2)]
     rows = rows_of(one(*rates), one(*rates[::-1]))
-    assert [(row["quantity"], row["difference"]) for row in rows] == [("tpr fpr 0.1", "+0"), ("tpr fpr 0.01", "+0")]
+    assert [(row["operating_point"]["fpr"], row["difference"]) for row in rows] == [(0.1, 0.0), (0.01, 0.0)]
 
 
 def test_releases_are_matched_by_name_unless_a_report_has_one_only():
     forest, tree = auc(0.6), auc(0.7, release="tree")
     rows = rows_of(one(forest, tree), one(tree, forest))
-    assert [(row["release"], row["difference"]) for row in rows] == [("forest", "+0"), ("tree", "+0")]
+    assert [(row["release"], row["difference"]) for row in rows] == [("forest", 0.0), ("tree", 0.0)]
     (row,) = rows_of(one(forest), one(tree))
-    assert row["difference"] == "+0.1"
-    assert "release" not in row
+    assert row["difference"] == pytest.approx(0.1)
+    assert not comparison_page(Comparison(one(forest), one(tree))).with_release
+    assert comparison_page(Comparison(one(forest, tree), one(tree, forest))).with_release
 
 
 def test_one_release_against_several_is_compared_with_each():
     rows = rows_of(one(auc(0.6)), one(auc(0.7, release="tree"), auc(0.8, release="net")))
-    assert [row["difference"] for row in rows] == ["+0.1", "+0.2"]
+    assert [row["difference"] for row in rows] == pytest.approx([0.1, 0.2])
 
 
 @pytest.mark.parametrize("quantity", ["epsilon", "most_exposed"])
 def test_the_best_of_all_attacks_is_matched_whichever_it_was(quantity):
     first, second = (Finding(quantity, value, attack=attack) for value, attack in ((0.5, "gap"), (0.75, "lira")))
     (row,) = rows_of(one(first), one(second))
-    assert (row["attack"], row["difference"]) == ("-", "+0.25")
+    assert (row["attack"], row["difference"]) == ("", 0.25)
 
 
 @pytest.mark.parametrize("quantity", ["accuracy", "ppv"])
@@ -93,10 +113,12 @@ def test_numbers_at_different_priors_are_not_compared(quantity):
         return Finding(quantity, value, value - 0.01, value + 0.01, attack="lira", operating_point=point)
 
     rows = rows_of(one(at(0.5, 0.6)), one(at(0.1, 0.9)))
-    assert [(row["quantity"], row["first"], row["second"], row["difference"]) for row in rows] == [
-        (quantity, "0.6 (0.59..0.61)", "-", "-"),
-        (f"{quantity} prior 0.1", "-", "0.9 (0.89..0.91)", "-"),
-    ]
+    assert [(row["operating_point"]["prior"], row["first"], row["second"]) for row in rows] == [
+        (0.5, 0.6, None), (0.1, None, 0.9),
+    ]  # fmt: skip
+    assert [name.partition(", prior ")[2] for name, *_ in shown(one(at(0.5, 0.6)), one(at(0.1, 0.9)))] == [
+        "½", "10\u202f%",
+    ]  # fmt: skip
 
 
 def test_bounds_are_matched_by_side_and_prior():
@@ -108,21 +130,30 @@ def test_bounds_are_matched_by_side_and_prior():
     first = one(bound(0.85, source="kl"), bound(0.51, "lower"), bound(0.9, prior=0.1), bound(0.8, source="other"))
     second = one(bound(0.51, "lower"), bound(0.8, source="kl"), bound(0.8, "point"), bound(0.7, source="other"))
     rows = rows_of(first, second)
-    assert [(row["quantity"], row["first"], row["second"]) for row in rows] == [
-        ("accuracy prior 0.5, upper bound", "0.85", "0.8"),
-        ("accuracy prior 0.5, lower bound", "0.51", "0.51"),
-        ("accuracy prior 0.1, upper bound", "0.9", "-"),
-        ("accuracy prior 0.5, upper bound, other", "0.8", "0.7"),
-        ("accuracy prior 0.5", "-", "0.8"),
+    assert [(row["operating_point"]["prior"], row["bound_type"], row["first"], row["second"]) for row in rows] == [
+        (0.5, "upper", 0.85, 0.8),
+        (0.5, "lower", 0.51, 0.51),
+        (0.1, "upper", 0.9, None),
+        (0.5, "upper", 0.8, 0.7),
+        (0.5, "point", None, 0.8),
+    ]
+    assert [name for name, *_ in shown(first, second)] == [
+        "Accuracy of any attacker, prior ½",
+        "Accuracy of any attacker, prior ½, other",
+        "Accuracy of some attacker, prior ½",
+        "Accuracy of any attacker, prior 10\u202f%",
+        "Accuracy of the best attacker, prior ½",
     ]
 
 
 def test_reports_of_bounds_are_compared():
     rows = rows_of(made_bounds.dp(1.0), made_bounds.dp(2.0))
-    (accuracy,) = [row for row in rows if row["quantity"].startswith("accuracy")]
-    assert (accuracy["first"], accuracy["second"], accuracy["difference"]) == ("0.7311", "0.8808", "+0.15")
-    assert "advantage, upper bound" in [row["quantity"] for row in rows]
-    assert all(row["first"] != "-" != row["second"] for row in rows)
+    (accuracy,) = [row for row in rows if row["quantity"] == "accuracy"]
+    first, second = ((np.exp(epsilon) + 1e-5) / (1 + np.exp(epsilon)) for epsilon in (1.0, 2.0))  # delta = 1e-5
+    assert (accuracy["first"], accuracy["second"]) == pytest.approx((first, second))
+    assert accuracy["difference"] == pytest.approx(second - first)
+    assert accuracy["apart"]
+    assert all(row["first"] is not None and row["second"] is not None for row in rows)
 
 
 def test_two_orders_of_the_same_findings_are_the_same():
@@ -254,12 +285,25 @@ class TestComparison:
     def comparison(self) -> Comparison:
         return compare(leaks(), tight())
 
-    def test_it_shows_its_table_and_the_sentence(self):
-        text = repr(self.comparison)
-        assert text.splitlines()[0].split() == ["attack", "quantity", "first", "second", "difference"]
-        assert max(map(len, text.splitlines())) <= 100
-        assert " ".join(text.split()).count(self.comparison.headline) == 1
-        assert self.comparison.rows == rows_of(leaks(), tight())
+    def test_a_terminal_has_the_sentence_and_the_strongest_numbers_in_25_lines(self):
+        for shown in (self.comparison, compare(made_bounds.dp(1.0), made_bounds.dp(2.0))):
+            lines = shown.table(80).splitlines()
+            assert len(lines) <= 25
+            assert max(map(len, lines)) <= 80
+            assert " ".join(lines).count(shown.headline) == 1
+        assert f"{self.comparison!r}\n" == self.comparison.table(100)
+        whole = " ".join(self.comparison.table(200).split())
+        assert "Records exposed beyond chance" in whole
+        assert "Numbers that differ" not in whole
+
+    def test_the_full_text_has_every_number(self):
+        lines = self.comparison.table(200, full=True).splitlines()
+        said = "\n".join(lines)
+        page = comparison_page(self.comparison)
+        assert max(map(len, lines)) <= 200
+        for row in (*page.strongest, *page.apart, *page.others):
+            assert str(row.quantity).replace("\u202f", " ") in said
+        assert said.count("Second less first") == 3
 
     def test_the_frame_holds_the_numbers(self):
         frame = self.comparison.to_frame()
@@ -275,7 +319,7 @@ class TestComparison:
 
     def test_both_curves_are_on_the_plot(self):
         axes = self.comparison.plot(Figure().subplots())
-        names = [text.get_text() for text in axes.texts]
+        names = [text.get_text() for text in axes.get_legend().get_texts()]
         assert any("forest, Loss (MALT)" in name for name in names)
         assert any("tree, Loss (MALT)" in name for name in names)
         with pytest.raises(ValueError, match=r"^neither report has a curve to draw"):
@@ -287,9 +331,9 @@ class TestComparison:
         page = Page(text)
         assert self.comparison.headline in page.whole
         assert (len(page.all("svg")), len(page.all("script"))) == (2, 1)  # accuracies from 50 to 100, and the curves
-        heads = page.text("h2")
-        assert heads[:3] == ["Summary", "The strongest attack on each", "At each rate of false alarms"]
-        assert heads[3:] == ["Numbers that differ", "Numbers without a shown difference"]
+        assert page.text("h2") == ["The strongest attack on each", "At each rate of false alarms"]
+        folds = [text for text in page.text("strong") if text.startswith("Numbers ")]
+        assert folds == ["Numbers that differ", "Numbers without a shown difference"]
         assert len(page.all("details")) == 2
         assert leaks().digest() in page.whole
         assert "leakbound compare" in page.whole
@@ -324,7 +368,7 @@ class TestComparison:
         assert " games" not in Page(published).whole
         bare = compare(leaks().without_records(), tight().without_records())
         (hidden,) = [row for row in bare.rows if row["quantity"] == "most_exposed"]
-        assert hidden["first"] == hidden["second"] == "-"
+        assert hidden["first"] is hidden["second"] is None
         assert published == bare.to_html()
 
     @pytest.mark.usefixtures("as_users_run_it")

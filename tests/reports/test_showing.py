@@ -41,7 +41,7 @@ def test_a_report_shows_its_table(sample):
     assert repr(report) == str(report) == report.table().rstrip("\n")
 
 
-@pytest.mark.parametrize("sample", [samples.no_leak, KINDS["attribute"]])
+@pytest.mark.parametrize("sample", [samples.no_leak])
 def test_a_notebook_begins_with_the_number_and_its_sentence(sample):
     report = sample()
     html = report._repr_html_()

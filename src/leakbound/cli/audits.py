@@ -31,7 +31,7 @@ from leakbound.cli.options import (
     option,
     options_of,
 )
-from leakbound.cli.output import OUT, command_line, emit, folder_of_report, refuse_file, say, width, write
+from leakbound.cli.output import OUT, command_line, emit, encodable, folder_of_report, refuse_file, say, width, write
 from leakbound.core.checks import printable
 from leakbound.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakbound.plans.choices import fields_of, name_of
@@ -280,19 +280,24 @@ def compare(
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Read reports that were changed since they were written.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="A page (.html) with the plot and the table.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print all numbers, not the strongest alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The numbers as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="A page (.html) with the plots and all numbers.")] = None,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "",
 ) -> None:
     """Put the findings of two reports side by side, and say whether one reveals more."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"--out {out}: give the file of a page, as comparison.html")
     from leakbound.reports import comparison as room
+    from leakbound.reports import plain
 
     comparison = room.compare(first, second, unverified=unverified, title=title)
     if out is not None:
         comparison.to_html(out)
-    print(json.dumps(comparison.rows, indent=1) if as_json else comparison.table(width()))
+    if as_json:
+        print(json.dumps(plain(comparison.rows), indent=1))
+    else:
+        print(encodable(comparison.table(width(), full)), end="")
     if out is not None:
         say(f"wrote {out}")
 

@@ -173,7 +173,7 @@ def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] 
     reported, and changes neither what was written nor the exit code, unless nothing else was to be written.
     """
     try:
-        sys.stdout.write(report.to_json() if as_json else in_plain_letters(report.table(width(), full)) + "\n")
+        sys.stdout.write(report.to_json() if as_json else encodable(report.table(width(), full)) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         to_nowhere(sys.stdout)
@@ -187,7 +187,7 @@ def emit(report: Report, out: Path | None, as_json: bool, others: Sequence[str] 
         say(f"wrote {', '.join(written[:-1])} and {written[-1]}")
 
 
-def in_plain_letters(text: str) -> str:
+def encodable(text: str) -> str:
     """Write signs that the encoding of standard output lacks in plain letters, or as question marks."""
     encoding = sys.stdout.encoding or "utf-8"
     try:

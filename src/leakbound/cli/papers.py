@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakbound.cli.options import argument, command, grouped, option
-from leakbound.cli.output import refuse_file, say, width
+from leakbound.cli.output import encodable, refuse_file, say, width
 from leakbound.papers import PAPERS
 from leakbound.version import __version__
 
@@ -35,6 +35,7 @@ OPTIONS = (
     option("n_jobs", int | None, "Worker processes. [all cores]"),
     option("seed", int, "Of all random numbers.", 0),
     option("download", bool, "Fetch data sets that are not there.", False),
+    option("full", bool, "Print every claim, not the answer alone.", False),
     option("as_json", bool, "Print the claims as JSON and nothing else.", False, "--json"),
 )
 HELP = """Repeat the experiments of five papers and compare with what they print.
@@ -42,7 +43,7 @@ HELP = """Repeat the experiments of five papers and compare with what they print
 Each writes numbers (CSV), its figure (PNG and SVG) and its claims; one page shows them all."""
 
 
-def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> None:
+def _reproduce(name: str | None, listed: bool, full: bool, as_json: bool, **flags: Any) -> None:
     if listed:
         print("\n".join(_listed(experiment) for experiment in PAPERS.values()))
         return
@@ -50,7 +51,7 @@ def _reproduce(name: str | None, listed: bool, as_json: bool, **flags: Any) -> N
     if as_json:
         sys.stdout.write(json.dumps(documents, indent=1) + "\n")
     else:
-        print(import_module("leakbound.reports").claims_table(documents, width()))
+        print(encodable(import_module("leakbound.reports").claims_table(documents, width(), full)), end="")
     say(f"wrote {flags['out'] / PAGE}")
 
 
@@ -136,7 +137,7 @@ def _run(
 
 
 GROUPS = {  # panels of the help
-    "Output": ("out", "as_json"),
+    "Output": ("out", "full", "as_json"),
     "Execution": ("store", "n_jobs", "download"),
 }
 reproduce = command(HELP, _reproduce, grouped(OPTIONS, GROUPS, "Experiment"), "reproduce")

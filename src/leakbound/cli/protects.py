@@ -31,7 +31,7 @@ from leakbound.cli.options import (
     options_of,
     words_of,
 )
-from leakbound.cli.output import OUT, command_line, emit, in_plain_letters, refuse_file, say, write
+from leakbound.cli.output import OUT, command_line, emit, encodable, refuse_file, say, write
 from leakbound.cli.release_files import FOLDER, OWNER, PUBLISHED, ReleaseFiles
 from leakbound.core.checks import count
 from leakbound.core.types import Signals
@@ -194,7 +194,7 @@ def _calibrate(
         if signals is not None or as_json or is_several(words):
             raise ValueError(NO_CHOICE)
         table = protection.design_table_of_file(words, tell_owner=_tell_owner, **places)
-        print(in_plain_letters(str(table)))
+        print(encodable(str(table)))
         if out is not None:
             # the page is of the recommended promise, with the comparison; the owner was told the lines above
             promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.recommended])
@@ -298,7 +298,7 @@ def _refuse_open(words: Mapping[str, Any], places: Mapping[str, Any]) -> None:
     if sys.stdout.isatty() and not is_several(words):
         fields = CalibrationPlan.model_fields
         choices = {name: value for name, value in words.items() if name in fields}
-        print(in_plain_letters(str(import_module("leakbound.protection").design_table_of_file(choices, **places))))
+        print(encodable(str(import_module("leakbound.protection").design_table_of_file(choices, **places))))
     raise ValueError(NO_CHOICE)
 
 

@@ -137,9 +137,9 @@ class Reproduction:
         same_data = all(data_of.get(name) == source for name, source in own["data"].items())
         return same_data and all(document.get(word) == own[word] for word in words)
 
-    def table(self, width: int = 100) -> str:
-        """Return the claims as text, in lines of at most ``width`` columns."""
-        return ls.reports.claims_table([self.document()], width)
+    def table(self, width: int = 100, full: bool = False) -> str:
+        """Return the answer and some claims, or all of the page, in lines of at most ``width`` columns."""
+        return ls.reports.claims_table([self.document()], width, full)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """``numbers.csv``, ``claims.csv``, ``claims.json``, ``figure.png`` and ``figure.svg``, all or none.

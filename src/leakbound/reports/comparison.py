@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OperatingPoint = tuple[tuple[str, float], ...]
-USUAL_PRIOR = ("prior", 0.5)
-BOUND_TYPES = {"": "", "point": "", "upper": "upper bound", "lower": "lower bound"}
 
 
 class Key(NamedTuple):
@@ -35,14 +33,6 @@ class Key(NamedTuple):
     bound_type: str  # of a theorem; empty for an attack
     source: str = ""  # where two theorems are about one number; mostly empty
     slice_name: str = ""  # of the slice of the records; mostly empty
-    of_attack: bool = True  # measured, not a theorem
-
-    @property
-    def title(self) -> str:
-        """The quantity, and where it was taken, in words; of attacks only a prior that is not the usual 1/2."""
-        point = [f"{name} {value:g}" for name, value in self.at if not self.of_attack or (name, value) != USUAL_PRIOR]
-        parts = [" ".join([self.quantity, *point]), BOUND_TYPES[self.bound_type], self.source, self.slice_name]
-        return ", ".join(part for part in parts if part)
 
 
 OF_ALL_ATTACKS = ("epsilon", "most_exposed")  # the best attack is matched whichever it was
@@ -66,12 +56,12 @@ class Comparison:
     title: str = ""
 
     def __repr__(self) -> str:
-        """Show the table, and below it what it says."""
-        return self.table()
+        """Show the sentence and the strongest numbers."""
+        return self.table().rstrip("\n")
 
-    def table(self, width: int = 100) -> str:
-        """Return the table, and below it what it says, as lines of at most ``width`` columns."""
-        return import_module("leakbound.reports.render.comparison").text(self, width)
+    def table(self, width: int = 100, full: bool = False) -> str:
+        """Return the sentence and the strongest numbers, or all of the page, in lines of at most ``width`` columns."""
+        return import_module("leakbound.reports.render.comparison").text(self, width, full)
 
     def _repr_html_(self) -> str:
         return import_module("leakbound.reports.render.comparison").notebook(self)
@@ -82,9 +72,13 @@ class Comparison:
         return tuple(_pairs(self.first, self.second))
 
     @property
-    def rows(self) -> list[dict[str, str]]:
-        """The table as text: a row a number, with its interval in both reports; see `rows_of`."""
-        return rows_of(self.first, self.second)
+    def rows(self) -> list[dict[str, Any]]:
+        """The numbers, a row a quantity: ``first`` and ``second`` with the ends of their intervals.
+
+        ``difference`` is second less first. ``apart`` is whether the intervals do not overlap, or for two numbers that
+        are exact, whether they differ.
+        """
+        return [_numbers(pair) for pair in self.pairs]
 
     @property
     def headline(self) -> str:
@@ -92,15 +86,11 @@ class Comparison:
 
         One is said to reveal more only if the intervals of its strongest attack and that of the other do not overlap.
         """
-        return str(import_module("leakbound.reports.results.comparison").verdict(self).sentence.striptags())
+        return str(import_module("leakbound.reports.results.comparison").judged(self).sentence)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the numbers as a frame, a row a quantity.
-
-        ``difference`` is second less first. ``apart`` is whether the intervals do not overlap, or for two numbers that
-        are exact, whether they differ.
-        """
-        return import_module("pandas").DataFrame([_numbers(pair) for pair in self.pairs])
+        """Return the ``rows`` as a frame."""
+        return import_module("pandas").DataFrame(self.rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the strongest attack, or the ceiling, of both on one log-log axis, ``ax`` or that of a new figure."""
@@ -233,34 +223,6 @@ def _interval(finding: Finding) -> tuple[float, float] | None:
     return None
 
 
-def rows_of(first: Report, second: Report) -> list[dict[str, str]]:
-    """Compare the findings of two reports row by row, and tell whether their intervals are apart.
-
-    >>> import leakbound as ls
-    >>> base = ls.bound("dp", epsilon=1.0)
-    >>> findings = [Finding("auc", value, value - 0.01, value + 0.01, attack="lira") for value in (0.6, 0.7)]
-    >>> first, second = (replace(base, findings=[finding]) for finding in findings)
-    >>> rows_of(first, second)[0]["difference"]
-    '+0.1, intervals apart'
-    """
-    # Numbers are matched by their prior too, bounds by their bound type, slices by their name. A report of one release
-    # is compared with each release of the other, whatever their names.
-    pairs = list(_pairs(first, second))
-    several = len(_all_releases(first, second)) > 1
-    rows = []
-    for pair in pairs:
-        row = {
-            "release": pair.key.release or "-",
-            "attack": pair.attack or "-",
-            "quantity": pair.key.title,
-            "first": _shown(pair.before),
-            "second": _shown(pair.after),
-            "difference": _difference(pair),
-        }
-        rows.append({name: cell for name, cell in row.items() if name != "release" or several})
-    return rows
-
-
 def _pairs(first: Report, second: Report) -> Iterator[Pair]:
     """Match the findings, in the order of the first report, then of the second."""
     names = _all_releases(first, second)
@@ -322,7 +284,7 @@ def _by_key(report: Report, names: list[str]) -> dict[Key, Finding]:
         # an accuracy or a precision at another prior is another number
         at = tuple(finding.operating_point.items())
         for release in names if alone else [_place(report, finding)]:
-            key = Key(release, attack, finding.quantity, at, bound_type, slice_name=slice_name, of_attack=not is_bound)
+            key = Key(release, attack, finding.quantity, at, bound_type, slice_name=slice_name)
             # two theorems about one number differ in their source, and so do bounds that make other assumptions
             if key in by_key and (is_bound or finding.assumptions):
                 key = key._replace(source=finding.source)
@@ -337,20 +299,3 @@ def _is_bound(finding: Finding) -> bool:
         and not finding.attack
         and not (finding.quantity in OF_ALL_ATTACKS and finding.bound_type == "lower")
     )
-
-
-def _shown(finding: Finding | None) -> str:
-    if finding is None or finding.value is None:
-        return "-"
-    if finding.refused:
-        return f"{finding.value:.4g} (too few models)"
-    if finding.low is None or finding.high is None:
-        return f"{finding.value:.4g}"
-    return f"{finding.value:.4g} ({finding.low:.3g}..{finding.high:.3g})"
-
-
-def _difference(pair: Pair) -> str:
-    if pair.difference is None:
-        return "-"
-    measured = any(finding is not None and finding.low is not None for finding in (pair.before, pair.after))
-    return f"{pair.difference:+.3g}{', intervals apart' if pair.apart and measured else ''}"

@@ -711,15 +711,17 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def claims_table(documents: Sequence[Mapping[str, Any]], width: int = 100) -> str:
+def claims_table(documents: Sequence[Mapping[str, Any]], width: int = 100, full: bool = False) -> str:
     """Write claims of papers compared with our numbers as text.
 
     Parameters
     ----------
     documents : sequence of mapping of str to object
-        As `leakbound.reports.render.claims` describes them.
+        As `leakbound.reports.results.papers` describes them.
     width : int
         Longest line, in columns.
+    full : bool
+        All of the page, not the answer and the claims that matter most.
 
     Returns
     -------
@@ -729,10 +731,10 @@ def claims_table(documents: Sequence[Mapping[str, Any]], width: int = 100) -> st
     Examples
     --------
     >>> from leakbound.reports import claims_table
-    >>> claims_table([])
-    ''
+    >>> print(claims_table([]).splitlines()[0])
+    What five papers print, repeated
     """
-    return import_module("leakbound.reports.render.claims").claims_table(documents, width)
+    return import_module("leakbound.reports.render.papers").text(documents, width, full)
 
 
 def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, bytes]) -> str:
@@ -741,7 +743,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
     Parameters
     ----------
     documents : sequence of mapping of str to object
-        As `leakbound.reports.render.claims` describes them.
+        As `leakbound.reports.results.papers` describes them.
     figures : mapping of str to bytes
         SVG by the experiment's name.
 
@@ -756,7 +758,7 @@ def claims_page(documents: Sequence[Mapping[str, Any]], figures: Mapping[str, by
     >>> claims_page([], {}).startswith("<!doctype html>")
     True
     """
-    return import_module("leakbound.reports.render.claims").claims_page(documents, figures)
+    return import_module("leakbound.reports.render.papers").page(documents, figures)
 
 
 def write(path: str | os.PathLike[str], content: str | bytes, private: bool = False) -> None:

@@ -41,8 +41,11 @@ class Sentence:
         return _GAP.sub(lambda gap: write(self.gaps[gap[1]]), words)
 
     def __str__(self) -> str:
-        """Return the sentence as plain text."""
-        return self.filled(str)
+        """Return the sentence as plain text, without the marks of what is set bold."""
+        words = sentences().get(self.id)
+        if words is None:
+            return self.filled(str)
+        return _GAP.sub(lambda gap: str(self.gaps[gap[1]]), words.replace("**", ""))
 
 
 def in_text(values: Mapping[str, float | int | str]) -> dict[str, str]:

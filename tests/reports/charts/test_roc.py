@@ -1,6 +1,5 @@
 """ROC and gain: what is drawn, where it begins, and what is written beside it."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +12,12 @@ from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.charts import roc as plots
-from leakbound.reports.charts.annotations import Annotations
 from leakbound.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
-from leakbound.reports.charts.curves import Curves
 from leakbound.reports.charts.lines import floor_of, lines_of
 from leakbound.reports.numbers import percent
 from leakbound.reports.sections.audit.result import results
 from tests.reports import samples
+from tests.reports.charts.reading import texts
 
 ALL = (
     samples.two_models,
@@ -29,10 +27,6 @@ ALL = (
     samples.tiny,
 )
 BOTH = pytest.mark.parametrize("chart", [plots.roc, plots.gain])
-
-
-def texts(axes: Any) -> list[str]:
-    return [text.get_text() for text in axes.texts]
 
 
 def curves(axes: Any, color: str) -> list[Any]:
@@ -82,7 +76,7 @@ def test_curves_begin_at_ten_false_alarms_or_at_the_strictest_threshold():
     axes = plots.roc(samples.two_models(), ax=plots.ROC.axes())
     (best,) = curves(axes, ATTACK)
     assert best.get_xdata()[0] == pytest.approx(10 / 48000, rel=0.02)
-    assert "under 10 false alarms" in texts(axes)
+    assert "left of it, under 10 false alarms" in texts(axes)
     loss = next(line for line in curves(axes, MUTE) if line.get_linestyle() not in ("-", ":"))
     strictest = float(np.asarray(samples.two_models().curve("loss").knots)[1])
     assert strictest == pytest.approx(0.01, rel=0.02)
@@ -170,12 +164,6 @@ def test_says_that_there_are_too_few_games(chart):
     assert any("too few games for a curve" in text for text in texts(chart(samples.tiny(), ax=plots.ROC.axes())))
 
 
-def test_a_constant_score_shares_the_name_of_guessing():
-    constant = Curve("flat", "forest", "measured", Piecewise([], []), n_nonmember=48000)
-    report = with_curves(samples.two_models(), constant)
-    assert "flat = guessing" in texts(plots.roc(report, ax=plots.ROC.axes()))
-
-
 def crowded(n_attacks: int) -> Report:
     added = [
         Curve(
@@ -196,42 +184,32 @@ def gaussian(mu: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("n_attacks", [6, 14])
-def test_without_room_for_names_there_is_an_ordered_list_in_place_of_the_inset(n_attacks):
+def test_the_legend_has_a_row_for_each_line_the_best_first_and_the_figure_grows_by_it(n_attacks):
     axes = plots.roc(crowded(n_attacks), ax=plots.ROC.axes())
-    assert not axes.child_axes
-    written = texts(axes)
-    header = written.index("members found at 1\u202f% false alarms:")
-    shares = [float(m[1]) for m in (re.match(r"([\d.]+)\u202f% \D", text) for text in written[:header]) if m]
-    assert len(shares) >= min(n_attacks + 3, 10)
-    assert shares == sorted(shares)  # written from the bottom upwards
-    assert any(text.endswith("more") for text in written) == (n_attacks + 4 > 10)
+    rows = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert len(rows) == n_attacks + 6  # four attacks, guessing, and the limit
+    assert rows[0].endswith(": LiRA")
+    assert axes.get_legend().get_title().get_text() == "members found at 1\u202f% and 0.1\u202f% false alarms"
+    figure = axes.get_figure(root=True)
+    figure.draw_without_rendering()
+    assert axes.get_window_extent().height == pytest.approx(plots.ROC.panel[1])
+    box = axes.get_legend().get_window_extent()
+    assert (box.x0, box.y0) >= (0, 0)
+    assert box.x1 <= plots.ROC.width
+    assert box.y1 < axes.get_window_extent().y0 - 36  # below the name of the axis
 
 
-def test_with_room_for_names_there_is_an_inset():
+def test_attacks_are_told_apart_by_their_dashes():
+    axes = plots.roc(crowded(4), ax=plots.ROC.axes())
+    assert len({str(line._dash_pattern) for line in curves(axes, MUTE) if len(line.get_xdata()) > 100}) == 6
+
+
+def test_where_no_curve_is_low_there_is_an_inset():
     (inset,) = plots.roc(samples.two_models(), ax=plots.ROC.axes()).child_axes
     assert inset.get_xscale() == "linear"
     assert "linear axes" in texts(inset)
-
-
-@pytest.mark.parametrize("sample", [samples.two_models, samples.one_model_no_claim, samples.few_models])
-def test_texts_cover_neither_one_another_nor_the_dots(sample):
-    report = sample()
-    result = results(report)[0]
-    axes = plots.ROC.axes()
-    floor = floor_of(report)
-    axes.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
-    annotations = Annotations(Curves(axes, lines_of(result, floor), np.geomspace(floor, 1, 500)))
-    for line in annotations.curves.lines:
-        annotations.values(line, samples.FPR)
-    annotations.points()
-    assert annotations.names()
-    boxes = annotations.occupied
-    assert len(boxes) >= 8
-    for i, one in enumerate(boxes):
-        for other in boxes[:i]:
-            apart = one.points()[:, None] - other.points()[None]
-            both_dots = max(one.width, other.width) <= 8
-            assert both_dots or np.hypot(*np.moveaxis(apart, -1, 0)).min() > 0.5
+    worse = Curve("worse", "forest", "measured", Piecewise([0.0, 0.9], [1.0, 0.99]), n_nonmember=48000)
+    assert not plots.roc(with_curves(samples.two_models(), worse), ax=plots.ROC.axes()).child_axes
 
 
 def test_gain_fills_the_panel_and_a_far_ceiling_leaves_it():

@@ -7,17 +7,13 @@ import pytest
 from matplotlib import pyplot as plt
 
 from leakbound.reports.charts.histograms import SPREAD, spread
-from leakbound.reports.charts.labels import Box, text_width
 from leakbound.reports.results.ranking import is_logarithmic
+from tests.reports.charts.reading import texts
 
 
 def drawn(accuracy: Any, median: float | None = None, **words: Any) -> Any:
     accuracy = np.asarray(accuracy, dtype=float)
     return spread(accuracy, float(np.median(accuracy)) if median is None else median, ax=SPREAD.axes(), **words)
-
-
-def texts(axes: Any) -> list[str]:
-    return [text.get_text() for text in axes.texts]
 
 
 def heights(axes: Any) -> np.ndarray:
@@ -72,25 +68,7 @@ def test_median_and_most_exposed_are_marked_on_the_safe_side():
 
 def test_one_mark_where_all_are_equal():
     axes = drawn([0.7, 0.7])
-    assert [text for text in texts(axes) if "0.0" in text] == ["most exposed 70.0"]
-
-
-@pytest.mark.parametrize("spreading", [0.001, 0.02, 0.2])
-@pytest.mark.parametrize("top", [0.51, 0.8, 1.0])
-def test_the_marks_do_not_cover_one_another(spreading, top):
-    rng = np.random.default_rng(3)
-    accuracy = np.r_[top, np.clip(top - spreading * rng.exponential(size=3000), 0.5, top)]
-    boxes = []
-    for text in drawn(accuracy).texts:
-        if text.get_text().startswith(("median", "most")):
-            width, (x, y) = text_width(text.get_text(), text.get_fontsize()), text.get_position()
-            boxes.append(
-                Box(x - width / 2 if text.get_horizontalalignment() == "right" else x + width / 2, y, width, 8)
-            )
-    for i, one in enumerate(boxes):
-        for other in boxes[:i]:
-            apart_x = abs(one.x - other.x) - (one.width + other.width) / 2
-            assert max(apart_x, abs(one.y - other.y) - 8) >= 0
+    assert {text for text in texts(axes) if "0.0" in text} == {"most exposed 70.0"}
 
 
 def test_without_axes_a_figure_of_pyplot_shows_it():

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 from leakbound.core.findings import Finding
 from leakbound.reports import Report
 from leakbound.reports.charts.guesses import guesses, guesses_size
-from leakbound.reports.sections.attribute.result import attribute_results
+from leakbound.reports.results.attribute import attribute_results
+from leakbound.reports.results.attribute_page import attribute_page
 from tests.reports import made_guesses
 from tests.reports.page_reading import Page
 
@@ -48,29 +49,36 @@ def test_the_schema_refuses(spoil) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_text_fits_and_is_plain(name) -> None:
-    text = report(name).table()
-    assert max(map(len, text.splitlines())) <= 100
-    assert text.isascii()
+def test_the_text_fits_a_terminal(name) -> None:
+    lines = report(name).table(80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= (40 if name == "two" else 25)
 
 
 def test_the_text_says_what_the_release_adds() -> None:
     lines = report("leak").table().splitlines()
     assert lines[0] == "How well does net reveal writer of the records in the data?"
     assert "net reveals writer: 30 of 100 members more are guessed right with it than without." in lines
-    rows = {line.split("  ")[0]: line for line in lines}
+    rows = {line.strip().split("  ")[0]: line for line in lines}
     assert [each.strip() for each in rows["Loss (MALT)"].split("  ") if each][1:] == [
-        "42 (40..44)",
-        "6 (4..8)",
-        "30 (26..34)",
+        "42 (40 to 44)",
+        "6 (4 to 8)",
+        "30 (26 to 34)",
     ]
-    assert rows["Gradient norm"].split() == ["Gradient", "norm", "-", "-", "-"]
-    assert rows["Imputation"].split()[1:] == ["12", "(10..14)", "-", "-"]
-    assert rows["Chance"].split()[1:] == ["2.3", "2.3", "-"]
-    whole = " ".join(lines)
-    assert "Without the release imputation gets 12.0; a guess among 44 values gets 2.3." in whole
-    assert "Only the difference, 30 of 100 (95 %: 26 to 34), is what the release adds." in whole
-    assert "Of records that were not in, the same attack gets 6." in whole
+    assert rows["Gradient norm"].split() == ["Gradient", "norm", "—", "—", "—"]
+    assert rows["Imputation"].split()[1:] == ["12", "(10", "to", "14)", "—", "—"]
+    assert rows["Chance"].split()[1:] == ["2.3", "2.3", "—"]
+    assert "Not run: Gradient norm: needs the signal gradient norm." in lines
+
+
+def test_the_page_says_what_the_release_adds() -> None:
+    (release,) = attribute_page(report("leak")).releases
+    assert [str(sentence) for sentence in release.summary] == [
+        "Loss (MALT) guesses writer of 42 of 100 members right (95\u202f%: 40 to 44).",
+        "Without the release imputation gets 12.0; a guess among 44 values gets 2.3.",
+        "Only the difference, 30 of 100 (95\u202f%: 26 to 34), is what the release adds.",
+        "Of records that were not in, the same attack gets 6.",
+    ]
 
 
 def test_no_gain_is_said_to_be_none() -> None:
@@ -91,9 +99,8 @@ def test_pages_are_whole_and_say_what_counts(name) -> None:
 
 
 def test_the_findings_stand_with_what_needs_no_release_first() -> None:
-    page = Page(report("leak").to_html())
-    names = [text for text in page.text("td") if text.startswith(("Correct guesses", "Gain of"))]
-    assert names == [
+    (table,) = attribute_page(report("leak")).tables
+    assert [str(row.quantity) for row in table.rows] == [
         "Correct guesses of Prior guess, members",
         "Correct guesses of Imputation, members",
         "Gain of Loss (MALT)",
@@ -104,7 +111,18 @@ def test_the_findings_stand_with_what_needs_no_release_first() -> None:
         "Correct guesses of Likelihood, non-members",
         "Gain of Gradient norm",
     ]
-    assert "42 of 100" in page.text("td")
+    assert (str(table.rows[3].value), table.rows[3].source) == ("42 of 100", "Delgrosso 2021")
+    assert str(table.rows[-1].status) == "needs the signal gradient norm"
+
+
+def test_models_that_came_from_the_store_are_counted() -> None:
+    facts = {"reused": 12, "made": 4, "retries": 2, "other_machine": 0, "differing": 0}
+    facts |= {"first_written": "2026-01-01", "last_written": "2026-01-02"}
+    page = attribute_page(made_guesses.made(made_guesses.of("net", 0.42, (0.3, 0.26, 0.34)), execution=facts))
+    assert [str(sentence) for sentence in page.stored] == [
+        "Models: 12 came from the store (written 2026-01-01 to 2026-01-02), 4 were made in this run.",
+        "Attempts that the store did not answer, and that were repeated: 2.",
+    ]
 
 
 def test_the_chart_has_a_dot_for_members_and_one_for_others() -> None:
@@ -136,14 +154,15 @@ def test_strategies_are_ordered_by_what_they_prove() -> None:
 def test_the_unit_and_the_title_are_the_plans() -> None:
     people = made_guesses.made(made_guesses.of("net", 0.42, (0.3, 0.26, 0.34)), unit="person", title="Who wrote this?")
     text = people.table()
-    assert text.startswith("Who wrote this?\nAttribute audit, 500 people")
-    assert "Of people that were not in" in text
+    assert text.startswith("Who wrote this?\nAttribute audit · 500 people")
+    assert "Of people that were not in" in Page(people.to_html()).whole
 
 
 def test_an_exact_share_has_no_interval() -> None:
     exact = Finding("attribute_accuracy", 0.25, operating_point={"inside": 1.0}, attack="loss", release="net")
     findings = [made_guesses.gain("loss", 0.2, 0.1, 0.3, release="net"), exact]
-    text = made_guesses.made(findings, made_guesses.facts("net", baseline="")).table()
-    assert "Loss (MALT) guesses writer of 25.0 of 100 members right. Without the release chance gets 2.3" in " ".join(
-        text.splitlines()
-    )
+    (release,) = attribute_page(made_guesses.made(findings, made_guesses.facts("net", baseline=""))).releases
+    assert [str(sentence) for sentence in release.summary[:2]] == [
+        "Loss (MALT) guesses writer of 25.0 of 100 members right.",
+        "Without the release chance gets 2.3; a guess among 44 values gets 2.3.",
+    ]

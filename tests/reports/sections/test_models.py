@@ -213,7 +213,7 @@ def test_the_chart_starts_at_the_baseline_and_holds_every_model():
     left, right = axes.get_xlim()
     assert left <= 0.59
     assert right == pytest.approx(1.0)
-    written = [text.get_text() for text in axes.texts]
+    written = [text.get_text() for text in [*axes.texts, *axes.get_legend().get_texts()]]
     assert "Random forest" in written
     assert "test accuracy, %" in written
 
@@ -236,7 +236,7 @@ def test_every_dot_has_its_name_however_crowded():
         for place in range(16)
     ]
     axes = tradeoff(crowd, None)
-    written = {text.get_text() for text in axes.texts}
+    written = {text.get_text() for text in axes.get_legend().get_texts()}
     assert {point.name for point in crowd} <= written
 
 

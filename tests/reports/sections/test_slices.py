@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 import leakbound as ls
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import Report
-from leakbound.reports.comparison import rows_of
 from leakbound.reports.content import schema
+from leakbound.reports.results.comparison import comparison_page
 from leakbound.reports.sections.audit.document import document
 from leakbound.reports.sections.audit.result import results
 from leakbound.reports.sections.audit.slices import columns_of
@@ -174,8 +174,11 @@ def test_a_report_of_before_there_were_slices_and_names_is_read(tmp_path) -> Non
 
 
 def test_reports_are_compared_slice_by_slice(report) -> None:
-    rows = [row for row in rows_of(report, report) if "town = " in row["quantity"] and "accuracy" in row["quantity"]]
-    assert [row["quantity"].rpartition(", ")[2] for row in rows] == ["town = Bern", "town = Chur", "town = Arosa"]
+    comparison = ls.compare(report, report)
+    rows = [row for row in comparison.rows if row["slice"].startswith("town = ") and row["quantity"] == "accuracy"]
+    assert [row["slice"] for row in rows] == ["town = Bern", "town = Chur", "town = Arosa"]
+    names = [str(row.quantity) for row in comparison_page(comparison).others]
+    assert "Accuracy of given scores, prior ½: town = Bern (120 people)" in names
     assert all(row["first"] == row["second"] for row in rows)
 
 

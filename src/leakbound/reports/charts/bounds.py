@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from leakbound.reports import Report
+from leakbound.reports.charts.canvas import figures
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.histograms import SPREAD, spread
 from leakbound.reports.charts.lines import chart
@@ -28,15 +29,7 @@ def bound_charts(report: Report) -> Mapping[str, Figure]:
     ranking = result.ranking
     if ranking is not None and ranking.accuracy is not None and ranking.median is not None:
         drawn["spread"] = spread(ranking.accuracy, ranking.median, ranking.bound_type, SPREAD.axes(), ranking.row_word)
-    return {name: figure_of(axes) for name, axes in drawn.items()}
-
-
-def figure_of(axes: Axes) -> Figure:
-    """Return the figure of axes that were made for a page."""
-    figure = axes.get_figure(root=True)
-    if figure is None:
-        raise ValueError("axes without a figure cannot be drawn")
-    return figure
+    return figures(drawn)
 
 
 def _accuracies(result: BoundResult) -> Axes:

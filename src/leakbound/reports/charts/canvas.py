@@ -7,12 +7,12 @@ depend on the fonts of the machine that draws it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-from matplotlib import font_manager
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -29,8 +29,9 @@ PALETTE = {
     "paper": PAPER,
     "wash": WASH,
 }
-FAMILY = ("Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "Nimbus Sans", "DejaVu Sans")
+FAMILY = "DejaVu Sans"  # comes with matplotlib: the same bytes on every machine
 LONGEST_NAME = 22
+_LEGEND_ROW = 18.2  # pixels
 DOTTED, DASHED = (0, (1, 2.2)), (0, (6, 2.5))
 
 
@@ -72,12 +73,23 @@ class Size:
         return figure.add_axes(fractions)
 
 
+def figures(charts: Mapping[str, Axes]) -> dict[str, Figure]:
+    """Return the figure of each chart."""
+    return {name: figure_of(axes) for name, axes in charts.items()}
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure of axes."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("axes without a figure cannot be drawn")
+    return figure
+
+
 def panel_size(ax: Axes) -> tuple[float, float]:
     """Width and height of a panel in pixels of the page."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None  # an axes that is drawn on has one
-    box = ax.get_window_extent()
-    return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
+    box, dpi = ax.get_window_extent(), figure_of(ax).dpi
+    return box.width * 72 / dpi, box.height * 72 / dpi
 
 
 def write(
@@ -90,7 +102,7 @@ def write(
     **style: Any,
 ) -> Text:
     """Write one line of plain text."""
-    font = {"family": fonts(), "size": size, "color": INK} | style
+    font = {"family": FAMILY, "size": size, "color": INK} | style
     return ax.annotate(
         text,
         xy=(0, 0),
@@ -120,11 +132,36 @@ def clear(ax: Axes, sides: tuple[str, ...] = ("left", "bottom"), color: str = IN
         spine.set(color=color, linewidth=width)
 
 
-@cache
-def fonts() -> tuple[str, ...]:
-    """List the families of the page that this machine has; the page itself asks for all of them."""
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    return tuple(name for name in FAMILY if name in installed)
+def legend(ax: Axes, rows: Sequence[tuple[Artist, str]], title: str = "") -> None:
+    """Write a legend below a chart, whose figure grows by its rows."""
+    figure = figure_of(ax)
+    width, height = 72 * figure.get_size_inches()
+    room = _LEGEND_ROW * (len(rows) + bool(title)) + 6
+    figure.set_size_inches(width / 72, (height + room) / 72)
+    for panel in figure.axes:
+        place = panel.get_position()
+        low, high = ((end * height + room) / (height + room) for end in (place.y0, place.y1))
+        panel.set_position((place.x0, low, place.width, high - low))
+    drawn = ax.legend(
+        [handle for handle, _ in rows],
+        [" "] * len(rows),
+        loc="upper left",
+        bbox_to_anchor=(0, room / (height + room)),
+        bbox_transform=figure.transFigure,
+        borderaxespad=0,
+        borderpad=0,
+        labelspacing=0.35,
+        handlelength=2.6,
+        frameon=False,
+        prop={"family": FAMILY, "size": 12},
+        title=title or None,
+        title_fontproperties={"family": FAMILY, "size": 12},
+        alignment="left",
+    )
+    drawn.get_title().set(color=MUTE, parse_math=False)
+    for text, (_, label) in zip(drawn.get_texts(), rows, strict=True):
+        text.set_parse_math(False)
+        text.set(text=label, color=INK)
 
 
 def shorten(name: str, longest: int = LONGEST_NAME) -> str:

@@ -2,68 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from leakbound.reports.charts.canvas import DASHED
+from leakbound.reports.charts.canvas import DASHED, figures
 from leakbound.reports.charts.curves import Line
 from leakbound.reports.charts.dots import Row, dots, dots_size
-from leakbound.reports.charts.figures import inline
 from leakbound.reports.charts.lines import Chart, curve_chart
+from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
 from leakbound.reports.comparison import Comparison
-from leakbound.reports.numbers import percent
-from leakbound.reports.results.comparison import Standing, verdict
+from leakbound.reports.results.comparison import Judged, Standing, accuracy_text, drawn, judged
 from leakbound.reports.sections.curves import RATES
-from leakbound.reports.sections.quantities import shown
 
 
 def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw both on logarithmic axes."""
-    judged = verdict(comparison)
-    standings = [standing for standing in (judged.first, judged.second) if standing.curve is not None]
+    standings = _with_curves(judged(comparison))
     if not standings:
         raise ValueError("neither report has a curve to draw; print the comparison, or read its rows")
-    return on_axes(_chart(standings), ax)
+    return on_axes(_chart(standings)) if ax is None else plain(_chart(standings), ax)
 
 
-def figure(comparison: Comparison, prefix: str) -> Markup:
-    """Draw both as SVG; nothing where neither report has a curve."""
-    judged = verdict(comparison)
-    standings = [standing for standing in (judged.first, judged.second) if standing.curve is not None]
-    if not standings:
-        return Markup("")
-    drawn = _chart(standings)
-    axes = on_axes(drawn, ROC.axes())
-    title = "Members found (TPR) against false alarms (FPR), logarithmic axes"
-    read = [f"{line.label} {line.tpr_text(RATES[0])}" for line in drawn.lines if line.role != "guessing"]
-    return inline(axes, prefix, title, f"At {percent(RATES[0])} false alarms: {', '.join(read)}.")
+def comparison_charts(comparison: Comparison) -> Mapping[str, Figure]:
+    """Draw the charts that ``comparison.md.jinja`` names, as far as there is something to draw."""
+    said = judged(comparison)
+    charts: dict[str, Axes] = {}
+    standings = drawn(said)
+    if standings:
+        charts["dots"] = _accuracies(standings)
+    with_curves = _with_curves(said)
+    if with_curves:
+        charts["roc"] = on_axes(_chart(with_curves), ROC.axes())
+    return figures(charts)
 
 
-def dots_figure(comparison: Comparison, prefix: str) -> Markup:
-    """Draw the two accuracies on one axis, from the baseline to 100; nothing where they are not such numbers."""
-    judged = verdict(comparison)
-    standings = [judged.first, judged.second]
-    priors = {standing.prior for standing in standings}
-    if len(priors) != 1 or any(standing.why or standing.kind == "gain" for standing in standings):
-        return Markup("")
-    prior = priors.pop() or 0.5
+def _with_curves(said: Judged) -> list[Standing]:
+    return [standing for standing in (said.first, said.second) if standing.curve is not None]
+
+
+def _accuracies(standings: Sequence[Standing]) -> Axes:
+    """Draw the accuracies on one axis, from the baseline to 100."""
     rows = []
     for place, standing in enumerate(standings):
-        finding = standing.finding
+        finding, text = standing.finding, accuracy_text(standing)
         if finding is None or finding.value is None:
-            return Markup("")
+            continue
         value, low, high = (None if end is None else 100 * end for end in (finding.value, finding.low, finding.high))
         if standing.kind == "ceiling":
-            rows.append(Row(standing.name, value, f"≤ {shown(finding).value}", "ceiling"))
+            rows.append(Row(standing.name, value, text, "ceiling"))
         else:
-            rows.append(Row(standing.name, value, shown(finding).value, "attack" if place else "best", low, high))
-    axes = dots(rows, ax=dots_size(len(rows)).axes(), baseline=100 * max(prior, 1 - prior))
-    title = "Cases of 100 in which the strongest attack on each is right, from the baseline to 100"
-    return inline(axes, prefix, title, "; ".join(f"{row.name} {row.text}" for row in rows))
+            rows.append(Row(standing.name, value, text, "attack" if place else "best", low, high))
+    prior = standings[0].prior or 0.5
+    return dots(rows, ax=dots_size(len(rows)).axes(), baseline=100 * max(prior, 1 - prior))
 
 
 def _chart(standings: Sequence[Standing]) -> Chart:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from leakbound.core.tradeoff import TradeOff
-from leakbound.reports.charts.canvas import ATTACK, CLAIM, INK, MUTE, PAPER, panel_size
-from leakbound.reports.charts.labels import Field, Path, densify
+from leakbound.reports.charts.canvas import ATTACK, CLAIM, INK, MUTE, PAPER
 from leakbound.reports.numbers import percent, percent_at_most
 
 Role = Literal["best", "other", "attack", "ceiling", "asymptotic", "unprotected", "guessing"]
 FALSE_ALARMS = 10  # fewer of them support no point of a curve
 _COLOURS = {"best": ATTACK, "other": INK, "ceiling": CLAIM, "asymptotic": CLAIM, "guessing": INK}
+# Told apart without colours.
+DASHES: tuple[Any, ...] = (
+    "solid",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (6, 1.5, 1, 1.5)),
+    (0, (2.5, 1.2)),
+    (0, (8, 1.5, 1, 1.5, 1, 1.5)),
+)
 _WIDTHS = {"best": 2.3, "other": 1.9, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}
 
 
@@ -58,11 +66,6 @@ class Line:
         return _WIDTHS.get(self.role, 1.2)
 
     @property
-    def weight(self) -> int:
-        """Of its name: bold for the best attack."""
-        return 700 if self.role in ("best", "other") else 400
-
-    @property
     def vacuous(self) -> bool:
         """A ceiling that allows an attack to find everybody, at every rate that is drawn."""
         return self.role == "ceiling" and float(self.tradeoff.tpr_at(self.start)) > 0.995
@@ -77,29 +80,16 @@ def members_found(fpr: Array, tpr: Array) -> Array:
     return tpr
 
 
-def coincide(one: TradeOff, other: TradeOff, tolerance: float = 1e-9) -> bool:
-    """Whether two trade-offs are the same curve, everywhere and not only where both are drawn.
-
-    They are compared at every corner of both and on a grid from 0 to 1. Each must stay below the other when that is
-    moved by the tolerance in both rates (the Lévy distance): a corner that rounding has shifted is no difference.
-
-    >>> from leakbound.core.tradeoff import Gaussian, Piecewise
-    >>> coincide(Gaussian(1.0), Gaussian(1.0 + 1e-12)), coincide(Piecewise([0.1], [0.4]), Piecewise([0.1], [0.41]))
-    (True, False)
-    """
-    corners = [np.asarray(curve.knots, dtype=float) for curve in (one, other)]
-    fpr = np.unique(np.concatenate([*corners, [0.0], np.geomspace(1e-12, 1.0, 400), np.linspace(0.0, 1.0, 401)]))
-    moved = np.minimum(fpr + tolerance, 1.0)
-
-    def stays_below(low: TradeOff, high: TradeOff) -> bool:
-        return bool((np.asarray(low.tpr_at(fpr)) <= np.asarray(high.tpr_at(moved)) + tolerance).all())
-
-    return stays_below(one, other) and stays_below(other, one)
-
-
 def gain_over_guessing(fpr: Array, tpr: Array) -> Array:
     """Return the height of the second panel: TPR - FPR in percentage points."""
     return 100 * (tpr - fpr)
+
+
+def told_apart(lines: Sequence[Line]) -> list[Line]:
+    """Give each attack that is drawn in grey dashes of its own, the strongest first."""
+    attacks = [line for line in reversed(lines) if line.role == "attack"]
+    dashes = dict(zip(attacks, DASHES * len(lines), strict=False))
+    return [replace(line, dashes=dashes.get(line, line.dashes)) for line in lines]
 
 
 class Curves:
@@ -118,6 +108,19 @@ class Curves:
                 circle = {"markerfacecolor": PAPER, "markeredgecolor": line.color, "markersize": 6 * thin}
                 place = self._on_axes(*line.point)
                 self.ax.plot(*place.T, "o", markeredgewidth=1.2, clip_on=False, zorder=4, **circle)
+
+    def handle(self, line: Line) -> Line2D:
+        """Return what stands for a line in the legend."""
+        if line.point is None:
+            return Line2D([], [], linewidth=line.width, linestyle=line.dashes, color=line.color)
+        return Line2D([], [], marker="o", linestyle="none", markerfacecolor=PAPER, markeredgecolor=line.color)
+
+    def dots(self, lines: Sequence[Line], fprs: Iterable[float]) -> None:
+        """Mark the members found at some rates."""
+        low, high = self.ax.get_ylim()
+        for line in lines:
+            at = [fpr for fpr in fprs if fpr >= line.start and low <= line.tpr_at(fpr) < high]
+            self.ax.plot(at, [line.tpr_at(fpr) for fpr in at], "o", color=line.color, markersize=6, zorder=5)
 
     def bands(self, *roles: str) -> None:
         """Fill the intervals of the lines in these roles."""
@@ -147,42 +150,8 @@ class Curves:
         fpr = self.fpr[self.fpr >= line.start]
         return fpr, self.height(fpr, np.asarray(line.tradeoff.tpr_at(fpr)))
 
-    def place(self, fpr: float, tpr: float) -> tuple[float, float]:
-        """Return a point in pixels of the panel."""
-        x, y = self._pixels(*self._on_axes(fpr, tpr).T)[0]
-        return float(x), float(y)
-
-    @cached_property
-    def paths(self) -> dict[Line, Path]:
-        """Every curve in pixels of the panel: the longest piece of it that lies inside."""
-        drawn = {line: self._inside(*self.values(line)) for line in self.lines if line.point is None}
-        return {line: path for line, path in drawn.items() if len(path)}
-
-    @cached_property
-    def fields(self) -> dict[Line, Field]:
-        """The distance from every place of the panel to each curve."""
-        panel = panel_size(self.ax)
-        return {line: Field.of(path, panel) for line, path in self.paths.items()}
-
-    def field(self, without: Sequence[Line] = ()) -> Field:
-        """Return the distance from every place of the panel to the nearest curve, some of them left out."""
-        nothing = Field.of(np.empty((0, 2)), panel_size(self.ax))
-        return nothing.nearer(*(field for line, field in self.fields.items() if line not in without))
-
     def _on_axes(self, fpr: float, tpr: float) -> Array:
         """Return a point (1, 2) in the data of the axes; what lies below a logarithmic axis is drawn on it."""
         rates = np.array([[fpr], [tpr]])
         corner = [self.ax.get_xlim()[0], self.ax.get_ylim()[0]]
         return np.maximum([[fpr, self.height(*rates)[0]]], corner)
-
-    def _inside(self, x: Array, y: Array) -> Path:
-        low, high = self.ax.get_ylim()
-        is_inside = (y >= low) & (y <= high)
-        runs = np.split(np.flatnonzero(is_inside), np.flatnonzero(np.diff(np.flatnonzero(is_inside)) > 1) + 1)
-        longest = max(runs, key=len)
-        return densify(self._pixels(x[longest], y[longest]))
-
-    def _pixels(self, x: Array, y: Array) -> Path:
-        corner = self.ax.get_window_extent()
-        scale = panel_size(self.ax)[0] / corner.width
-        return (self.ax.transData.transform(np.column_stack([x, y])) - (corner.x0, corner.y0)) * scale

@@ -26,7 +26,7 @@ from leakbound.reports.numbers import near
 
 COLORS = {"attack": MUTE, "best": ATTACK, "exposed": INK, "ceiling": CLAIM, "bound": CLAIM}
 _ROW = 24.0
-_NAMES = 198.0  # left of the axis: the longest name and its value
+_NAMES = 228.0  # left of the axis: the longest name and its value
 TICKS = 6  # labels of the scale, both ends included
 
 
@@ -81,8 +81,8 @@ def _row(ax: Axes, row: Row, place: int, n_rows: int, baseline: float) -> None:
     weight = 700 if first else 400
     _, height = panel_size(ax)
     base = height * (1 - (place + 0.5) / n_rows) - 4.5
-    write(ax, (-_NAMES, base), shorten(row.name), size=13, color=ink, weight=weight)
-    write(ax, (-12, base), row.text, size=13, color=ink, weight=weight, align="right")
+    write(ax, (-_NAMES, base), shorten(row.name), size=12, color=ink, weight=weight)
+    write(ax, (-12, base), row.text, size=12, color=ink, weight=weight, align="right")
     high = row.value if row.high is None else row.high
     if row.low is not None and high is not None:
         ax.plot([row.low, high], [-place, -place], color=color, linewidth=6, alpha=0.3, solid_capstyle="butt")

@@ -14,7 +14,7 @@ from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report
 from leakbound.reports.charts import svg
 from leakbound.reports.charts.dots import Row, dots, dots_size
-from leakbound.reports.charts.guesses import guesses, guesses_of, guesses_size
+from leakbound.reports.charts.guesses import guesses
 from leakbound.reports.charts.histograms import HISTOGRAM, histogram
 from leakbound.reports.charts.lines import Chart, chart, curve_chart
 from leakbound.reports.charts.plain import plain
@@ -23,8 +23,6 @@ from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
 from leakbound.reports.charts.slices import Bar, slices, slices_size
 from leakbound.reports.numbers import count, near, percent
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.attribute.result import AttributeResult
-from leakbound.reports.sections.attribute.words import of_100
 from leakbound.reports.sections.audit.models import ordered
 from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.audit.slices import SliceColumn, SliceRow
@@ -179,16 +177,6 @@ def quality_figure(results: Sequence[Result], prefix: str) -> Markup:
     return inline(axes, prefix, "Attack accuracy against the quality of each model", described)
 
 
-def guesses_figure(report: Report, result: AttributeResult, prefix: str) -> Markup:
-    """Draw the cases of 100 in which each strategy is right about an attribute."""
-    rows = guesses_of(result)
-    axes = guesses(report, ax=guesses_size(len(rows)).axes(), release=result.facts.name)
-    title = f"{result.title}: cases of 100 in which each strategy is right"
-    read = "; ".join(f"{row.name} {row.text}" for row in rows)
-    without = f"without the release ({result.baseline_title.lower()}) {of_100(result.baseline_accuracy)}"
-    return inline(axes, prefix, title, f"{read}; {without}")
-
-
 def histogram_figure(result: Result, prefix: str) -> Markup:
     """Draw the number of records by the correct guesses about them."""
     games, unit = result.games, result.about.unit
@@ -255,7 +243,6 @@ def _found_and_allowed(result: Result, fpr: float) -> list[str]:
 OF_REPORT: Mapping[str, Callable[[Report, Any, str], Markup]] = {
     "roc": roc_figure,
     "gain": gain_figure,
-    "guesses": guesses_figure,
 }
 OF_RESULT: Mapping[str, Callable[[Any, str], Markup]] = {
     "audit_dots": audit_dots,

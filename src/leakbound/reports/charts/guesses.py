@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from leakbound.reports import Report
 from leakbound.reports.charts.canvas import (
@@ -19,31 +19,20 @@ from leakbound.reports.charts.canvas import (
     RULE,
     Size,
     clear,
+    figures,
     panel_size,
     shorten,
     write,
 )
-from leakbound.reports.sections.attribute.result import AttributeResult, attribute_results
-from leakbound.reports.sections.quantities import shown
+from leakbound.reports.results.attribute import attribute_results
+from leakbound.reports.results.attribute_page import Guess, guesses_of
 
-_ROW = 24.0
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A line of the chart; fractions are in cases of 100, and None draws no dot."""
-
-    name: str
-    inside: float | None
-    outside: float | None
-    ends: tuple[float, float] | None
-    text: str
-    best: bool = False
+_ROW, _NAMES = 24.0, 228.0
 
 
 def guesses_size(n_rows: int) -> Size:
     """Return the size of a chart of so many rows."""
-    return Size(440, _ROW * n_rows + 76, 186, 20, 64, 4)
+    return Size(440, _ROW * n_rows + 76, _NAMES, 20, 64, 4)
 
 
 def guesses(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
@@ -68,20 +57,13 @@ def guesses(report: Report, ax: Axes | None = None, release: str | None = None) 
     return ax
 
 
-def guesses_of(result: AttributeResult) -> Sequence[Guess]:
-    """List the strategies of a release that ran, the weakest first; all of them if none did."""
-    rows = []
-    for name in reversed(result.strategies):
-        inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
-        if inside is None or inside.value is None:
-            rows.append(Guess(result.attack_title(name), None, None, None, "—"))
-            continue
-        ends = None if inside.low is None or inside.high is None else (100 * inside.low, 100 * inside.high)
-        other = None if outside is None or outside.value is None else 100 * outside.value
-        right = 100 * inside.value
-        rows.append(Guess(result.attack_title(name), right, other, ends, shown(inside).value, name == result.best))
-    played = [row for row in rows if row.inside is not None]
-    return played or rows  # the table of all findings says why the others did not run
+def guesses_charts(report: Report) -> Mapping[str, Figure]:
+    """Draw the charts that ``attribute.md.jinja`` names, one a release."""
+    charts: dict[str, Axes] = {}
+    for place, result in enumerate(attribute_results(report)):
+        ax = guesses_size(len(guesses_of(result))).axes()
+        charts[f"guesses{place}"] = guesses(report, ax, result.facts.name)
+    return figures(charts)
 
 
 def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
@@ -94,8 +76,8 @@ def _row(ax: Axes, row: Guess, place: int, n_rows: int) -> None:
         ink = MUTE
     _, height = panel_size(ax)
     base = height * (1 - (place + 0.5) / n_rows) - 4.5
-    write(ax, (-186, base), shorten(row.name), size=13, color=ink, weight=weight)
-    write(ax, (-12, base), row.text, size=13, color=ink, weight=weight, align="right")
+    write(ax, (-_NAMES, base), shorten(row.name), size=12, color=ink, weight=weight)
+    write(ax, (-12, base), row.text, size=12, color=ink, weight=weight, align="right")
     if row.ends is not None:
         ax.plot(row.ends, [-place, -place], color=color, linewidth=6, alpha=0.3, solid_capstyle="butt")
     dot = {"marker": "o", "linestyle": "none", "color": color, "clip_on": False}

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
-from leakbound.reports.charts.curves import Line
+from leakbound.reports.charts.curves import DASHES, Line
 from leakbound.reports.charts.lines import Chart
 
-# Told apart without colours; the best attack is the first.
-_DASHES: Sequence[Any] = (
-    "solid",
-    (0, (5, 1.5)),
-    (0, (1, 1)),
-    (0, (6, 1.5, 1, 1.5)),
-    (0, (2.5, 1.2)),
-    (0, (8, 1.5, 1, 1.5, 1, 1.5)),
-)
 _N_POINTS = 500  # at which a curve is drawn
 
 
@@ -39,12 +29,12 @@ def plain(drawn: Chart, ax: Axes, legend: bool = True) -> Axes:
     guessing = [line for line in drawn.lines if line.role == "guessing"]
     colors = rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
     for place, line in enumerate(attacks):
-        style = {"color": colors[place % len(colors)], "linestyle": _DASHES[place % len(_DASHES)], "linewidth": 1.4}
+        style = {"color": colors[place % len(colors)], "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.4}
         _draw(ax, line, drawn.floor, zorder=3 - 0.01 * place, **style)
         if line.role == "best":
             _band(ax, line, style["color"])
     for place, line in enumerate(ceilings):
-        style = {"color": "black", "linestyle": _DASHES[(place + 1) % len(_DASHES)], "linewidth": 0.9}
+        style = {"color": "black", "linestyle": DASHES[(place + 1) % len(DASHES)], "linewidth": 0.9}
         _draw(ax, line, drawn.floor, zorder=2.5, **style)
     for line in guessing:
         _draw(ax, line, drawn.floor, zorder=2, color="0.5", linestyle="solid", linewidth=0.6)

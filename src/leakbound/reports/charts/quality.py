@@ -5,20 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
-from leakbound.reports.charts.canvas import ATTACK, INK, MUTE, RULE, Size, clear, panel_size, shorten, write
-from leakbound.reports.charts.labels import Box, Field, anywhere, around, text_width
+from leakbound.reports.charts.canvas import (
+    ATTACK,
+    INK,
+    MUTE,
+    PAPER,
+    RULE,
+    Size,
+    clear,
+    legend,
+    panel_size,
+    shorten,
+    write,
+)
 from leakbound.reports.numbers import near
 from leakbound.reports.sections.audit.models import quality, varied
 from leakbound.reports.sections.audit.result import Result
 
 QUALITY = Size(440, 330, 48, 20, 52, 26)
 TICKS = 6  # of the vertical scale, both ends included
-_NAME = 12.0
-_CAPITALS = 9.0
+LONGEST = 48  # characters of a name
+_MARKERS = "os^Dv<>phX"  # filled, then hollow
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)  # between the labels of the horizontal scale
 _MOST_LABELS = 6
 
@@ -82,11 +96,15 @@ def tradeoff(points: Sequence[Point], ax: Axes | None = None) -> Axes:
     ax.set(xlim=(left, right), ylim=(bottom, 100))
     clear(ax, sides=())
     _scales(ax, points[0], (left, right, step), bottom)
-    for point in points:
+    rows: list[tuple[Artist, str]] = []
+    for place, point in enumerate(points):
         ax.plot([point.quality] * 2, [point.accuracy_low, point.accuracy_high], color=ATTACK, linewidth=5, alpha=0.3)
         ax.plot([point.quality_low, point.quality_high], [point.accuracy] * 2, color=ATTACK, linewidth=5, alpha=0.3)
-        ax.plot([point.quality], [point.accuracy], "o", color=ATTACK, markersize=8, clip_on=False)
-    _names(ax, points)
+        face = ATTACK if place % (2 * len(_MARKERS)) < len(_MARKERS) else PAPER
+        style: dict[str, Any] = {"marker": _MARKERS[place % len(_MARKERS)], "color": ATTACK, "markerfacecolor": face}
+        ax.plot([point.quality], [point.accuracy], markersize=8, linestyle="none", clip_on=False, **style)
+        rows.append((Line2D([], [], linestyle="none", **style), shorten(point.name, LONGEST)))
+    legend(ax, rows)
     return ax
 
 
@@ -120,53 +138,3 @@ def _scales(ax: Axes, first: Point, horizontal: tuple[float, float, float], bott
     title = "R2 on test data" if first.is_r2 else "test accuracy, %"
     write(ax, (width, -37), title, color=MUTE, align="right")
     write(ax, (-48, height + 12), "attack accuracy, of 100", color=MUTE)
-
-
-def _names(ax: Axes, points: Sequence[Point]) -> None:
-    """Write the names next to the dots, where they cover nothing."""
-    panel = panel_size(ax)
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return (x - left) / (right - left) * panel[0], (y - bottom) / (top - bottom) * panel[1]
-
-    dots = [Box(*place(point.quality, point.accuracy), 9, 9) for point in points]
-    bars = [
-        np.linspace(place(*start), place(*end), 40)
-        for point in points
-        for start, end in (
-            ((point.quality, point.accuracy_low), (point.quality, point.accuracy_high)),
-            ((point.quality_low, point.accuracy), (point.quality_high, point.accuracy)),
-        )
-    ]
-    labels_below = Box(panel[0] / 2, -12, panel[0] + 40, 20)
-    labels_left = Box(-18, panel[1] / 2, 32, panel[1] + 20)
-    occupied = [labels_below, labels_left, *dots]
-    in_the_way = Field.of(np.concatenate([*bars, *(dot.points() for dot in dots)]), panel)
-    for point, dot in zip(points, dots, strict=True):
-        name = shorten(point.name)
-        others = [box.points() for box in occupied if box is not dot]
-        texts = Field.of(np.concatenate(others), panel)
-        size = (text_width(name, _NAME), _CAPITALS)
-        box = around((dot.x, dot.y), size, panel, in_the_way, texts)
-        if box is None:
-            box = anywhere((dot.x, dot.y), size, panel, in_the_way, texts)
-            if box is None:  # the panel is full of names; the table has them all
-                continue
-            _lead(ax, dot, box)
-        write(ax, box.start, name, size=_NAME, color=INK)
-        occupied.append(box)
-
-
-def _lead(ax: Axes, dot: Box, box: Box) -> None:
-    """Draw a thin line from a dot to its name."""
-    width, height = panel_size(ax)
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    nearest_x = min(max(dot.x, box.x - box.width / 2), box.x + box.width / 2)
-    nearest_y = box.y + math.copysign(box.height / 2 + 2, dot.y - box.y)
-    ax.plot(
-        [left + x / width * (right - left) for x in (dot.x, nearest_x)],
-        [bottom + y / height * (top - bottom) for y in (dot.y, nearest_y)],
-        color=MUTE,
-        linewidth=0.8,
-    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from leakbound.reports import Report
-from leakbound.reports.charts.bounds import figure_of
+from leakbound.reports.charts.canvas import figure_of
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.lines import chart
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes

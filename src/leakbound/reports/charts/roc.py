@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from leakbound.reports import Report
-from leakbound.reports.charts.annotations import NAME, SMALL, Annotations
-from leakbound.reports.charts.canvas import CLAIM, DOTTED, INK, MUTE, Size, clear, panel_size, write
-from leakbound.reports.charts.curves import Curves, Line, gain_over_guessing
+from leakbound.reports.charts.canvas import CLAIM, DOTTED, INK, MUTE, Size, clear, legend, panel_size, write
+from leakbound.reports.charts.curves import FALSE_ALARMS, Curves, Line, gain_over_guessing, told_apart
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, spread
-from leakbound.reports.charts.labels import Box
 from leakbound.reports.charts.lines import Chart, chart
 from leakbound.reports.charts.strips import strip, strip_axis
 from leakbound.reports.numbers import percent
+from leakbound.reports.sections.words import listed
 
 __all__ = (
     "GAIN",
@@ -43,6 +44,7 @@ __all__ = (
 Array = np.ndarray
 ROC = Size(440, 430, 62, 22, 54, 20)
 GAIN = ROC
+NAME, SMALL = 12.5, 11.5  # sizes of type
 _INSET = (0.60, 0.07, 0.38, 0.38)
 
 
@@ -62,13 +64,45 @@ def on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1))
     clear(ax)
     _decades(ax, drawn)
-    curves = Curves(ax, drawn.lines, np.geomspace(floor, 1, 500))
+    curves = Curves(ax, told_apart(drawn.lines), np.geomspace(floor, 1, 500))
     curves.forbid()
-    curves.bands("other", "best")  # those of weaker attacks overlap and hide what is written
+    curves.bands("other", "best")  # those of weaker attacks overlap
     curves.draw()
+    curves.dots([line for line in curves.lines if line.role in drawn.valued and not line.vacuous], drawn.fpr)
     _subtitle(ax, drawn)
-    _annotate(curves, drawn)
+    if _is_clear(curves.lines, floor):
+        _linear_inset(ax, curves.lines)
+    rows = [(curves.handle(line), _row(line, drawn.fpr)) for line in reversed(curves.lines)]
+    title = f"{drawn.found} at {listed(percent(fpr) for fpr in drawn.fpr)} false alarms" if drawn.fpr else ""
+    legend(ax, [*rows, *_limit(ax, drawn.n_nonmember)], title)
     return ax
+
+
+def _row(line: Line, fprs: Sequence[float]) -> str:
+    """Write the members found at each rate, and what a line is; nothing is known below where it begins."""
+    if line.role == "guessing" or line.point is not None or not fprs:
+        return line.label
+    found = [line.tpr_text(fpr) if fpr >= line.start else "—" for fpr in fprs]
+    return f"{', '.join(found)}: {line.label}"
+
+
+def _limit(ax: Axes, n_games: int) -> list[tuple[Artist, str]]:
+    """Draw a vertical where the rates rest on ten false alarms of so many games, if it lies in the panel."""
+    floor, _ = ax.get_xlim()
+    if not n_games or not floor < FALSE_ALARMS / n_games < 1:
+        return []
+    ax.axvline(FALSE_ALARMS / n_games, color=MUTE, linewidth=0.9, linestyle=(0, (1, 2)))
+    upright = Line2D([], [], color=MUTE, marker="|", markersize=11, linestyle="none")
+    return [(upright, f"left of it, under {FALSE_ALARMS} false alarms")]
+
+
+def _is_clear(lines: Sequence[Line], floor: float) -> bool:
+    """Tell whether the inset, which is below guessing, would cover no curve and no interval."""
+    left, top = (floor ** (1 - part) for part in (_INSET[0] - 0.1, _INSET[1] + _INSET[3]))
+    lowest = [line.tpr_at(left) for line in lines if line.role != "guessing"]
+    banded = [line.band for line in lines if line.role in ("best", "other") and len(line.band[0])]
+    lowest += [float(np.interp(left, fpr, low)) for fpr, low, _ in banded]
+    return min(lowest, default=1.0) > top
 
 
 def gain(report: Report, ax: Axes | None = None, release: str | None = None) -> Axes:
@@ -93,32 +127,14 @@ def gain_on_axes(drawn: Chart, ax: Axes | None = None) -> Axes:
     ax.set(xlim=(0, 1), ylim=(low, top))
     clear(ax)
     _quarters(ax, drawn, low, top)
-    curves = Curves(ax, lines, fpr, gain_over_guessing)
+    curves = Curves(ax, told_apart(lines), fpr, gain_over_guessing)
     curves.forbid()
     curves.bands("best")
     curves.draw()
     ax.axhline(0, color=INK, linewidth=0.9, linestyle=DOTTED)
     _subtitle(ax, drawn)
-    annotations = Annotations(curves)
-    annotations.points()
-    if not annotations.names():
-        annotations.names(partial=True)
+    legend(ax, [(curves.handle(line), line.label) for line in reversed(curves.lines)])
     return ax
-
-
-def _annotate(curves: Curves, drawn: Chart) -> None:
-    """Values, names and the inset of the ROC; without room for the names, a list in place of the inset."""
-    annotations, (width, height) = Annotations(curves), panel_size(curves.ax)
-    annotations.limit(drawn.n_nonmember)
-    for line in reversed(curves.lines):
-        if line.role in drawn.valued and not line.vacuous:
-            annotations.values(line, drawn.fpr)
-    annotations.points()
-    inset = Box(width * 0.78, height * 0.245, width * 0.44, height * 0.43)
-    if annotations.is_clear(inset) and Annotations(curves, [*annotations.occupied, inset]).names():
-        _linear_inset(curves.ax, curves.lines)
-    elif not annotations.names():
-        annotations.ordered_list(drawn.fpr, drawn.found)
 
 
 def _decades(ax: Axes, drawn: Chart) -> None:

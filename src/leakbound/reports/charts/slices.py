@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from leakbound.reports.charts.canvas import ATTACK, INK, MUTE, Size, clear, panel_size, shorten, write
 from leakbound.reports.charts.dots import cases_of_100
 
-_ROW, _LEFT, _RIGHT, _HEADS = 24.0, 218.0, 52.0, 24.0
+_ROW, _LEFT, _RIGHT, _HEADS = 24.0, 236.0, 52.0, 24.0
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ def _bar(ax: Axes, bar: Bar, place: int, n_bars: int, baseline: float) -> None:
     base = height * (1 - (place + 0.5) / n_bars) - 4.5
     ink = MUTE if bar.value is None else INK
     color = ATTACK if bar.is_above else MUTE
-    write(ax, (-_LEFT, base), shorten(bar.name), size=13, color=ink)
-    write(ax, (-12, base), bar.records, size=13, color=MUTE, align="right")
+    write(ax, (-_LEFT, base), shorten(bar.name), size=12, color=ink)
+    write(ax, (-12, base), bar.records, size=12, color=MUTE, align="right")
     weight = 700 if bar.is_above else 400
-    write(ax, (width + _RIGHT - 4, base), bar.text, size=13, color=color, weight=weight, align="right")
+    write(ax, (width + _RIGHT - 4, base), bar.text, size=12, color=color, weight=weight, align="right")
     if bar.value is None:
         return
     if bar.low is not None and bar.high is not None:

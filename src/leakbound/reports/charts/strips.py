@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from leakbound.reports.charts.labels import text_width
 from leakbound.reports.numbers import percent
 
 Array = np.ndarray
@@ -27,6 +26,7 @@ _PROBABILITIES = (
     0.3,
     0.7,
 )  # those that matter most first
+_LETTER = 6.0  # pixels of width, of text of 11 pixels
 _APART, _NARROWEST = 8.0, 125.0  # pixels between two labels, where the strip is as narrow as on a telephone
 
 
@@ -52,7 +52,7 @@ def strip_axis(low: float, high: float) -> str:
         odds = float(np.log(fraction / (1 - fraction)))
         place = float(_places(np.array([odds]), low, high)[0]) / _WIDTH
         label = percent(fraction)
-        half = (text_width(label, 11) + _APART) / (2 * _NARROWEST)
+        half = (_LETTER * len(label) + _APART) / (2 * _NARROWEST)
         if low <= odds <= high and all(abs(place - other) >= half + reach for other, reach in occupied):
             occupied.append((place, half))
             x = f"{100 * place:.1f}%"

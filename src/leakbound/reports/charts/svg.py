@@ -2,63 +2,48 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import warnings
-from collections.abc import Mapping
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from leakbound.reports.charts.canvas import PALETTE
 
-_GEOMETRY = ("d", "x", "y", "width", "height", "transform", "points")
-_TYPE = ("font-family", "font-style", "font-variant", "font-stretch")  # the page's own
-_DROPPED = ("metadata", "style")  # a style sheet in a chart would hold for the whole page
-_NUMBER = re.compile(r"-?\d+\.\d+")
-_COMMAND = re.compile(r" ?([A-Za-z]) ?")
-_REFERENCE = re.compile(r"#([^)\s]+)")
-_VARIABLES = {colour: f"var(--{name},{colour})" for name, colour in PALETTE.items()}
-
-
-def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
-    """Turn a figure into an ``<svg>`` element.
-
-    The element has a view box and no size, its colours are the variables of the page's style with the light
-    palette behind them, its text is text in the page's own family, and it names itself to a screen reader.
-
-    >>> from leakbound.reports.charts.canvas import Size
-    >>> axes = Size(40, 30, 0, 0, 0, 0).axes()
-    >>> inline(axes.figure, "roc", "A <b> title", "")[:82]
-    '<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 40 30" role="im'
-    """
-    chart = _chart(figure, {"aria-labelledby": f"{prefix}-title {prefix}-desc"})
-    for tag, text in (("title", title), ("desc", description)):
-        ET.SubElement(chart, tag, {"id": f"{prefix}-{tag}"}).text = text
-    return _drawn(figure, prefix, chart)
+_LEFT_OUT = re.compile(r"<!--.*?-->|<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")  # matplotlib escapes what users wrote, so that none of it is in a tag
+_BETWEEN = re.compile(r">\s+<")
+_FAMILY = re.compile(r"font-family: [^;\"]+;? ?| transform=\"rotate\(-?0 [^\"]*\"")  # and no turn at all
+_FONT = re.compile(r"font: (?:(\d+) )?([\d.]+px) [^;\"]+")
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
 def labelled(figure: Figure, prefix: str, label: str) -> str:
-    """Turn a figure into an ``<svg>`` element as `inline` does, with one text for who cannot see it."""
-    return _drawn(figure, prefix, _chart(figure, {"aria-label": label}))
+    """Turn a figure into an ``<svg>`` element, with one text for who cannot see it.
 
+    The element has a view box and no size, its colours are the variables of the page's style with the light palette
+    behind them, its text is in the page's own family, and its ids begin with the prefix.
 
-def _chart(figure: Figure, named: Mapping[str, str]) -> ET.Element:
-    """Make the element of a figure, without a size of its own."""
+    >>> from leakbound.reports.charts.canvas import Size
+    >>> axes = Size(40, 30, 0, 0, 0, 0).axes()
+    >>> labelled(axes.figure, "roc", "A <b> label")[:55]
+    '<svg class="chart" viewBox="0 0 40 30" role="img" aria-'
+    """
     width, height = (f"{72 * length:g}" for length in figure.get_size_inches())
-    given = {"xmlns": "http://www.w3.org/2000/svg", "class": "chart", "viewBox": f"0 0 {width} {height}"}
-    return ET.Element("svg", {**given, "role": "img", **named, "stroke-linejoin": "round"})
+    drawn = _LEFT_OUT.sub("", _render(figure))
+    content = drawn.partition("<svg ")[2].partition(">")[2]
+    content = _TAG.sub(lambda tag: _in_terms_of_the_page(tag[0], prefix), content)
+    start = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(label)}"'
+    content = _BETWEEN.sub("><", content).strip()
+    return f'{start} stroke-linejoin="round">{content}'
 
 
-def _drawn(figure: Figure, prefix: str, chart: ET.Element) -> str:
-    """Draw a figure into its element."""
-    drawn = ET.fromstring(_render(figure))
-    names = _new_names(drawn, prefix)
-    for child in drawn:
-        _adopt(chart, child, names)
-    return ET.tostring(chart, encoding="unicode")
+def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
+    """Turn a figure into an ``<svg>`` element whose label is a title and a description."""
+    return labelled(figure, prefix, f"{title}. {description}")
 
 
 def _render(figure: Figure) -> str:
@@ -72,67 +57,12 @@ def _render(figure: Figure) -> str:
     return page.getvalue()
 
 
-def _new_names(drawn: ET.Element, prefix: str) -> Mapping[str, str]:
-    """Choose new ids, in the order of their first use, for those ids that are used."""
-    used: dict[str, str] = {}
-    for element in drawn.iter():
-        for attribute, value in element.attrib.items():
-            if _local(attribute) != "id":
-                for name in _REFERENCE.findall(value):
-                    used.setdefault(name, f"{prefix}-{len(used)}")
-    return used
-
-
-def _adopt(parent: ET.Element, element: ET.Element, names: Mapping[str, str]) -> None:
-    """Copy an element in the terms of the page; groups without attributes dissolve."""
-    tag = _local(element.tag)
-    if tag in _DROPPED:
-        return
-    attributes = {_local(name): value for name, value in element.attrib.items()}
-    attributes = {name: text for name, value in attributes.items() if (text := _translate(name, value, names))}
-    if tag == "g" and not attributes:
-        copy = parent
-    else:
-        copy = ET.SubElement(parent, tag, attributes)
-        copy.text = element.text if tag == "text" else None
-    for child in element:
-        _adopt(copy, child, names)
-    if tag == "defs" and not len(copy):
-        parent.remove(copy)
-
-
-def _translate(name: str, value: str, names: Mapping[str, str]) -> str:
-    """Return the value of an attribute in the terms of the page, empty if it is not needed."""
-    if name == "id":
-        return names.get(value, "")
-    if name in _GEOMETRY:
-        value = " ".join(_NUMBER.sub(_one_decimal, value).split())
-        if name == "d":
-            return _COMMAND.sub(r"\1", value)
-        return "" if value.startswith(("rotate(-0 ", "rotate(0 ")) else value
-    if name == "style":
-        return _style(value, names)
-    return _REFERENCE.sub(lambda match: "#" + names.get(match[1], match[1]), value)
-
-
-def _style(value: str, names: Mapping[str, str]) -> str:
-    """Return a style without the fonts of this machine, and with the colours of the page."""
-    declarations = []
-    for declaration in value.split(";"):
-        key, _, content = (part.strip() for part in declaration.partition(":"))
-        if key and key not in _TYPE:
-            content = _VARIABLES.get(content, content)
-            if content.startswith("url("):
-                content = _REFERENCE.sub(lambda match: "#" + names[match[1]], content)
-            declarations.append(f"{key}:{content}")
-    return ";".join(declarations)
-
-
-def _one_decimal(match: re.Match[str]) -> str:
-    text = f"{float(match[0]):.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
-
-
-def _local(name: str) -> str:
-    """Return a name without its namespace."""
-    return name.rpartition("}")[2]
+def _in_terms_of_the_page(tag: str, prefix: str) -> str:
+    """Write a tag with ids, colours, type and numbers as the page has them."""
+    for reference in (' id="', "url(#", 'href="#'):
+        tag = tag.replace(reference, f"{reference}{prefix}-")
+    for name, colour in PALETTE.items():
+        tag = tag.replace(colour, f"var(--{name},{colour})")
+    tag = _FAMILY.sub("", tag.replace("xlink:", ""))
+    tag = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 400}", tag)
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", tag)

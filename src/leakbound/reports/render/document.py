@@ -23,7 +23,7 @@ from leakbound.reports.charts import svg
 from leakbound.reports.render.gaps import fill, page_frame
 
 NARROWEST = 40  # columns; tables of fewer cannot be read
-Charts = Mapping[str, Figure]
+Charts = Mapping[str, Figure | str]  # drawn here, or a picture as the address of its data
 _PLAIN_SPACES = str.maketrans("\u00a0\u202f", "  ")  # no terminal breaks a line at a space of its own accord
 
 
@@ -81,6 +81,7 @@ def parse(document: str, result: Any) -> list[Token]:
     _name_closing_marks(tokens)
     _free_charts(tokens)
     _label_cells(tokens)
+    _number_headings(tokens)
     return tokens
 
 
@@ -152,6 +153,13 @@ def _label_cells(tokens: Sequence[Token]) -> None:
             column += 1
 
 
+def _number_headings(tokens: Sequence[Token]) -> None:
+    """Give the second-level headings the ids h1, h2, ..., to which a table of contents links."""
+    headings = [token for token in tokens if token.type == "heading_open" and token.tag == "h2"]
+    for number, token in enumerate(headings, start=1):
+        token.attrSet("id", f"h{number}")
+
+
 def _html(tokens: Sequence[Token], charts: Charts, prefix: str) -> str:
     parser = _parser()
     return parser.renderer.render(tokens, parser.options, {"charts": charts, "prefix": prefix})
@@ -168,9 +176,13 @@ def _block(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env
 
 
 def _chart(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    """Write ``![what it shows](chart:name)`` as the chart of that name."""
+    """Write ``![what it shows](chart:name)`` as the chart of that name; a wide picture can be scrolled."""
     name = str(tokens[place].attrs["src"]).removeprefix("chart:")
-    drawn = svg.labelled(env["charts"][name], f"{env['prefix']}-{name}", plain(tokens[place]))
+    chart, label = env["charts"][name], plain(tokens[place])
+    if isinstance(chart, str):
+        picture = f'<img alt="{html.escape(label)}" src="{html.escape(chart)}">'
+        return f'<figure class="scroll" tabindex="0" aria-label="{html.escape(label)}">{picture}</figure>\n'
+    drawn = svg.labelled(chart, f"{env['prefix']}-{name}", label)
     return f"<figure>{drawn}</figure>\n"
 
 
@@ -191,6 +203,8 @@ def _for_terminal(tokens: Sequence[Token]) -> Iterator[Token]:
         elif token.type == "container_block_open" and _is_fold(token):
             yield from _parser().parse(_title(token))
         elif "container" not in token.type and not is_beside_chart:
+            if token.children:  # a terminal follows no link
+                token.children = [child for child in token.children if not child.type.startswith("link_")]
             yield token
 
 

@@ -17,6 +17,7 @@ from leakbound.reports import Curve, Report, publication
 from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
 from leakbound.reports.charts.figures import curve_figure, draw
+from leakbound.reports.charts.guesses import guesses_charts
 from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.releases import release_charts
 from leakbound.reports.charts.strips import strip, strip_axis
@@ -24,6 +25,7 @@ from leakbound.reports.render.document import document_name
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
 from leakbound.reports.render.gaps import policy
+from leakbound.reports.results.attribute_page import attribute_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.release_page import release_page
 from leakbound.reports.sections import method, words
@@ -97,6 +99,7 @@ def _of_releases(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 # The kinds of reports whose page is a document: what it is handed, and its charts.
 DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
+    "attribute": (attribute_page, guesses_charts),
     "bound": (bound_page, bound_charts),
     "protected": (release_page, release_charts),
 }

@@ -15,6 +15,7 @@ from leakbound.core.checks import count, printable, visible
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import document_name, terminal
+from leakbound.reports.results.attribute_page import attribute_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.release_page import release_page
 from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
@@ -44,6 +45,7 @@ FALLBACK = ASCII | str.maketrans({"·": "-", "•": "*", "─": "-", "⁻": "^-"
 FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 # Kinds of reports whose text is that of a document: what it is handed.
 DOCUMENTS: Mapping[str, Callable[[Report], Any]] = {
+    "attribute": attribute_page,
     "bound": bound_page,
     "protected": release_page,
 }

@@ -7,133 +7,103 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from markupsafe import Markup
-
 from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report
-from leakbound.reports.about import AuditAbout, TheoremFacts, releases_of
+from leakbound.reports.about import AttributeAbout, AuditAbout, releases_of
 from leakbound.reports.comparison import Comparison, apart
-from leakbound.reports.numbers import MINUS, count, percent, plain_number, powers
+from leakbound.reports.numbers import MINUS, count, percent, percent_at_most, plain_number
 from leakbound.reports.phrases import plural
+from leakbound.reports.publication import is_for_owner
+from leakbound.reports.results.attribute import attribute_results
 from leakbound.reports.results.bound import bound_result
-from leakbound.reports.sections import findings
-from leakbound.reports.sections.attribute.result import AttributeResult, attribute_results
+from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
+from leakbound.reports.results.made import Named, Program
 from leakbound.reports.sections.audit import sources
 from leakbound.reports.sections.audit.result import Result, results
-from leakbound.reports.sections.parts import Part
-from leakbound.reports.sections.quantities import FRACTIONS, shown
-from leakbound.reports.sections.words import Words, capital, joined, say
+from leakbound.reports.sections.curves import RATES
+from leakbound.reports.sections.quantities import shown
+from leakbound.reports.sections.words import capital, cited
+from leakbound.reports.sentences import Sentence
 
 Kind = Literal["measured", "gain", "ceiling"]
-STRONGEST = "the strongest attack"  # the key of whichever attack is the strongest on a release
-APART = {
-    "measured": (
-        "{more} reveals more than {less}: an attacker is right in <b>{high} of 100 cases</b> ({high_interval}) against "
-        "{low} ({low_interval}); the intervals do not overlap."
-    ),
-    "gain": (
-        "{more} reveals more than {less}: it adds <b>{high} of 100 correct guesses</b> ({high_interval}) against {low} "
-        "({low_interval}); the intervals do not overlap."
-    ),
-}
-NOT_APART = {
-    "measured": (
-        "No difference between {first} and {second} is shown: an attacker is right in <b>{one} of 100 cases</b> "
-        "({one_interval}) and in {other} ({other_interval}); the intervals overlap."
-    ),
-    "gain": (
-        "No difference between {first} and {second} is shown: they add <b>{one} of 100 correct guesses</b> "
-        "({one_interval}) and {other} ({other_interval}); the intervals overlap."
-    ),
-}
-CEILINGS = "{more} allows more than {less}: at most <b>{high} of 100 cases</b> against at most {low}{asymptotic}."
-SAME_CEILING = "{first} and {second} allow the same: at most <b>{right} of 100 cases</b>{asymptotic}."
-MIXED = (
-    "{measured} was measured: an attacker is right in <b>{right} of 100 cases</b> ({interval}). {ceiling} is a "
-    "ceiling: at most {most} of 100. Whether a ceiling holds for a model is tested by an audit with that claim."
-)
-NOT_COMPARED = "{first} and {second} cannot be compared in one number: {why}."
-JUDGED = (
-    "A difference is stated only where two intervals ({level}) do not overlap. If there is none, that happens in at "
-    "most {most} of the comparisons of two independent audits."
-)
-OTHER_RECORDS = "The two audits are of different records, which may be the reason for a difference."
-OTHER_GAMES = "The two audits played different games ({first}, {second}), which may be the reason for a difference."
-EXPOSED = "{Units} exposed beyond chance"
-ONE_MODEL = "The interval of {name} is over the records of its models: it says nothing of other trainings."
+MOST_SHORT = 8  # rows of a terminal
+NONE = Sentence("value.none")
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The number by which a report is compared."""
+    """The number by which a report is compared, or why there is none."""
 
     name: str
     kind: Kind
     finding: Finding | None
     prior: float | None = None
-    why: str = ""
+    why: Sentence | None = None
     curve: Curve | None = None
     curve_title: str = ""
     digest: str = ""
     game: str = ""
 
+    @property
+    def value(self) -> float:
+        """The number."""
+        return 0.0 if self.finding is None else self.finding.value or 0.0
+
+    @property
+    def text(self) -> str:
+        """The number in cases of 100."""
+        return "" if self.finding is None else shown(self.finding).value
+
+    @property
+    def interval(self) -> str:
+        """Its interval."""
+        return "" if self.finding is None else shown(self.finding).interval
+
+    @property
+    def begun(self) -> str:
+        """The name at the beginning of a sentence: that of a release stays as it is."""
+        return begun(self.name)
+
 
 @dataclass(frozen=True)
-class Verdict:
-    """What is said of two reports."""
+class Judged:
+    """What is said of two reports, and how that was judged."""
 
     first: Standing
     second: Standing
-    sentence: Markup
-    notes: Markup
-    is_first_larger: bool | None
+    sentence: Sentence
+    notes: Sequence[Sentence] = ()
 
 
-def verdict(comparison: Comparison) -> Verdict:
+def judged(comparison: Comparison) -> Judged:
     """Judge two reports by the strongest attack on, or the largest ceiling of, each.
 
     >>> import leakbound as ls
     >>> same = ls.compare(ls.bound("dp", epsilon=1.0), ls.bound("dp", epsilon=1.0))
-    >>> verdict(same).sentence.striptags()
+    >>> str(judged(same).sentence)
     'The first report and the second report allow the same: at most 73.2 of 100 cases.'
     """
     first, second = _named(
         _standing(comparison.first, comparison.names[0]), _standing(comparison.second, comparison.names[1]), comparison
     )
     why = _why_not(first, second)
-    if why:
-        sentence = say(NOT_COMPARED, first=first.name, second=second.name, why=why)
-        return Verdict(first, second, begun(sentence), Markup(""), None)
+    if why is not None:
+        gaps: dict[str, Text] = {"begun": first.begun, "second": second.name, "why": why}
+        return Judged(first, second, Sentence("compared.not_compared", gaps))
     if first.kind != second.kind:
-        return Verdict(first, second, begun(_mixed(first, second)), Markup(""), None)
-    is_larger = _value(first) > _value(second)
+        return Judged(first, second, _mixed(first, second))
     if first.kind == "ceiling":
-        is_shown = _value(first) != _value(second)
-        sentence = _of_ceilings(first, second, is_larger) if is_shown else _same_ceiling(first, second)
-        return Verdict(first, second, begun(sentence), Markup(""), is_larger if is_shown else None)
-    if first.finding is not None and second.finding is not None and apart(first.finding, second.finding):
-        more, less = (first, second) if is_larger else (second, first)
-        sentence = say(
-            APART[first.kind], more=more.name, less=less.name, **_numbers(more, "high"), **_numbers(less, "low")
-        )
-        return Verdict(first, second, begun(sentence), _notes(first, second), is_larger)
-    sentence = say(
-        NOT_APART[first.kind],
-        first=first.name,
-        second=second.name,
-        **_numbers(first, "one"),
-        **_numbers(second, "other"),
-    )
-    return Verdict(first, second, begun(sentence), _notes(first, second), None)
+        return Judged(first, second, _of_ceilings(first, second))
+    return Judged(first, second, _of_measured(first, second), _notes(first, second))
 
 
-def begun(sentence: Words) -> Words:
-    """Begin with a capital, unless the first word is the name of a release, which stays as it is.
+def begun(name: str) -> str:
+    """Begin a sentence with a name: that of a report by its order gets a capital.
 
     >>> begun("the first report"), begun("forest")
     ('The first report', 'forest')
     """
-    return capital(sentence) if sentence.startswith("the ") else sentence
+    return capital(name) if name in Comparison.names else name
 
 
 def _standing(report: Report, name: str) -> Standing:
@@ -144,15 +114,14 @@ def _of_audit(report: Report, name: str) -> Standing:
     """Take the release of an audit that reveals most, by its strongest attack."""
     found = results(report)
     result = max(found, key=lambda result: result.strength)
-    why = ""
+    below = [result.title for result in found if sources.below(result) is not None]
+    why = None
     if result.too_few:
-        why = f"{result.title} has {result.n_games} guesses, too few for a percentage"
+        why = Sentence("not_compared.too_few", {"name": result.title, "games": count(result.n_games)})
     elif sources.differ(result) and not sources.accepted(result):
-        why = f"members and others of {result.title} do not come from one source"
-    else:
-        below = next((result for result in found if sources.below(result) is not None), None)
-        if below is not None:
-            why = f"attacks on {below.title} are wrong more often than a guess, so that there is no verdict on it"
+        why = Sentence("not_compared.other_source", {"name": result.title})
+    elif below:
+        why = Sentence("not_compared.below_chance", {"name": below[0]})
     curves = {curve.name: curve for curve in result.curves if curve.role == "measured"}
     return Standing(
         result.title,
@@ -180,14 +149,8 @@ def _of_attribute(report: Report, name: str) -> Standing:
 
 def _of_ceiling(report: Report, name: str) -> Standing:
     """Take the accuracy that a bound, or the promise of a protected release, allows."""
-    accuracy = next(
-        (
-            finding
-            for finding in _ceilings(report)
-            if finding.quantity == "accuracy" and finding.bound_type != "lower" and finding.value is not None
-        ),
-        None,
-    )
+    known = [finding for finding in _ceilings(report) if finding.quantity == "accuracy" and finding.value is not None]
+    accuracy = next((finding for finding in known if finding.bound_type != "lower"), None)
     curve = next((curve for curve in report.curves if curve.role != "measured"), None)
     prior = None if accuracy is None else accuracy.operating_point.get("prior")
     return Standing(name, "ceiling", accuracy, prior, curve=curve)
@@ -217,93 +180,70 @@ def _named(first: Standing, second: Standing, comparison: Comparison) -> tuple[S
     return replace(first, name=names[0]), replace(second, name=names[1])
 
 
-def _why_not(first: Standing, second: Standing) -> str:
-    """Say why two numbers cannot be compared; empty where they can."""
+def _why_not(first: Standing, second: Standing) -> Sentence | None:
+    """Say why two numbers cannot be compared; None where they can."""
     for standing in (first, second):
-        if standing.why:
+        if standing.why is not None:
             return standing.why
         if standing.finding is None or standing.finding.value is None:
-            return f"{standing.name} has none"
+            return Sentence("not_compared.none", {"name": standing.name})
         if standing.kind != "ceiling" and (standing.finding.low is None or standing.finding.high is None):
-            return f"that of {standing.name} has no interval"
+            return Sentence("not_compared.no_interval", {"name": standing.name})
     if "gain" in (first.kind, second.kind) and first.kind != second.kind:
-        return "one is about an attribute, the other about membership"
+        return Sentence("not_compared.attribute")
     if first.kind == "gain" and first.game != second.game:
-        return f"the attributes differ, {first.game} and {second.game}"
-    if first.prior != second.prior and None not in (first.prior, second.prior):
-        priors = " and ".join(plain_number(float(standing.prior or 0.0)) for standing in (first, second))
-        return f"their accuracies are at different priors, {priors}"
-    return ""
+        return Sentence("not_compared.attributes_differ", {"first": first.game, "second": second.game})
+    if first.prior != second.prior and first.prior is not None and second.prior is not None:
+        priors = {"first": plain_number(first.prior), "second": plain_number(second.prior)}
+        return Sentence("not_compared.priors_differ", priors)
+    return None
 
 
-def _mixed(first: Standing, second: Standing) -> Markup:
+def _of_measured(first: Standing, second: Standing) -> Sentence:
+    """Say which of two measured numbers is larger, if their intervals do not overlap."""
+    if first.finding is not None and second.finding is not None and apart(first.finding, second.finding):
+        more, less = (first, second) if first.value > second.value else (second, first)
+        gaps = {"begun": more.begun, "less": less.name, "high": more.text, "high_interval": more.interval}
+        return Sentence(f"compared.{first.kind}_apart", gaps | {"low": less.text, "low_interval": less.interval})
+    gaps = {"first": first.name, "second": second.name, "one": first.text, "one_interval": first.interval}
+    return Sentence(f"compared.{first.kind}_alike", gaps | {"other": second.text, "other_interval": second.interval})
+
+
+def _mixed(first: Standing, second: Standing) -> Sentence:
     measured, ceiling = (first, second) if first.kind == "measured" else (second, first)
-    numbers = _numbers(measured, "right")
-    return say(
-        MIXED,
-        measured=measured.name,
-        right=numbers["right"],
-        interval=numbers["right_interval"],
-        ceiling=begun(ceiling.name),
-        most=_text(ceiling),
-    )
+    gaps = {"measured": measured.begun, "right": measured.text, "interval": measured.interval}
+    return Sentence("compared.mixed", gaps | {"ceiling": ceiling.begun, "most": ceiling.text})
 
 
-def _of_ceilings(first: Standing, second: Standing, is_first_larger: bool) -> Markup:
-    more, less = (first, second) if is_first_larger else (second, first)
-    return say(
-        CEILINGS,
-        more=more.name,
-        less=less.name,
-        high=_text(more),
-        low=_text(less),
-        asymptotic=_asymptotic(first, second),
-    )
-
-
-def _same_ceiling(first: Standing, second: Standing) -> Markup:
-    return say(
-        SAME_CEILING, first=first.name, second=second.name, right=_text(first), asymptotic=_asymptotic(first, second)
-    )
-
-
-def _asymptotic(first: Standing, second: Standing) -> str:
-    """Say which number is proved only in the limit."""
+def _of_ceilings(first: Standing, second: Standing) -> Sentence:
     statuses = [standing.finding.status for standing in (first, second) if standing.finding is not None]
-    return " (for large n)" if "asymptotic" in statuses else ""
+    asymptotic = "_asymptotic" if "asymptotic" in statuses else ""  # proved only in the limit
+    if first.value == second.value:
+        gaps = {"begun": first.begun, "second": second.name, "right": first.text}
+        return Sentence(f"compared.same_ceiling{asymptotic}", gaps)
+    more, less = (first, second) if first.value > second.value else (second, first)
+    gaps = {"begun": more.begun, "less": less.name, "high": more.text, "low": less.text}
+    return Sentence(f"compared.ceilings{asymptotic}", gaps)
 
 
-def _value(standing: Standing) -> float:
-    return 0.0 if standing.finding is None else standing.finding.value or 0.0
-
-
-def _text(standing: Standing) -> str:
-    return "" if standing.finding is None else shown(standing.finding).value
-
-
-def _numbers(standing: Standing, gap: str) -> dict[str, str]:
-    """Fill the gaps of a number and of its interval."""
-    if standing.finding is None:
-        return {}
-    digits = shown(standing.finding)
-    return {gap: digits.value, f"{gap}_interval": digits.interval}
-
-
-def _notes(first: Standing, second: Standing) -> Markup:
+def _notes(first: Standing, second: Standing) -> list[Sentence]:
     """Say how the difference was judged, and what may be its reason."""
-    levels = {standing.finding.confidence or 0.0 for standing in (first, second) if standing.finding is not None}
-    level = " and ".join(percent(value) for value in sorted(levels))
-    notes = [say(JUDGED, level=level, most=percent(round(1 - min(levels), 12)))]
+    found = [standing.finding for standing in (first, second) if standing.finding is not None]
+    levels = sorted({finding.confidence or 0.0 for finding in found})
+    gaps = {"level": percent(levels[0]), "other_level": percent(levels[-1])}
+    most = percent(round(1 - levels[0], 12))
+    notes = [Sentence("judged.levels" if len(levels) > 1 else "judged.level", gaps | {"most": most})]
     if first.digest and second.digest and first.digest != second.digest:
-        notes.append(Markup(OTHER_RECORDS))
+        notes.append(Sentence("judged.other_records"))
     if first.game != second.game:
-        notes.append(say(OTHER_GAMES, first=first.game.replace("_", " "), second=second.game.replace("_", " ")))
-    notes += [
-        say(ONE_MODEL, name=standing.name)
-        for standing in (first, second)
-        if standing.finding is not None and standing.finding.interval_over == "points"
-    ]
-    return joined(notes)
+        games = {"first": first.game.replace("_", " "), "second": second.game.replace("_", " ")}
+        notes.append(Sentence("judged.other_games", games))
+    over_points = [standing for standing in (first, second) if _interval_over(standing) == "points"]
+    return [*notes, *(Sentence("judged.one_model", {"name": standing.name}) for standing in over_points)]
+
+
+def _interval_over(standing: Standing) -> str:
+    return "" if standing.finding is None else standing.finding.interval_over
 
 
 @dataclass(frozen=True)
@@ -311,14 +251,112 @@ class CompareRow:
     """A number of both reports, as the table prints it."""
 
     release: str
-    quantity: Markup
-    first: Markup
-    second: Markup
-    difference: Markup
+    quantity: Sentence
+    first: Text
+    second: Text
+    difference: Text
     is_apart: bool
 
 
-def strongest(comparison: Comparison) -> list[CompareRow]:
+@dataclass(frozen=True)
+class Compared:
+    """A report that is compared: its name, that of its release, that over its column, and its digest."""
+
+    name: str
+    release: str
+    head: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class ComparisonPage:
+    """Two reports, written down."""
+
+    title: str
+    first: Compared
+    second: Compared
+    is_for_owner: bool
+    sentence: Sentence
+    notes: Sequence[Sentence]
+    dots: Sequence[Named]
+    strongest: Sequence[CompareRow]
+    short: Sequence[CompareRow]
+    fpr: str
+    curves: Sequence[Named]
+    with_release: bool
+    apart: Sequence[CompareRow]
+    others: Sequence[CompareRow]
+    n_apart: str
+    n_others: str
+    made: Program
+
+
+def comparison_page(comparison: Comparison) -> ComparisonPage:
+    """Write two reports down."""
+    said = judged(comparison)
+    rows = all_rows(comparison)
+    is_apart = [row for row in rows if row.is_apart]
+    others = [row for row in rows if not row.is_apart]
+    strongest = _strongest(comparison)
+    first, second = _compared(comparison, said)
+    return ComparisonPage(
+        title=comparison.title,
+        first=first,
+        second=second,
+        is_for_owner=any(is_for_owner(report) for report in _both(comparison)),
+        sentence=said.sentence,
+        notes=said.notes,
+        dots=[Named(standing.name, accuracy_text(standing)) for standing in drawn(said)],
+        strongest=strongest,
+        short=strongest or [*is_apart, *others][:MOST_SHORT],
+        fpr=percent(RATES[0]),
+        curves=_rates(said),
+        with_release=any(row.release for row in rows),
+        apart=is_apart,
+        others=others,
+        n_apart=count(len(is_apart)),
+        n_others=count(len(others)),
+        made=Program(),
+    )
+
+
+def _compared(comparison: Comparison, said: Judged) -> list[Compared]:
+    """Name both reports, and the columns of their numbers: by the releases where each report has one."""
+    has_one = all(len(releases_of(report.about)) < 2 for report in _both(comparison))
+    by_release = has_one and said.first.kind == said.second.kind == "measured"
+    compared = []
+    for report, name, standing in zip(_both(comparison), comparison.names, (said.first, said.second), strict=True):
+        head = standing.name if by_release else begun(name)
+        compared.append(Compared(name, standing.name, head, report.digest()))
+    return compared
+
+
+def drawn(said: Judged) -> Sequence[Standing]:
+    """List the accuracies that can be drawn on one axis: both, or none."""
+    both = (said.first, said.second)
+    for standing in both:
+        has_number = standing.finding is not None and standing.finding.value is not None
+        if standing.why is not None or standing.kind == "gain" or not has_number:
+            return ()
+    return both if said.first.prior == said.second.prior else ()
+
+
+def accuracy_text(standing: Standing) -> str:
+    """Write an accuracy, with the sign of its side if it is a ceiling."""
+    return f"≤ {standing.text}" if standing.kind == "ceiling" else standing.text
+
+
+def _rates(said: Judged) -> list[Named]:
+    """State the members that each curve finds or allows at the rate that a reader looks at first."""
+    rates = []
+    for standing in (said.first, said.second):
+        if standing.curve is not None:
+            written = percent_at_most if standing.kind == "ceiling" else percent
+            rates.append(Named(standing.name, written(float(standing.curve.tradeoff.tpr_at(RATES[0])))))
+    return rates
+
+
+def _strongest(comparison: Comparison) -> list[CompareRow]:
     """Compare the strongest attack on each, whichever it is; empty where not both are audits of membership."""
     if comparison.first.about.kind != "audit" or comparison.second.about.kind != "audit":
         return []
@@ -329,102 +367,80 @@ def strongest(comparison: Comparison) -> list[CompareRow]:
     wanted.append(("auc", {}))
     for quantity, at in wanted:
         before, after = (result.find(quantity, result.best, **at) for result in (one, other))
-        if before is None or after is None or before.operating_point != after.operating_point:
-            continue
-        name = findings.quantity(replace(one, about=_of_the_strongest(one)), replace(before, attack=STRONGEST))
-        rows.append(_row("", name, before, after))
-    worst = one.most_exposed, other.most_exposed
-    if worst[0] is not None and worst[1] is not None:
-        rows.append(_row("", findings.quantity(one, worst[0]), worst[0], worst[1]))
+        if before is not None and after is not None and before.operating_point == after.operating_point:
+            places = {"fpr": percent(at.get("fpr", 0.0)), "prior": place_of("prior", one.prior)}
+            rows.append(_row("", Sentence(f"strongest.{quantity}", places), before, after))
+    if one.most_exposed is not None and other.most_exposed is not None:
+        name = quantity_of(one.most_exposed, one.about.unit)
+        rows.append(_row("", name, one.most_exposed, other.most_exposed))
     if one.games is not None and other.games is not None and one.first_exposed and other.first_exposed:
-        units = capital(plural(one.about.unit))
-        counts = [f"{count(result.n_exposed)} of {count(result.facts.target_points)}" for result in (one, other)]
-        difference = f"{other.n_exposed - one.n_exposed:+,}".replace("-", MINUS)
-        texts = [Markup.escape(text) for text in (*counts, difference)]
-        rows.append(CompareRow("", say(EXPOSED, Units=units), *texts, is_apart=False))
+        rows.append(_exposed(one, other))
     return rows
+
+
+def _exposed(one: Result, other: Result) -> CompareRow:
+    """Compare the numbers of records that are exposed beyond chance."""
+    name = Sentence("quantity.exposed_beyond_chance", {"units": capital(plural(one.about.unit))})
+    cells = []
+    for result in (one, other):
+        parts = {"part": count(result.n_exposed), "whole": count(result.facts.target_points)}
+        cells.append(Sentence("value.part", parts))
+    difference = f"{other.n_exposed - one.n_exposed:+,}".replace("-", MINUS)
+    return CompareRow("", name, cells[0], cells[1], difference, is_apart=False)
 
 
 def all_rows(comparison: Comparison) -> list[CompareRow]:
     """Compare every number of the two reports that at least one of them has."""
-    several = len({pair.key.release for pair in comparison.pairs}) > 1
+    titles = {facts.name: facts.title for report in _both(comparison) for facts in releases_of(report.about)}
+    has_several = len({pair.key.release for pair in comparison.pairs}) > 1
     rows = []
     for pair in comparison.pairs:
-        known = [
-            (report, finding)
-            for report, finding in zip(_both(comparison), (pair.before, pair.after), strict=True)
-            if finding is not None and finding.value is not None
-        ]
-        if not known:
-            continue
-        report, finding = known[0]
-        name = findings.quantity(_subject(report, finding), finding)
-        release = begun_release(comparison, pair.key.release) if several else ""
-        rows.append(_row(release, name, pair.before, pair.after, pair.apart))
+        for report, finding in zip(_both(comparison), (pair.before, pair.after), strict=True):
+            if finding is not None and finding.value is not None:
+                name = quantity_of(finding, report.about.unit, _attack_title(report, finding.attack))
+                if pair.key.source:  # two theorems are about this number
+                    name = Sentence("compared.by_source", {"quantity": name, "source": cited(pair.key.source)})
+                release = (titles.get(pair.key.release) or pair.key.release) if has_several else ""
+                rows.append(_row(release, name, pair.before, pair.after))
+                break
     return rows
-
-
-def begun_release(comparison: Comparison, name: str) -> str:
-    """Return a release in words."""
-    for report in _both(comparison):
-        for facts in releases_of(report.about):
-            if facts.name == name:
-                return facts.title or name
-    return name
 
 
 def _both(comparison: Comparison) -> tuple[Report, Report]:
     return comparison.first, comparison.second
 
 
-def _of_the_strongest(result: Result) -> AuditAbout:
-    """Return the facts of an audit in which the strongest attack is called so."""
-    title = TheoremFacts(title="the strongest attack", source="", summary="")
-    return result.about.model_copy(update={"attacks": {**result.about.attacks, STRONGEST: title}})
+def _attack_title(report: Report, name: str) -> str:
+    """Return the title that a report has for an attack; empty where it has none."""
+    about = report.about
+    if not isinstance(about, AuditAbout | AttributeAbout) or name not in about.attacks:
+        return ""
+    return about.attacks[name].title or name
 
 
-def _subject(report: Report, finding: Finding) -> findings.Shown:
-    """Return what a finding is about, as the table of all findings asks for it."""
-    found: Sequence[Result] | Sequence[AttributeResult] = ()
-    if report.about.kind == "audit":
-        found = results(report)
-    elif report.about.kind == "attribute":
-        found = attribute_results(report)
-    for result in found:
-        if result.facts.name == finding.release:
-            return result
-    return Part(finding.release, (finding,), report.about, finding.scope)
+def _row(release: str, quantity: Sentence, before: Finding | None, after: Finding | None) -> CompareRow:
+    is_apart = before is not None and after is not None and apart(before, after)
+    return CompareRow(release, quantity, _cell(before), _cell(after), _difference(before, after), is_apart)
 
 
-def _row(
-    release: str, name: Markup, before: Finding | None, after: Finding | None, is_apart: bool | None = None
-) -> CompareRow:
-    if is_apart is None:
-        is_apart = before is not None and after is not None and apart(before, after)
-    return CompareRow(release, name, _cell(before), _cell(after), _difference(before, after), is_apart)
-
-
-def _cell(finding: Finding | None) -> Markup:
+def _cell(finding: Finding | None) -> Text:
     """Write a number with its interval; a dash where there is none."""
     if finding is None or finding.value is None:
-        return Markup("—")
-    value, interval = findings.numbers(finding)
+        return NONE
     if not shown(finding).interval and not finding.refused:
-        return powers(value)
-    return say('{value} <span class="q">({interval})</span>', value=powers(value), interval=powers(interval))
+        return value_of(finding)
+    return Sentence("value.with_interval", {"value": value_of(finding), "interval": interval_of(finding)})
 
 
-def _difference(before: Finding | None, after: Finding | None) -> Markup:
+def _difference(before: Finding | None, after: Finding | None) -> Text:
     """Write the second number less the first one, in the unit of the quantity."""
     if before is None or after is None or before.value is None or after.value is None:
-        return Markup("—")
+        return NONE
     difference = after.value - before.value
     if not math.isfinite(difference) or before.quantity == "most_exposed":  # correct guesses, of different numbers
-        return Markup("—")
-    if before.quantity in findings.OF_100:
-        text = f"{100 * difference:+.1f} of 100"
-    elif before.quantity in FRACTIONS:
-        text = f"{100 * difference:+.1f} points"
-    else:
-        text = f"{difference:+.3g}"
-    return Markup.escape(text.replace("-", MINUS))
+        return NONE
+    if before.quantity in OF_100:
+        return Sentence("value.of_100", {"value": f"{100 * difference:+.1f}".replace("-", MINUS)})
+    if before.quantity in FRACTIONS:
+        return Sentence("compared.points", {"difference": f"{100 * difference:+.1f}".replace("-", MINUS)})
+    return f"{difference:+.3g}".replace("-", MINUS)

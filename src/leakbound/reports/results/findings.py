@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
-from leakbound.reports.numbers import THIN, parameter, percent, powers, signs
+from leakbound.reports.numbers import THIN, count, parameter, percent, powers, signs
 from leakbound.reports.phrases import plural
 from leakbound.reports.sections.parts import Part, attack_words
 from leakbound.reports.sections.quantities import FRACTIONS, shown
-from leakbound.reports.sections.words import capital, cited
+from leakbound.reports.sections.words import capital, cited, several
 from leakbound.reports.sentences import Sentence
 
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
@@ -49,24 +49,54 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     is_exact = finding.bound_type == "point" and finding.status == "certified"
     bound_type = Sentence(f"bound_type.{'exact' if is_exact else finding.bound_type}")
     status = _status(finding, part.about.confidence)
-    return FindingRow(quantity, value_of(finding), _interval(finding), bound_type, status, source)
+    return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
-def quantity_of(finding: Finding, unit: str) -> Sentence:
-    """Say what was measured or proved, of which attacker, where."""
-    attacker = attack_words(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
-    name = finding.quantity
-    if name == "epsilon" and (finding.attack or finding.bound_type == "lower"):
-        name = "epsilon_of_any"
-    quantity = Sentence(f"quantity.{name}", {"attacker": attacker, "units": capital(plural(unit))})
+def quantity_of(finding: Finding, unit: str, attacker: str = "") -> Sentence:
+    """Say what was measured or proved, of which attacker, where, and on which of the records.
+
+    ``attacker`` is the attack in words, where it has a title.
+    """
+    who: Text = attacker or attack_words(finding.attack)
+    if not finding.attack:
+        who = Sentence(f"attacker.{finding.bound_type}")
+    gaps: dict[str, Text] = {"attacker": who, "unit": unit, "units": capital(plural(unit))}
+    quantity = Sentence(f"quantity.{_name(finding)}", gaps)
+    if finding.quantity == "most_exposed":
+        return quantity
+    if Term("independent_canaries") in finding.method:
+        quantity = Sentence("at.independent_canaries", {"quantity": quantity})
     for key, value in finding.operating_point.items():
-        quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": _place(key, value)})
+        if key == "inside":
+            quantity = Sentence(f"at.inside_{'members' if value else 'others'}", {"quantity": quantity})
+        else:
+            quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": place_of(key, value)})
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
-    return quantity
+    return _of_part(quantity, finding, unit) if finding.scope.is_part else quantity
 
 
-def _place(key: str, value: float) -> str:
+def _name(finding: Finding) -> str:
+    """Name a quantity, an epsilon by what it is a lower bound of."""
+    if finding.quantity != "epsilon" or not (finding.attack or finding.bound_type == "lower"):
+        return finding.quantity
+    if Term("whole_curve") in finding.method:
+        return "epsilon_of_other_noise"
+    return "epsilon_of_gaussian_steps" if Term("step_by_step") in finding.method else "epsilon_of_any"
+
+
+def _of_part(quantity: Sentence, finding: Finding, unit: str) -> Sentence:
+    """Name a slice or a group with its number of records; a quarter of numbers with its ends, where they are known."""
+    records = several(int(finding.detail["records"]), unit)
+    gaps: dict[str, Text] = {"quantity": quantity, "part": finding.scope.name, "records": records}
+    if "from" not in finding.detail:
+        return Sentence("at.part", gaps)
+    low, high = (f"{finding.detail[end]:.6g}" for end in ("from", "to"))
+    return Sentence("at.part_of_numbers", {**gaps, "low": low, "high": high})
+
+
+def place_of(key: str, value: float) -> str:
+    """Write a value of the operating point."""
     if key == "prior" and value == 0.5:
         return "½"
     return percent(value) if key in ("fpr", "prior") else signs(parameter(value))
@@ -74,6 +104,11 @@ def _place(key: str, value: float) -> str:
 
 def value_of(finding: Finding) -> Text:
     """Write a value with its unit."""
+    if finding.quantity == "most_exposed":
+        won, games = (count(int(finding.detail[name])) for name in ("won", "games"))
+        return Sentence("value.games", {"won": won, "games": games})
+    if finding.quantity == "stores_records":
+        return Sentence("value.yes" if finding.value else "value.no")
     value = signs(powers(shown(finding).value))
     if finding.quantity in OF_100:
         return Sentence("value.of_100", {"value": value})
@@ -84,11 +119,15 @@ def value_of(finding: Finding) -> Text:
     return value
 
 
-def _interval(finding: Finding) -> Text:
+def interval_of(finding: Finding) -> Text:
     """Write the interval, or say why there is none."""
     interval = signs(powers(shown(finding).interval))
     if interval:
+        if finding.quantity == "most_exposed":
+            return Sentence("value.of_100", {"value": interval})
         return f"{interval}{THIN}%" if finding.quantity in FRACTIONS else interval
+    if finding.refused:
+        return Sentence(f"interval.{finding.refused}")
     if finding.status != "certified":
         return Sentence("interval.none")
     return Sentence(f"interval.{'exact' if finding.confidence in (None, 1.0) else 'one_sided'}")

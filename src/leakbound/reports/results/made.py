@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakbound.reports import Report
-from leakbound.reports.about import all_notes
+from leakbound.reports.about import AttributeAbout, AuditAbout, all_notes
+from leakbound.reports.numbers import count
 from leakbound.reports.sections.method import Judged, assumptions, intervals
 from leakbound.reports.sections.words import capital, note
 from leakbound.reports.sentences import Sentence
 from leakbound.reports.toml import toml
+from leakbound.version import __version__
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,17 @@ class Named:
 
     name: str | Sentence
     text: str | Sentence
+
+
+class ChartName(str):
+    """The name of a chart, or of a heading: an id, and never the text of a user."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program alone: what a page says that is not made from a single report."""
+
+    version: str = __version__
 
 
 @dataclass(frozen=True)
@@ -50,3 +63,21 @@ def made(report: Report, judged: Judged) -> Made:
         version=about.leakbound,
         digest=report.digest(),
     )
+
+
+def stored(about: AuditAbout | AttributeAbout) -> list[Sentence]:
+    """Say how many models came from the store and how many were made in this run; nothing where no store was used."""
+    facts = about.execution
+    if facts is None:
+        return []
+    gaps: dict[str, str | Sentence] = {"reused": count(facts.reused), "made": count(facts.made)}
+    name = "stored.models"
+    if facts.first_written:
+        name = "stored.models_written"
+        when = Sentence("stored.from_to", {"first": facts.first_written, "last": facts.last_written})
+        gaps["when"] = facts.first_written if facts.first_written == facts.last_written else when
+    said = [Sentence(name, gaps)]
+    for what, n in (("retries", facts.retries), ("other_machine", facts.other_machine), ("differing", facts.differing)):
+        if n:
+            said.append(Sentence(f"stored.{what}", {"n": count(n)}))
+    return said

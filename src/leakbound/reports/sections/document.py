@@ -28,7 +28,6 @@ class Figure:
         "roc",
         "gain",
         "histogram",
-        "guesses",
         "models",
         "quality",
         "slices",

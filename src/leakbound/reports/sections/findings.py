@@ -14,15 +14,14 @@ from leakbound.core.findings import QUANTITIES, Finding, Term
 from leakbound.core.reasons import words
 from leakbound.reports.numbers import THIN, count, parameter, percent, powers
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.attribute.result import AttributeResult
 from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown
 from leakbound.reports.sections.words import GREEK, capital, cited, listed, say, several
 from leakbound.reports.sentences import Sentence, sentences
 
-Shown = Result | Part | AttributeResult
-S = TypeVar("S", Result, Part, AttributeResult)
+Shown = Result | Part
+S = TypeVar("S", Result, Part)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
@@ -110,7 +109,7 @@ def cells(groups: Sequence[Group], interval_head: str) -> list[dict[str, str]]:
     return rows
 
 
-def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> list[str]:
+def not_run(result: Result, findings: Iterable[Finding]) -> list[str]:
     """List the attacks without a result, with the reason; those with the same one share a line."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in findings:

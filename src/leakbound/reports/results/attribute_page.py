@@ -1,0 +1,292 @@
+"""What ``attribute.md.jinja`` is handed: every number as finished text, every sentence by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from leakbound.core import reasons
+from leakbound.core.findings import Finding
+from leakbound.reports import Report
+from leakbound.reports.about import TheoremFacts
+from leakbound.reports.numbers import count, near, percent, settled
+from leakbound.reports.phrases import plural
+from leakbound.reports.publication import is_for_owner
+from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
+from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
+from leakbound.reports.results.made import ChartName, Made, Named, made, stored
+from leakbound.reports.sections.parts import Part
+from leakbound.reports.sections.quantities import shown
+from leakbound.reports.sections.words import article, begun, capital, cited, listed, note, sentence, several
+from leakbound.reports.sentences import Sentence
+
+NONE = Sentence("value.none")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A row of the terminal: how often a strategy is right about members and others, and what the release adds."""
+
+    name: Text
+    inside: Text
+    outside: Text
+    gain: Text
+
+
+@dataclass(frozen=True)
+class Played:
+    """What was played with a release."""
+
+    models: str
+    attacked: str
+    population: str
+    data: str
+    records: str
+    digest: str
+    description: str
+
+
+@dataclass(frozen=True)
+class AttributeRelease:
+    """A release: what it adds, its chart, and its strategies; the heading is empty where there is no other."""
+
+    title: str
+    heading: str
+    gain: Text
+    has_gain: bool
+    summary: Sequence[Sentence]
+    chart: ChartName
+    dots: Sequence[Named]
+    baseline: str
+    without: str
+    rows: Sequence[Strategy]
+    not_run: Sequence[Sentence]
+    played: Played
+
+
+@dataclass(frozen=True)
+class AttackWords:
+    """An attack, or a way to guess without the release."""
+
+    title: str
+    source: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class AttributePage:
+    """An audit of an attribute, written down."""
+
+    title: Text
+    attacked: str
+    values: str
+    models: str
+    n_attacks: str
+    date: str
+    unit: str
+    units: str
+    a_unit: str
+    a_unit_begun: str
+    units_begun: str
+    is_for_owner: bool
+    answer: Sequence[Sentence]
+    releases: Sequence[AttributeRelease]
+    over: Sentence
+    interval: Sentence
+    tables: Sequence[FindingTable]
+    n_findings: str
+    attacks: Sequence[AttackWords]
+    notes: Sequence[str]
+    owner_notes: Sequence[str]
+    stored: Sequence[Sentence]
+    made: Made
+
+
+def attribute_page(report: Report) -> AttributePage:
+    """Write an audit of an attribute down."""
+    results = attribute_results(report)
+    first, about = results[0], results[0].about
+    unit, units = about.unit, plural(about.unit)
+    a_unit = f"{article(unit)} {unit}"
+    title: Text = about.title or _question(results)
+    tables = [FindingTable(result.title, [_row(result, finding) for finding in ordered(result)]) for result in results]
+    return AttributePage(
+        title=title,
+        attacked=several(first.facts.attacked, unit),
+        values=several(first.facts.values, "value"),
+        models=several(first.facts.models, "model"),
+        n_attacks=several(len(first.strategies), "attack"),
+        date=about.date,
+        unit=unit,
+        units=units,
+        a_unit=a_unit,
+        a_unit_begun=capital(a_unit),
+        units_begun=capital(units),
+        is_for_owner=is_for_owner(report),
+        answer=[_answer(result) for result in results],
+        releases=[_release(result, place, len(results) > 1) for place, result in enumerate(results)],
+        over=_over(results),
+        interval=Sentence("interval.head_at", {"level": percent(about.confidence)}),
+        tables=tables,
+        n_findings=several(sum(len(table.rows) for table in tables), "number"),
+        attacks=[_attack(name, facts) for name, facts in about.attacks.items()],
+        notes=[note(text) for text in about.notes],
+        owner_notes=[note(text) for text in about.owner_notes],
+        stored=stored(about),
+        made=made(report, results),
+    )
+
+
+def _question(results: Sequence[AttributeResult]) -> Sentence:
+    """Ask what every such audit asks."""
+    gaps = {
+        "who": listed(result.title for result in results),
+        "attribute": results[0].facts.attribute,
+        "units": plural(results[0].about.unit),
+    }
+    return Sentence("attribute.question" if len(results) == 1 else "attribute.question_of_several", gaps)
+
+
+def _answer(result: AttributeResult) -> Sentence:
+    """Say what a release adds."""
+    gaps: dict[str, Text] = {"title": result.title, "attribute": result.facts.attribute}
+    if result.gain is None:
+        return Sentence("attribute.none", gaps)
+    if (result.gain.low or 0.0) <= 0:
+        return Sentence("attribute.nothing", gaps)
+    return Sentence("attribute.adds", {**gaps, "gain": shown(result.gain).value})
+
+
+def _release(result: AttributeResult, place: int, has_others: bool) -> AttributeRelease:
+    """Write a release down."""
+    return AttributeRelease(
+        title=result.title,
+        heading=result.title if has_others else "",
+        gain=NONE if result.gain is None else shown(result.gain).value,
+        has_gain=result.gain is not None,
+        summary=list(_summary(result)),
+        chart=ChartName(f"guesses{place}"),
+        dots=[Named(row.name, row.text) for row in guesses_of(result)],
+        baseline=result.baseline_title.lower(),
+        without=_of_100(result.baseline_accuracy),
+        rows=list(_strategies(result)),
+        not_run=list(_not_run(result)),
+        played=_played(result),
+    )
+
+
+def _summary(result: AttributeResult) -> Iterator[Sentence]:
+    """Say how often the best strategy is right, and how often one is without the release."""
+    gain, inside = result.gain, result.find("attribute_accuracy", result.best, True)
+    if gain is None or inside is None:
+        yield Sentence("attribute.none_below")
+        return
+    right, level = shown(inside), percent(result.about.confidence)
+    gaps: dict[str, Text] = {"strategy": result.attack_title(result.best), "attribute": result.facts.attribute}
+    gaps |= {"right": right.value, "level": level, "interval": right.interval}
+    yield Sentence("attribute.right_with_interval" if right.interval else "attribute.right", gaps)
+    gaps |= {"baseline": result.baseline_title.lower(), "without": _of_100(result.baseline_accuracy)}
+    gaps |= {"values": count(result.facts.values), "chance": _of_100(result.facts.chance)}
+    yield Sentence("attribute.without", gaps)
+    yield Sentence("attribute.difference", {"gain": shown(gain).value, "level": level, "ends": shown(gain).interval})
+    outside = result.find("attribute_accuracy", result.best, False)
+    if outside is not None:
+        yield Sentence("attribute.outside", {"units": plural(result.about.unit), "right": shown(outside).value})
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A row of the chart; fractions are in cases of 100, and None draws no dot."""
+
+    name: str
+    inside: float | None
+    outside: float | None
+    ends: tuple[float, float] | None
+    text: str
+    best: bool = False
+
+
+def guesses_of(result: AttributeResult) -> Sequence[Guess]:
+    """List the strategies of a release that ran, the weakest first; all of them if none did."""
+    rows = []
+    for name in reversed(result.strategies):
+        title = result.attack_title(name)
+        inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
+        if inside is None or inside.value is None:
+            rows.append(Guess(title, None, None, None, "—"))
+            continue
+        ends = None if inside.low is None or inside.high is None else (100 * inside.low, 100 * inside.high)
+        other = None if outside is None or outside.value is None else 100 * outside.value
+        rows.append(Guess(title, 100 * inside.value, other, ends, shown(inside).value, name == result.best))
+    played = [row for row in rows if row.inside is not None]
+    return played or rows  # the table of all findings says why the others did not run
+
+
+def _strategies(result: AttributeResult) -> Iterator[Strategy]:
+    """List the strategies, then the ways to guess without the release."""
+    for name in (*result.strategies, *BASELINES):
+        inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
+        gain = result.find("attribute_gain", name)
+        yield Strategy(result.attack_title(name), _cell(inside), _cell(outside), _cell(gain))
+    chance = _of_100(result.facts.chance)
+    yield Strategy(Sentence("attribute.chance"), chance, chance, NONE)
+
+
+def _cell(finding: Finding | None) -> Text:
+    """Write a number with its interval; a dash where there is none."""
+    if finding is None:
+        return NONE
+    text = shown(finding)
+    if not text.interval:
+        return text.value
+    return Sentence("value.with_interval", {"value": text.value, "interval": text.interval})
+
+
+def _not_run(result: AttributeResult) -> Iterator[Sentence]:
+    """List the strategies without a result, with the reason; those with the same one share a sentence."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in result.findings:
+        if finding.reason is not None and finding.attack in result.strategies:
+            titles = by_reason.setdefault(reasons.words(finding.reason), {})
+            titles[result.attack_title(finding.attack)] = None
+    for reason, titles in by_reason.items():
+        yield Sentence("attribute.not_run", {"attacks": listed(titles), "reason": reason})
+
+
+def _over(results: Sequence[AttributeResult]) -> Sentence:
+    """Say what an interval is over."""
+    kinds = {finding.interval_over for result in results for finding in result.findings if finding.value is not None}
+    over = "models" if "models" in kinds else "points"
+    return Sentence(f"attribute.over_{over}", {"units": plural(results[0].about.unit)})
+
+
+def _row(result: AttributeResult, finding: Finding) -> FindingRow:
+    """Write a finding, its attack by its title."""
+    row = finding_row(Part(result.facts.name, (finding,), result.about), finding)
+    return replace(row, quantity=quantity_of(finding, result.about.unit, result.attack_title(finding.attack)))
+
+
+def _attack(name: str, facts: TheoremFacts) -> AttackWords:
+    """Describe an attack; a name that its owner gave stays as it is."""
+    summary = sentence(facts.summary) if facts.summary else ""
+    title = begun(facts.title, name)
+    return AttackWords(title, cited(facts.source), summary if facts.title == name else capital(summary))
+
+
+def _played(result: AttributeResult) -> Played:
+    """Say what was played."""
+    facts, unit = result.facts, result.about.unit
+    return Played(
+        models=several(facts.models, "model"),
+        attacked=several(facts.attacked, unit),
+        population=several(facts.population, unit) if facts.population else "",
+        data=facts.data.name,
+        records=several(facts.data.records, unit),
+        digest=facts.data.digest,
+        description=facts.description,
+    )
+
+
+def _of_100(fraction: float) -> str:
+    """Write a fraction as cases of 100, to one decimal."""
+    return near(settled(100 * fraction), 1)
