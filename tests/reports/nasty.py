@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from leakbound.reports.results.made import ChartName
 from leakbound.reports.sentences import Sentence
 
 MARKDOWN = [
@@ -43,6 +44,8 @@ NASTY = [*MARKDOWN, *HTML, *JINJA, *FORMULAS, *SIGNS]
 
 def with_text(value: Any, text: str) -> Any:
     """What a document is handed, with another text in each gap; ids, truth values and empty texts stay."""
+    if isinstance(value, ChartName):
+        return value
     if isinstance(value, str):
         return text if value else value
     if isinstance(value, Sentence):

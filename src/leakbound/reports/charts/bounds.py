@@ -28,10 +28,11 @@ def bound_charts(report: Report) -> Mapping[str, Figure]:
     ranking = result.ranking
     if ranking is not None and ranking.accuracy is not None and ranking.median is not None:
         drawn["spread"] = spread(ranking.accuracy, ranking.median, ranking.bound_type, SPREAD.axes(), ranking.row_word)
-    return {name: _figure(axes) for name, axes in drawn.items()}
+    return {name: figure_of(axes) for name, axes in drawn.items()}
 
 
-def _figure(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of axes that were made for a page."""
     figure = axes.get_figure(root=True)
     if figure is None:
         raise ValueError("axes without a figure cannot be drawn")

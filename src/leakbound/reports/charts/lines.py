@@ -13,8 +13,8 @@ from leakbound.reports import Curve, Report
 from leakbound.reports.charts.canvas import DASHED, DOTTED, shorten
 from leakbound.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakbound.reports.phrases import RELEASES, WITHOUT, place, row_word
+from leakbound.reports.results.audit import Result, results
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
-from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.curves import RATES, SMALL_ADVANTAGE
 from leakbound.reports.sections.parts import attack_words
 from leakbound.reports.sections.protected.designs import words_of

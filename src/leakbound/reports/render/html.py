@@ -10,18 +10,20 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from leakbound.core.checks import visible
 from leakbound.reports import Curve, Report, publication
+from leakbound.reports.charts.audits import audit_charts
 from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
 from leakbound.reports.charts.figures import curve_figure, draw
 from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.strips import strip, strip_axis
+from leakbound.reports.render.document import Charts
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
 from leakbound.reports.render.gaps import policy
+from leakbound.reports.results.audit_page import audit_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.sections import method, words
 from leakbound.reports.sections.curves import one_curve
@@ -69,7 +71,7 @@ def notebook(report: Report) -> str:
     return fragment("notebook", **_common(report, document), **THEMES, **content)
 
 
-def _documented(report: Report) -> tuple[str, Any, Mapping[str, Figure], str]:
+def _documented(report: Report) -> tuple[str, Any, Charts, str]:
     """Return the document of a report, what it is handed, its charts, and what their ids begin with."""
     made, charts = DOCUMENTS[report.about.kind]
     return f"{report.about.kind}.md.jinja", made(report), charts(report), f"d{report.digest()[:6]}"
@@ -98,7 +100,8 @@ def _of_promise(release: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 # The kinds of reports whose page is a document: what it is handed, and its charts.
-DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
+DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Charts]]] = {
+    "audit": (audit_page, audit_charts),
     "bound": (bound_page, bound_charts),
 }
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import zip_longest
+from typing import Any
 
 from markupsafe import Markup
 
@@ -14,6 +15,7 @@ from leakbound.core.checks import count, printable, visible
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import terminal
+from leakbound.reports.results.audit_page import audit_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
 
@@ -40,7 +42,11 @@ ASCII = str.maketrans(LETTERS | {THIN: " ", "\u00a0": " ", MINUS: "-"})
 # Where standard output has no such signs.
 FALLBACK = ASCII | str.maketrans({"·": "-", "•": "*", "─": "-", "⁻": "^-"})
 FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
-DOCUMENTS = {"bound": bound_page}  # kinds of reports whose text is that of a document: what it is handed
+# The kinds of reports whose text is that of a document: what it is handed.
+DOCUMENTS: Mapping[str, Callable[[Report], Any]] = {
+    "audit": audit_page,
+    "bound": bound_page,
+}
 _POWER = re.compile(rf"(?:([\d.]+) \u00d7 )?\b10<sup>({MINUS}?)(\d+)</sup>")
 
 

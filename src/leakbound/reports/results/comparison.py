@@ -15,11 +15,10 @@ from leakbound.reports.about import AuditAbout, TheoremFacts, releases_of
 from leakbound.reports.comparison import Comparison, apart
 from leakbound.reports.numbers import MINUS, count, percent, plain_number, powers
 from leakbound.reports.phrases import plural
+from leakbound.reports.results.audit import Result, results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.sections import findings
 from leakbound.reports.sections.attribute.result import AttributeResult, attribute_results
-from leakbound.reports.sections.audit import sources
-from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown
 from leakbound.reports.sections.words import Words, capital, joined, say
@@ -147,10 +146,10 @@ def _of_audit(report: Report, name: str) -> Standing:
     why = ""
     if result.too_few:
         why = f"{result.title} has {result.n_games} guesses, too few for a percentage"
-    elif sources.differ(result) and not sources.accepted(result):
+    elif result.is_withheld:
         why = f"members and others of {result.title} do not come from one source"
     else:
-        below = next((result for result in found if sources.below(result) is not None), None)
+        below = next((result for result in found if result.below_chance is not None), None)
         if below is not None:
             why = f"attacks on {below.title} are wrong more often than a guess, so that there is no verdict on it"
     curves = {curve.name: curve for curve in result.curves if curve.role == "measured"}

@@ -52,18 +52,36 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     return FindingRow(quantity, value_of(finding), _interval(finding), bound_type, status, source)
 
 
-def quantity_of(finding: Finding, unit: str) -> Sentence:
-    """Say what was measured or proved, of which attacker, where."""
-    attacker = attack_words(finding.attack) if finding.attack else Sentence(f"attacker.{finding.bound_type}")
-    name = finding.quantity
-    if name == "epsilon" and (finding.attack or finding.bound_type == "lower"):
-        name = "epsilon_of_any"
-    quantity = Sentence(f"quantity.{name}", {"attacker": attacker, "units": capital(plural(unit))})
+def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = "") -> Sentence:
+    """Say what was measured or proved, of which attacker, where.
+
+    ``attacker`` is the attack in words, where it has a title; ``rates`` are printed in place of the finding's own FPR.
+    """
+    who: Text = attacker or attack_words(finding.attack)
+    if not finding.attack:
+        who = Sentence(f"attacker.{finding.bound_type}")
+    gaps: dict[str, Text] = {"attacker": who, "unit": unit, "units": capital(plural(unit))}
+    quantity = Sentence(f"quantity.{_name(finding)}", gaps)
+    if Term("independent_canaries") in finding.method:
+        quantity = Sentence("at.independent_canaries", {"quantity": quantity})
     for key, value in finding.operating_point.items():
-        quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": _place(key, value)})
+        if key == "inside":
+            quantity = Sentence(f"at.inside_{'members' if value else 'others'}", {"quantity": quantity})
+        else:
+            at = rates if rates and key == "fpr" else _place(key, value)
+            quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": at})
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
     return quantity
+
+
+def _name(finding: Finding) -> str:
+    """Name a quantity, an epsilon by what it is a lower bound of."""
+    if finding.quantity != "epsilon" or not (finding.attack or finding.bound_type == "lower"):
+        return finding.quantity
+    if Term("whole_curve") in finding.method:
+        return "epsilon_of_other_noise"
+    return "epsilon_of_gaussian_steps" if Term("step_by_step") in finding.method else "epsilon_of_any"
 
 
 def _place(key: str, value: float) -> str:

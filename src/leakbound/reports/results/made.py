@@ -50,3 +50,7 @@ def made(report: Report, judged: Judged) -> Made:
         version=about.leakbound,
         digest=report.digest(),
     )
+
+
+class ChartName(str):
+    """The name of a chart: an id, and never the text of a user."""

@@ -28,16 +28,10 @@ class Figure:
     """A chart, drawn where it is rendered: the key of a function of ``charts.figures``, and what it draws."""
 
     chart: Literal[
-        "audit_dots",
-        "all_attacks",
         "protected_dots",
         "roc",
         "gain",
-        "histogram",
         "guesses",
-        "models",
-        "quality",
-        "slices",
     ]
     subject: Any
     prefix: str

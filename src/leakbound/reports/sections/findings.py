@@ -6,31 +6,52 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from markupsafe import Markup
 
 from leakbound.core.findings import QUANTITIES, Finding, Term
 from leakbound.core.reasons import words
+from leakbound.reports.about import About
 from leakbound.reports.numbers import THIN, count, parameter, percent, powers
 from leakbound.reports.phrases import plural
 from leakbound.reports.sections.attribute.result import AttributeResult
-from leakbound.reports.sections.audit.result import Result
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown
 from leakbound.reports.sections.words import GREEK, capital, cited, listed, say, several
 from leakbound.reports.sentences import Sentence, sentences
 
-Shown = Result | Part | AttributeResult
-S = TypeVar("S", Result, Part, AttributeResult)
+S = TypeVar("S", Part, AttributeResult)
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
-ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
 WITHOUT = {"too_few_models": "too few models for an interval"}
 BOUND_TYPES = {"lower": "lower bound", "upper": "upper bound", "point": "estimate"}
 ADD_OR_REMOVE = Term("add_or_remove")  # of an epsilon; otherwise one record is replaced by another
 _PERCENT = re.compile(r"(?<=\d) ?%")
+
+
+class Shown(Protocol):
+    """What findings are about: a release, or a part of a report."""
+
+    @property
+    def about(self) -> About:
+        """What the report says of itself."""
+        ...
+
+    @property
+    def too_few(self) -> bool:
+        """Whether a count says more than a fraction."""
+        ...
+
+    @property
+    def constant(self) -> frozenset[str]:
+        """Attacks that gave every record the same score."""
+        ...
+
+    def attack_title(self, name: str) -> str:
+        """Return the attack in words."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -56,20 +77,6 @@ class Group:
     folded_are: str = "the weakest attacks"
 
 
-def ordered(result: Result) -> list[Finding]:
-    """Epsilon and the most exposed record, what holds for any attacker, then each attack from best to weakest."""
-    rank = {name: place for place, name in enumerate(result.attacks)}
-
-    def place(finding: Finding) -> tuple[int, int, int, float]:
-        attack = rank.get(finding.attack, len(rank))
-        if finding.quantity in FIRST:
-            return (0, FIRST.index(finding.quantity), attack, 0.0)
-        kind = ORDER.index(finding.quantity) if finding.quantity in ORDER else len(ORDER)
-        return (2 if finding.attack else 1, attack, kind, -finding.operating_point.get("fpr", 0.0))
-
-    return sorted(result.findings, key=place)
-
-
 def as_given(part: Part) -> Sequence[Finding]:
     """Return the findings of a bound as they are: its maker puts the most important first."""
     return part.findings
@@ -88,21 +95,6 @@ def groups(results: Sequence[S], arranged: Callable[[S], Sequence[Finding]]) -> 
     return tables
 
 
-def slice_groups(results: Sequence[Result]) -> list[Group]:
-    """List the slices of each release: accuracies, then rates, which are folded where there are many; then groups."""
-    tables = []
-    for result in results:
-        accuracies = _rows(result, (finding for finding in result.slices if finding.quantity == "accuracy"))
-        rates = _rows(result, (finding for finding in result.slices if finding.quantity != "accuracy"))
-        title = f"{result.title}, by slice"
-        if len(accuracies) + len(rates) <= FOLD:
-            tables.append(Group(title, [*accuracies, *rates], []))
-        else:
-            tables.append(Group(title, accuracies, rates, "true positive rates"))
-        tables.append(Group(f"{result.title}, by group", _rows(result, result.groups), []))
-    return [table for table in tables if table.rows]
-
-
 def cells(groups: Sequence[Group], interval_head: str) -> list[dict[str, str]]:
     """Lay the findings out as the rows of a text, under the titles of their groups."""
     heads = ["quantity", "value", interval_head.lower(), "bound type", "status"]
@@ -115,7 +107,7 @@ def cells(groups: Sequence[Group], interval_head: str) -> list[dict[str, str]]:
     return rows
 
 
-def not_run(result: Result | AttributeResult, findings: Iterable[Finding]) -> list[str]:
+def not_run(result: Shown, findings: Iterable[Finding]) -> list[str]:
     """List the attacks without a result, with the reason; those with the same one share a line."""
     by_reason: dict[str, dict[str, None]] = {}
     for finding in findings:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from leakbound.core.findings import Term
+from leakbound.core.findings import Finding, Term
 from leakbound.reports import phrases
-from leakbound.reports.sections.attribute.result import AttributeResult
-from leakbound.reports.sections.audit.result import Result
-from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.words import capital, listed, sentence
 
 QUANTITIES = {
@@ -28,7 +26,18 @@ QUANTITIES = {
     "eta": "gain over guessing",
     "named_right": "naming the record left out",
 }
-Judged = Sequence[Result] | Sequence[Part] | Sequence[AttributeResult]
+
+
+class HasFindings(Protocol):
+    """A release, or a part of a report."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What was measured or proved of it."""
+        ...
+
+
+Judged = Sequence[HasFindings]
 
 
 def intervals(results: Judged) -> list[tuple[str, str]]:
