@@ -10,14 +10,15 @@ import numpy as np
 
 from leakbound.core.reasons import words as reason_words
 from leakbound.reports import Curve, Report, phrases
-from leakbound.reports.about import AuditAbout
+from leakbound.reports.about import AuditAbout, ExecutionFacts
 from leakbound.reports.numbers import THIN, count, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
-from leakbound.reports.results.audit import Result, level, ordered, results, written
+from leakbound.reports.results.audit import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.audit_advice import advice, decides
 from leakbound.reports.results.audit_answer import (
     answer,
+    baseline,
     epsilon,
     has_verdict,
     least_of_100,
@@ -36,7 +37,7 @@ from leakbound.reports.results.audit_groups import (
     with_interval,
 )
 from leakbound.reports.results.audit_models import ModelsTable, models_table
-from leakbound.reports.results.audit_policy import PolicyPart, policy_part
+from leakbound.reports.results.audit_policy import Check, PolicyPart, policy_part
 from leakbound.reports.results.audit_records import RecordsPart, records_part
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Made, Named, made
@@ -47,6 +48,7 @@ from leakbound.reports.sections.words import sentence as with_full_stop
 from leakbound.reports.sentences import Sentence
 
 MOST_CURVES = 4
+MOST_LIMITS = 5  # in a terminal
 MOST_CLAIMS, MOST_NOTES, LONGEST_NAME = 3, 2, 28  # in a terminal
 
 
@@ -76,6 +78,7 @@ class Release:
     heading: str
     right: str
     of: str
+    baseline: str
     answer: Sequence[Sentence]
     summary: Sequence[Text]
     dots: Dots | None
@@ -88,13 +91,19 @@ class Release:
 class Short:
     """The table of a terminal."""
 
+    prepared: Sequence[Text]
     fpr: str
+    baseline: str
     rows: Sequence[AttackRow]
     n_others: str
     worst_group: str
     worst_group_accuracy: Text
     most_exposed: Text
+    most_exposed_name: str
     theorems: Sequence[Sentence]
+    not_run: Sequence[Sentence]
+    limits: Sequence[Check]
+    n_more_limits: str
 
 
 @dataclass(frozen=True)
@@ -185,6 +194,7 @@ class AuditPage:
     first_notes: Sequence[str]
     n_more_notes: str
     run: Sequence[Sentence]
+    first_of_run: Sequence[Sentence]
     made: Made
 
 
@@ -214,7 +224,7 @@ def audit_page(report: Report) -> AuditPage:
         answer=list(_answer(found, models)),
         models=models,
         releases=[_release(result, place, is_alone=len(found) == 1) for place, result in enumerate(found)],
-        short=_short(first) if len(found) == 1 else None,
+        short=_short(first, policy) if len(found) == 1 else None,
         fraction=Sentence("fraction.half") if priors == [0.5] else listed(map(percent, priors)),
         over_accuracy=list(_over(found, ("accuracy",))),
         knows_the_pool=any(result.knows_the_pool for result in found),
@@ -243,6 +253,7 @@ def audit_page(report: Report) -> AuditPage:
         first_notes=[note(text) for text in notes[:MOST_NOTES]],
         n_more_notes=_more(len(notes), MOST_NOTES),
         run=list(_run(about)),
+        first_of_run=[_models_made(about.execution)] if about.execution else [],
         made=made(report, found),
     )
 
@@ -327,13 +338,13 @@ def _release(result: Result, place: int, *, is_alone: bool) -> Release:
     elif accuracy is not None:
         right, of = shown(accuracy).value, "100"
     dots = accuracy_rows(result)
-    prepared: list[Text] = [with_full_stop(result.facts.prepared)] if result.facts.prepared else []
     return Release(
         heading="" if is_alone else result.title,
         right=right,
         of=of,
+        baseline=baseline(result),
         answer=[] if is_alone or not has_verdict(result) else answer(result),
-        summary=[*summary(result), *prepared],
+        summary=[*summary(result), *_prepared(result)],
         dots=Dots(ChartName(f"dots{place}"), dots) if dots else None,
         heads=[percent(fpr) for fpr in result.about.fpr],
         attacks=[_attack(result, name) for name in result.attacks_that_ran],
@@ -391,22 +402,54 @@ def _not_run(result: Result) -> Iterator[Sentence]:
         yield Sentence("not_run.attacks", {"attacks": listed(titles), "reason": reason})
 
 
-def _short(result: Result) -> Short:
-    """Choose what a terminal shows of the only release: the attacks that reveal something new, and who is worst off."""
+def _not_run_in_short(result: Result) -> list[Sentence]:
+    """Name the attacks without a result in one line, with the reason if it is one."""
+    said = list(_not_run(result))
+    if len(said) < 2:
+        return said
+    missing = [finding for finding in result.findings if finding.quantity == "accuracy" and finding.reason is not None]
+    titles = dict.fromkeys(result.attack_title(finding.attack) for finding in missing if finding.attack)
+    return [Sentence("not_run.several", {"attacks": listed(titles)})]
+
+
+def _prepared(result: Result) -> list[Text]:
+    """Say what leakbound did to the data of its own accord."""
+    return [with_full_stop(result.facts.prepared)] if result.facts.prepared else []
+
+
+def _short(result: Result, policy: PolicyPart | None) -> Short:
+    """Choose what a terminal shows of the only release.
+
+    Under a policy these are the limits that are not kept or open, else the attacks that reveal something new, and who
+    is worst off.
+    """
+    limits = policy.decisions[0].reasons if policy is not None else ()
     worst, exposed = result.worst_group, result.most_exposed
     at_least: Text = ""
     if exposed is not None and result.n_exposed:
         at_least = Sentence("value.at_least", {"value": least_of_100(exposed.low)})
     group = "" if worst is None else worst.scope.name
+    first = most_exposed(result.records)[:1] if "name" in result.records else []
     return Short(
+        prepared=_prepared(result),
+        baseline=baseline(result),
         fpr=percent(result.about.fpr[0]),
         rows=[_attack(result, name) for name in result.telling],
         n_others=_more(len(result.attacks_that_ran), len(result.telling)),
-        worst_group=group if len(group) <= LONGEST_NAME else f"{group[: LONGEST_NAME - 1]}…",
+        worst_group=_cut(group),
         worst_group_accuracy=with_interval(worst),
         most_exposed=at_least,
+        most_exposed_name=_cut(record_name(result.records, first[0])) if first else "",
+        not_run=[] if limits else _not_run_in_short(result),
+        limits=limits[:MOST_LIMITS],
+        n_more_limits=_more(len(limits), MOST_LIMITS),
         theorems=[*(theorems(result) if result.accuracy is None else []), *epsilon(result)],
     )
+
+
+def _cut(name: str) -> str:
+    """Cut a name to what fits in a line of a terminal."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _over(found: Sequence[Result], quantities: Sequence[str] = ()) -> Iterator[Sentence]:
@@ -644,16 +687,24 @@ def _limits(found: Sequence[Result]) -> Iterator[Sentence]:
     yield Sentence("limits.better")
 
 
+def _models_made(facts: ExecutionFacts) -> Sentence:
+    """Count the models from the store and those that were made."""
+    return Sentence("run.models", {"reused": count(facts.reused), "made": count(facts.made)})
+
+
 def _run(about: AuditAbout) -> Iterator[Sentence]:
     """Say how many models came from the store and how many were made in this run; nothing where no store was used."""
     facts = about.execution
     if facts is None:
         return
-    when = Sentence("run.from_to", {"first": facts.first_written, "last": facts.last_written})
-    gaps: dict[str, Text] = {"reused": count(facts.reused), "made": count(facts.made), "when": when}
-    if facts.first_written == facts.last_written:
-        gaps["when"] = facts.first_written
-    yield Sentence("run.models_written" if facts.first_written else "run.models", gaps)
+    when: Text = facts.first_written
+    if facts.first_written != facts.last_written:
+        when = Sentence("run.from_to", {"first": facts.first_written, "last": facts.last_written})
+    if facts.first_written:
+        gaps: dict[str, Text] = {"reused": count(facts.reused), "made": count(facts.made), "when": when}
+        yield Sentence("run.models_written", gaps)
+    else:
+        yield _models_made(facts)
     numbers = {"retries": facts.retries, "other_machine": facts.other_machine, "differing": facts.differing}
     for name, n in numbers.items():
         if n:

@@ -44,8 +44,6 @@ class Decision:
     reasons: Sequence[Check]
     kept: Sequence[Check]
     n_kept: str
-    not_kept: Text
-    undecided: Text
 
 
 @dataclass(frozen=True)
@@ -112,14 +110,7 @@ def _decision(result: Result, given: DecisionFacts, policy: Mapping[str, Any], i
         reasons=[*by_outcome["not_kept"], *by_outcome["open"]],
         kept=by_outcome["kept"],
         n_kept=count(len(by_outcome["kept"])),
-        not_kept=_names(by_outcome["not_kept"]),
-        undecided=_names(by_outcome["open"]),
     )
-
-
-def _names(checks: Sequence[Check]) -> str:
-    """List what is limited."""
-    return ", ".join(dict.fromkeys(str(check.limited) for check in checks))
 
 
 def _summary(given: DecisionFacts) -> Iterator[Sentence]:
