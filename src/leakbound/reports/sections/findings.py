@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from markupsafe import Markup
 
@@ -31,6 +31,7 @@ ADD_OR_REMOVE = Term("add_or_remove")  # of an epsilon; otherwise one record is 
 _PERCENT = re.compile(r"(?<=\d) ?%")
 
 
+@runtime_checkable
 class Shown(Protocol):
     """What findings are about: a release, or a part of a report."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import phrases
@@ -28,6 +28,7 @@ QUANTITIES = {
 }
 
 
+@runtime_checkable
 class HasFindings(Protocol):
     """A release, or a part of a report."""
 
