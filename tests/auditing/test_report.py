@@ -53,5 +53,5 @@ def test_attacks_that_did_not_run_have_no_row_of_dashes():
     rows = [line.strip().split("  ")[0] for line in report.table(full=True).splitlines()]
     assert "Loss (MALT)" in rows
     assert not {"LiRA", "RMIA", "MAST"} & set(rows)
-    assert "Not run: RMIA: needs at least 1 reference model" in report.table(full=True)
+    assert "Not run: RMIA: needs at least 1 reference model" in " ".join(report.table(full=True).split())
     assert "RMIA" in report.to_html()  # among all findings, with the reason
