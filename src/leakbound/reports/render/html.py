@@ -17,8 +17,6 @@ from leakbound.reports.charts.audits import audit_charts
 from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
 from leakbound.reports.charts.figures import curve_figure, draw
-from leakbound.reports.charts.previews import data_uri
-from leakbound.reports.charts.strips import strip, strip_axis
 from leakbound.reports.render.document import Charts
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
@@ -65,9 +63,7 @@ def notebook(report: Report) -> str:
     section = next(section for section in document.sections if section.name in NUMBERS)
     summary = section.content or {}
     numbers, lede = NUMBERS[section.name](summary), summary["lede"]
-    by_name = {section.name: section.content for section in document.sections}
     content = {"numbers": numbers, "warning": summary.get("warning", ""), "lede": lede, "document": document}
-    content |= {"models": by_name.get("models"), "decisions": (by_name.get("decisions") or {}).get("decisions", [])}
     return fragment("notebook", **_common(report, document), **THEMES, **content)
 
 
@@ -174,8 +170,5 @@ def _environment() -> Environment:
     environment.globals.update(
         words=words,
         method=method,
-        picture=data_uri,
-        strip=lambda *signals: Markup(strip(*signals)),
-        strip_axis=lambda *ends: Markup(strip_axis(*ends)),
     )
     return environment

@@ -17,7 +17,7 @@ from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import terminal
 from leakbound.reports.results.audit_page import audit_page
 from leakbound.reports.results.bound_page import bound_page
-from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
+from leakbound.reports.sections.document import Block, Document, Heading, Part, Rows
 
 WIDTH = 100  # of a line, unless asked otherwise
 NARROWEST = 40  # tables of fewer columns cannot be read
@@ -82,11 +82,6 @@ def _lines(part: Part, width: int) -> list[str]:
         rows = [{clean(head): _cell(cell) for head, cell in row.items()} for row in part.rows[: part.most]]
         n_more = len(part.rows) - len(rows)
         return columns(rows, width).splitlines() + ([f"and {n_more:,} more"] if n_more else [])
-    if isinstance(part, Columns):
-        names = [part.head, *(clean(name) for name in part.names)]
-        others = [[clean(title), *(clean(cell) for cell in cells)] for title, cells in part.columns]
-        by_column = [names, *others]
-        return _laid_out(by_column, [_longest(cells) for cells in by_column], width)
     return wrapped(flat(part) if isinstance(part, Markup) else part, width)
 
 

@@ -62,16 +62,7 @@ class Rows:
     most: int | None = None
 
 
-@dataclass(frozen=True)
-class Columns:
-    """A table of a text, by columns: what does not fit next to the names follows below."""
-
-    head: str
-    names: Sequence[str]
-    columns: Sequence[tuple[str, Sequence[str]]]
-
-
-Part = str | Heading | Rows | Columns  # a paragraph is a str, or Markup
+Part = str | Heading | Rows  # a paragraph is a str, or Markup
 Block = Sequence[Part]  # parts without an empty line between them
 
 
