@@ -254,7 +254,7 @@ class Command(NamedTuple):
 
 
 ON_A_PAGE = {"out", "as_json"}
-EVERY_AUDIT = {"context", "help_all", "show_records", "publish", "pdf", "n_jobs"} | ON_A_PAGE
+EVERY_AUDIT = {"context", "help_all", "show_records", "publish", "pdf", "full", "n_jobs"} | ON_A_PAGE
 AUDIT_OWN = {
     "plan", "set_", "train", "dpsgd", "slices", "until", "store", "allow_modules", "dry_run", "from_store", "partial",
 } | EVERY_AUDIT  # fmt: skip

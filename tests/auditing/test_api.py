@@ -169,7 +169,7 @@ def test_records_on_both_sides_are_counted() -> None:
     model = DecisionTreeClassifier(random_state=0).fit(X[:100], y[:100])
     report = ls.audit_model(model.predict_proba, (X[:100], y[:100]), (X[90:], y[90:]))
     assert report.about.notes == ("10 of the others are among the members too",)
-    assert report.table().endswith("\n\n10 of the others are among the members too.\n")
+    assert "10 of the others are among the members too.\n" in report.table()
 
 
 def test_scores_from_anywhere() -> None:

@@ -42,7 +42,7 @@ def test_the_others_are_reported_and_it_is_named(at_most, tmp_path):
     assert name == "middle"
     assert "the value 'Ann' is wrong" in why
     for text in (report.table(), report.to_html()):
-        assert "middle could not be audited" in text.replace("<b>", "").replace("</b>", "")
+        assert "middle could not be audited" in text
     assert gates.exit_code(report) == 1
     assert gates.failures(report, ["auc=0.9"]) == [
         "middle: auc=0.9 could not be measured: the model could not be audited"

@@ -136,7 +136,7 @@ def test_ties_on_the_page_are_those_of_all_records():
     )
     n_tied = report.about.releases[0].games.won[24]
     assert n_tied > MOST_RECORDS
-    assert f"{n_tied:,} records tie at 24 of 24" in report.to_html()
+    assert f"At 24 of 24 correct guesses: {n_tied:,} records" in report.to_html()
 
 
 def test_wrong_values_leave_nothing_behind(tmp_path):

@@ -27,8 +27,8 @@ from leakbound.plans.limits import Limit
 from leakbound.plans.policies import PolicyPlan, policy_of
 from leakbound.releases.structure import Structure, structure_of
 from leakbound.reports import Curve, Report, Verdict
-from leakbound.reports.sections.audit import decisions
-from leakbound.reports.sections.audit.result import results
+from leakbound.reports.results.audit import results
+from leakbound.reports.results.audit_policy import policy_part
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 from tests.reports.abouts import changed
@@ -382,8 +382,9 @@ def test_a_claim_that_the_accountant_denies_is_for_a_person_to_decide(before, af
     assert found.verdict == after
     assert (found.checks[0].check, found.checks[0].outcome) == ("claim", "open")
     assert found.checks[0].reason.id == "declared_gives_more"
-    (shown,) = decisions.decisions(results(Report(changed(about, decisions=[found.model_dump()]), (), (curve,))))
-    assert "claim at least 4.766" in str(shown.checks[0])
+    part = policy_part(results(Report(changed(about, decisions=[found.model_dump()]), (), (curve,))))
+    assert part is not None
+    assert "claim at least 4.766" in str(part.decisions[0].reasons[0].why)
 
 
 def test_a_refuted_claim_refuses_the_model():

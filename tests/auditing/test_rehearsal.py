@@ -172,14 +172,15 @@ class TestNamedAttacks:
         )
         values = {each.release: each.value for each in report.findings if each.attack and each.quantity == "auc"}
         assert set(values) == {"tree"}
-        assert "not run: Loss (MALT): needs the signal loss" in report.table()
+        assert "Not run: Loss (MALT): needs the signal loss" in report.table(full=True)
 
     @pytest.mark.slow
     def test_of_the_usual_attacks_it_is_a_row_with_its_reason_everywhere(self):
         tree = DecisionTreeClassifier(random_state=0).fit(X[::2], Y[::2])
         report = ls.audit_model(tree.predict_proba, (X[::2], Y[::2]), (X[1::2], Y[1::2]))
         reason = "needs at least 2 reference models, and there are 0"
-        assert f"not run: MAST and LiRA: {reason}" in report.table()
+        assert f"Not run: MAST and LiRA: {reason}" in " ".join(report.table(full=True).split())
+        assert "Not run, for reasons that the page gives: MAST, LiRA and RMIA" in " ".join(report.table().split())
         assert report.to_html().count(reason) >= 1
         assert {each.attack for each in report.findings if each.reason and words(each.reason) == reason} == {
             "mast",

@@ -210,10 +210,12 @@ class TestAudits:
         report = self.audit(ids=self.names, page=ls.Page(unit="person"))
         frame = report.records().sort_values(["won", "margin"], ascending=False, kind="stable")
         worst = frame["name"].iloc[0]
-        assert f"For the most exposed person, {worst}, the attacker won" in " ".join(report.table().split())
-        assert f"<td>{worst}<br>" in report.to_html()
+        text = " ".join(report.table(full=True).split())
+        assert f"For the most exposed person, {worst}, the attacker was right" in text
+        assert f">{worst}</th>" in report.to_html()
+        assert f"most exposed person, {worst}" in report.table()
         free = report.without_records()
-        for text in (free.to_json(), free.table(), free.to_html(), report.to_html(records=False)):
+        for text in (free.to_json(), free.table(full=True), free.to_html(), report.to_html(records=False)):
             assert not any(f"{name}<" in text or f"{name}," in text or f'{name}"' in text for name in self.names)
 
     def test_the_index_of_a_frame_names_the_records(self) -> None:

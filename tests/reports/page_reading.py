@@ -43,3 +43,9 @@ class Page(HTMLParser):
     def whole(self):
         """All text, one space between the words."""
         return " ".join(" ".join(data for tag, data in self.texts if tag not in ("style", "script")).split())
+
+
+def said(*parts: object) -> str:
+    """Sentences, in lists or alone, as one text without marks and with plain spaces."""
+    texts = [said(*part) if isinstance(part, list | tuple) else str(part) for part in parts if part]
+    return " ".join(texts).replace("**", "").replace("\u202f", " ").replace("\u00a0", " ")

@@ -24,7 +24,6 @@ from leakbound.cli.gates import exit_code, failures
 from leakbound.core import reasons
 from leakbound.core.findings import Scope
 from leakbound.reports import Report, comparison, phrases
-from leakbound.reports.sections.audit import words
 from leakbound.reports.sentences import sentences
 from tests.marks import nightly_but
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
@@ -32,7 +31,6 @@ from tests.reports import made_bounds, made_designs, made_guesses, made_protecte
 TABLES = {
     "REASONS": reasons.REASONS,
     "RELEASES": phrases.RELEASES,
-    "HEADLINES": words.HEADLINES,
 }
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 TERMS = {

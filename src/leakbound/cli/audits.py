@@ -19,6 +19,7 @@ import typer
 from leakbound.cli.options import (
     ALLOW,
     CONTEXT,
+    FULL,
     ORDER,
     PUBLISH,
     RECORDS,
@@ -82,6 +83,7 @@ OUTPUT = (
     RECORDS,
     PUBLISH,
     option("pdf", bool, "Also write OUT/report.pdf: by Chromium, else by WeasyPrint.", False, "--pdf"),
+    FULL,
     option("as_json", bool, "Print the report's JSON alone.", False, "--json"),
 )
 OF_THE_RUN = (
@@ -121,7 +123,7 @@ GROUPS = {  # panels of the help of all audits, in its order
     ),
     "Attack": ("game", "attacks", "fpr", "confidence", "prior", "seed"),
     "Claim": ("claim", "fail_above", "policy", "accept_shift"),
-    "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "as_json"),
+    "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "full", "as_json"),
     "Execution": ("store", "depends_on", "n_jobs", "from_store", "partial", "allow_modules", "dry_run"),
 }  # fmt: skip
 
@@ -139,6 +141,7 @@ def reported(
     show_records: bool,
     publish: bool,
     pdf: bool,
+    full: bool,
     as_json: bool,
     limits: Sequence[str],
     make: Callable[[], Report],
@@ -155,7 +158,7 @@ def reported(
     if not report.about.command:
         report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
     write(report, out, show_records, started, publish)
-    emit(report if show_records and not publish else report.without_records(), out, as_json)
+    emit(report if show_records and not publish else report.without_records(), out, as_json, full=full)
     if pdf:
         report.to_pdf(out / "report.pdf", show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
@@ -175,6 +178,7 @@ def _audit(
     show_records: bool,
     publish: bool,
     pdf: bool,
+    full: bool,
     allow_modules: str | None,
     dry_run: bool,
     as_json: bool,
@@ -203,7 +207,7 @@ def _audit(
             where = {"store": store, "n_jobs": n_jobs, "from_store": from_store, "tally": tally}
             return run(audit_plan, **where, command=command_line())
 
-        reported(out, show_records, publish, pdf, as_json, audit_plan.fail_above, make, "store" in options, tally)
+        reported(out, show_records, publish, pdf, full, as_json, audit_plan.fail_above, make, "store" in options, tally)
 
 
 def _say_what_is_set_aside(report: Report) -> None:

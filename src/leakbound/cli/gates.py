@@ -12,9 +12,9 @@ from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.reports import Report, phrases
 from leakbound.reports.about import AuditAbout, GroupsFacts, ReleaseFacts, decisions_of, failed_of, releases_of
 from leakbound.reports.below_chance import below_chance
-from leakbound.reports.sections.findings import without_references
 from leakbound.reports.sections.words import listed
 
+NO_MODELS = ("no_reference", "few_references", "no_reference_of_both", "no_reference_with", "no_reference_without")
 MOST_NAMED = 8  # groups
 _FALSE = {  # claims that an accountant denies: nothing is measured, so they are not refuted
     "cannot_hold": "cannot hold: the training as declared gives more",
@@ -131,7 +131,7 @@ def remarks(report: Report, limits: Sequence[str]) -> list[str]:
     for release in releases_of(report.about) if limits else ():
         of_attacks = [finding for finding in report.findings if finding.release == release.name and finding.attack]
         ran = dict.fromkeys(finding.attack for finding in of_attacks if finding.value is not None)
-        missing = without_references(of_attacks)
+        missing = _without_references(of_attacks)
         if missing:
             lines.append(
                 f"{release.name}: compared with what {_titles(report, ran)} reached; {_titles(report, missing)} did "
@@ -260,3 +260,9 @@ def _exceeded(report: Report, release: str, gate: Limit, text: str) -> Iterator[
             f"It has one with {math.ceil(FEWEST_IN_TAIL / min(fpr, 1 - fpr)):,} models, perhaps with fewer; or limit "
             "tpr_these_models, which is about these models alone"
         )
+
+
+def _without_references(findings: Iterable[Finding]) -> list[str]:
+    """List the attacks that did not run because there are no, or too few, models to compare with."""
+    lacking = [finding for finding in findings if finding.reason is not None and finding.reason.id in NO_MODELS]
+    return list(dict.fromkeys(finding.attack for finding in lacking))

@@ -62,6 +62,7 @@ def _model(
     show_records: bool,
     publish: bool,
     pdf: bool,
+    full: bool,
     allow_modules: str | None,
     as_json: bool,
     **flags: Any,
@@ -77,7 +78,7 @@ def _model(
                 return _of_probabilities(plan, options)
             return _of_model(plan, options, options.get("store") or str(out / "store"))
 
-        reported(out, show_records, publish, pdf, as_json, plan.fail_above, make, "store" in options)
+        reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, make, "store" in options)
 
 
 def _scores(
@@ -87,6 +88,7 @@ def _scores(
     show_records: bool,
     publish: bool,
     pdf: bool,
+    full: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -95,7 +97,7 @@ def _scores(
     if file is None:
         raise ValueError("leakbound audit scores needs a table: member, score[, model][, id]")
     plan = _plan(GivenPlan, options, "audit scores")
-    reported(out, show_records, publish, pdf, as_json, plan.fail_above, partial(_of_scores, plan, options, file))
+    reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, partial(_of_scores, plan, options, file))
 
 
 def _signals(
@@ -105,6 +107,7 @@ def _signals(
     show_records: bool,
     publish: bool,
     pdf: bool,
+    full: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -114,7 +117,7 @@ def _signals(
         raise ValueError("leakbound audit signals needs an .npz file, or a folder of leakbound.write_blocks")
     plan = _plan(GivenPlan, options, "audit signals")
 
-    reported(out, show_records, publish, pdf, as_json, plan.fail_above, partial(_of_signals, plan, options, file))
+    reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, partial(_of_signals, plan, options, file))
 
 
 def _plan(kind: type[P], options: Mapping[str, Any], where: str) -> P:

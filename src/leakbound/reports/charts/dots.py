@@ -24,6 +24,7 @@ from leakbound.reports.charts.canvas import (
 )
 from leakbound.reports.numbers import near
 
+Role = Literal["attack", "best", "exposed", "ceiling", "bound"]
 COLORS = {"attack": MUTE, "best": ATTACK, "exposed": INK, "ceiling": CLAIM, "bound": CLAIM}
 _ROW = 24.0
 _NAMES = 228.0  # left of the axis: the longest name and its value
@@ -37,7 +38,7 @@ class Row:
     name: str
     value: float | None
     text: str
-    role: Literal["attack", "best", "exposed", "ceiling", "bound"] = "attack"
+    role: Role = "attack"
     low: float | None = None
     high: float | None = None
 

@@ -26,8 +26,7 @@ from leakbound.reports.charts.canvas import (
     write,
 )
 from leakbound.reports.numbers import near
-from leakbound.reports.sections.audit.models import quality, varied
-from leakbound.reports.sections.audit.result import Result
+from leakbound.reports.results.audit import Result, varied
 
 QUALITY = Size(440, 330, 48, 20, 52, 26)
 TICKS = 6  # of the vertical scale, both ends included
@@ -61,7 +60,7 @@ class Point:
 
 def quality_point(result: Result) -> Point | None:
     """Collect the numbers of a model; None where one of them was not measured."""
-    found, accuracy = quality(result), result.accuracy
+    found, accuracy = result.quality, result.accuracy
     if found is None or found.value is None or accuracy is None or accuracy.value is None or result.too_few:
         return None
     low, high = (found.value if end is None else end for end in (found.low, found.high))

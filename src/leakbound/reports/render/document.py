@@ -13,9 +13,11 @@ from markdown_it.token import Token
 from matplotlib.figure import Figure
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.deflist import deflist_plugin
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markdown import Heading, MarkdownElement
+from rich.markdown import Heading, MarkdownElement, TableElement
 from rich.markdown import Markdown as RichMarkdown
+from rich.table import Table
 from rich.text import Text
 
 from leakbound.reports.about import AnyAbout, ProtectedAbout
@@ -23,7 +25,8 @@ from leakbound.reports.charts import svg
 from leakbound.reports.render.gaps import fill, page_frame
 
 NARROWEST = 40  # columns; tables of fewer cannot be read
-Charts = Mapping[str, Figure | str]  # drawn here, or a picture as the address of its data
+# Charts are drawn figures; a picture of a record is the address of its data, and a strip is SVG.
+Charts = Mapping[str, Figure | str]
 _PLAIN_SPACES = str.maketrans("\u00a0\u202f", "  ")  # no terminal breaks a line at a space of its own accord
 
 
@@ -123,7 +126,13 @@ def _name_closing_marks(tokens: Sequence[Token]) -> None:
 
 
 def _is_chart(token: Token) -> bool:
-    return token.type == "inline" and [child.type for child in token.children or ()] == ["image"]
+    children = token.children or []
+    return token.type == "inline" and len(children) == 1 and _source(children[0]).startswith("chart:")
+
+
+def _source(token: Token) -> str:
+    """Return what an image shows: its kind and its name, as ``chart:roc``."""
+    return str(token.attrs.get("src", "")) if token.type == "image" else ""
 
 
 def _free_charts(tokens: Sequence[Token]) -> None:
@@ -175,22 +184,29 @@ def _block(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env
     return f'<div class="{html.escape(token.info.strip())}">\n'
 
 
-def _chart(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    """Write ``![what it shows](chart:name)`` as the chart of that name; a wide picture can be scrolled."""
-    name = str(tokens[place].attrs["src"]).removeprefix("chart:")
-    chart, label = env["charts"][name], plain(tokens[place])
-    if isinstance(chart, str):
-        picture = f'<img alt="{html.escape(label)}" src="{html.escape(chart)}">'
-        return f'<figure class="scroll" tabindex="0" aria-label="{html.escape(label)}">{picture}</figure>\n'
-    drawn = svg.labelled(chart, f"{env['prefix']}-{name}", label)
-    return f"<figure>{drawn}</figure>\n"
+def _image(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    """Write ``![what it shows](chart:name)`` as the chart of that name, in cells also ``picture:`` and ``strip:``.
+
+    A chart that is a picture is wide, and can be scrolled.
+    """
+    kind, _, name = _source(tokens[place]).partition(":")
+    drawn, label = env["charts"][name], html.escape(plain(tokens[place]))
+    if kind == "picture":
+        return f'<img class="picture" width="36" height="36" src="{html.escape(drawn)}" alt="{label}">'
+    if kind == "strip":
+        return drawn
+    if isinstance(drawn, str):
+        picture = f'<img alt="{label}" src="{html.escape(drawn)}">'
+        return f'<figure class="scroll" tabindex="0" aria-label="{label}">{picture}</figure>\n'
+    prefix = f"{env['prefix']}-{name}"
+    return f"<figure>{svg.labelled(drawn, prefix, plain(tokens[place]))}</figure>\n"
 
 
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").use(deflist_plugin)
     parser.use(container_plugin, "block", validate=lambda *_: True, render=_block)
-    parser.add_render_rule("image", _chart)
+    parser.add_render_rule("image", _image)
     return parser
 
 
@@ -202,6 +218,10 @@ def _for_terminal(tokens: Sequence[Token]) -> Iterator[Token]:
             yield from AS_LIST[token.type](token)
         elif token.type == "container_block_open" and _is_fold(token):
             yield from _parser().parse(_title(token))
+        elif token.type == "inline":
+            if not is_beside_chart:
+                token.children = [child for child in token.children or () if child.type != "image"]
+                yield token
         elif "container" not in token.type and not is_beside_chart:
             if token.children:  # a terminal follows no link
                 token.children = [child for child in token.children if not child.type.startswith("link_")]
@@ -232,7 +252,24 @@ class _LeftHeading(Heading):
         yield Text(f"{'#' * int(self.tag[1])} ") + self.text
 
 
+class _Table(TableElement):
+    """A table in which short names of rows stay in one line, and a long word is broken but never cut."""
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                for column in table.columns:
+                    column.overflow = "fold"
+                names = table.columns[0]
+                names.no_wrap = max(map(cell_len, map(str, names.cells)), default=0) <= options.max_width // 4
+            yield table
+
+
 class _Text(RichMarkdown):
     """The text of a terminal."""
 
-    elements: Mapping[str, type[MarkdownElement]] = {**RichMarkdown.elements, "heading_open": _LeftHeading}  # pyright: ignore
+    elements: Mapping[str, type[MarkdownElement]] = {  # pyright: ignore
+        **RichMarkdown.elements,
+        "heading_open": _LeftHeading,
+        "table_open": _Table,
+    }

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from importlib import import_module, resources
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from leakbound.core.checks import visible
-from leakbound.reports import Curve, Report, publication
+from leakbound.reports import Curve, Report
+from leakbound.reports.charts.audits import audit_charts
 from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
-from leakbound.reports.charts.figures import curve_figure, draw
+from leakbound.reports.charts.figures import curve_figure
 from leakbound.reports.charts.guesses import guesses_charts
-from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.releases import release_charts
-from leakbound.reports.charts.strips import strip, strip_axis
-from leakbound.reports.render.document import document_name
+from leakbound.reports.render.document import Charts, document_name
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
-from leakbound.reports.render.gaps import policy
 from leakbound.reports.results.attribute_page import attribute_page
+from leakbound.reports.results.audit_page import audit_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.release_page import release_page
-from leakbound.reports.sections import method, words
 from leakbound.reports.sections.curves import one_curve
-from leakbound.reports.sections.document import Document, Section
-from leakbound.reports.toml import toml
 
 
 def page(report: Report) -> str:
@@ -41,18 +35,7 @@ def page(report: Report) -> str:
     >>> "at most 73.2 of 100 cases" in page(ls.bound("dp", epsilon=1.0))
     True
     """
-    if report.about.kind in DOCUMENTS:
-        return page_of(*_documented(report))
-    document = document_of(report)
-    common = _common(report, document)
-    sections = [_section(section, common) for section in document.sections if section.content is not None]
-    return frame(
-        **common,
-        title=document.title,
-        facts=document.facts,
-        sections=sections,
-        for_owner=publication.is_for_owner(report),
-    )
+    return page_of(*_documented(report))
 
 
 def notebook(report: Report) -> str:
@@ -62,19 +45,10 @@ def notebook(report: Report) -> str:
     >>> notebook(ls.bound("dp", epsilon=1.0)).startswith('<div class="leakbound">')
     True
     """
-    if report.about.kind in DOCUMENTS:
-        return fragment("notebook_document", body=Markup(notebook_of(*_documented(report))), **THEMES)
-    document = document_of(report)
-    section = next(section for section in document.sections if section.name in NUMBERS)
-    summary = section.content or {}
-    numbers, lede = NUMBERS[section.name](summary), summary["lede"]
-    by_name = {section.name: section.content for section in document.sections}
-    content = {"numbers": numbers, "warning": summary.get("warning", ""), "lede": lede, "document": document}
-    content |= {"models": by_name.get("models"), "decisions": (by_name.get("decisions") or {}).get("decisions", [])}
-    return fragment("notebook", **_common(report, document), **THEMES, **content)
+    return fragment("notebook_document", body=Markup(notebook_of(*_documented(report))), **THEMES)
 
 
-def _documented(report: Report) -> tuple[str, Any, Mapping[str, Figure], str]:
+def _documented(report: Report) -> tuple[str, Any, Charts, str]:
     """Return the document of a report, what it is handed, its charts, and what their ids begin with."""
     made, charts = DOCUMENTS[report.about.kind]
     return document_name(report.about), made(report), charts(report), f"d{report.digest()[:6]}"
@@ -92,21 +66,12 @@ def curve_fragment(curve: Curve) -> str:
     return fragment("notebook_curve", big=big, text=text, drawn=curve_figure(curve, prefix), **THEMES)
 
 
-def _of_releases(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Take the number of each release, and the sentence next to it."""
-    return summary["releases"]
-
-
 # The kinds of reports whose page is a document: what it is handed, and its charts.
-DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Mapping[str, Figure]]]] = {
+DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Charts]]] = {
     "attribute": (attribute_page, guesses_charts),
+    "audit": (audit_page, audit_charts),
     "bound": (bound_page, bound_charts),
     "protected": (release_page, release_charts),
-}
-
-# Where a document has the numbers that a notebook begins with: the name of the section, and how they are read.
-NUMBERS: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
-    "summary": _of_releases,
 }
 
 
@@ -118,46 +83,9 @@ THEMES = {
 }
 
 
-def document_of(report: Report) -> Document:
-    """Return what a report says: the ``document`` of its kind."""
-    return import_module(f"leakbound.reports.sections.{report.about.kind}.document").document(report)
-
-
-def frame(*, for_owner: bool = False, **content: Any) -> str:
-    """Fill the frame of a page, which says on its top whether it is for the owner of the data.
-
-    The content security policy forbids every script but the one that sorts the findings.
-    """
-    script = _asset("sort.js")
-    assets = {"style": Markup(_asset("style.css")), "script": Markup(script), "policy": policy(script)}
-    return fragment("frame", **assets, for_owner=for_owner, **content)
-
-
 def fragment(template: str, **content: Any) -> str:
     """Fill a template, named without its ending; what a browser would obey in a name is shown by its number."""
     return visible(_environment().get_template(f"{template}.html.jinja").render(**content))
-
-
-def _section(section: Section, common: Mapping[str, Any]) -> Markup:
-    """Render a section from its template, which is escaped already."""
-    return Markup(fragment(section.template or section.name, **{**common, **(section.content or {})}))
-
-
-def _common(report: Report, document: Document) -> dict[str, Any]:
-    """Collect what every template may ask for."""
-    return {
-        "about": document.about,
-        "unit": document.unit,
-        "units": document.units,
-        "plan": toml(document.about.plan),
-        "digest": report.digest(),
-        "draw": partial(draw, report),
-    }
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("leakbound.reports.render").joinpath("templates", name).read_text(encoding="utf-8").strip()
 
 
 @cache
@@ -168,12 +96,5 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    environment.globals.update(
-        words=words,
-        method=method,
-        picture=data_uri,
-        strip=lambda *signals: Markup(strip(*signals)),
-        strip_axis=lambda *ends: Markup(strip_axis(*ends)),
     )
     return environment

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
 from markupsafe import Markup
 
-from leakbound.core.checks import count, printable, visible
+from leakbound.core.checks import count, printable
 from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import document_name, terminal
 from leakbound.reports.results.attribute_page import attribute_page
+from leakbound.reports.results.audit_page import audit_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.release_page import release_page
-from leakbound.reports.sections.document import Block, Columns, Document, Heading, Part, Rows
 
 WIDTH = 100  # of a line, unless asked otherwise
 NARROWEST = 40  # tables of fewer columns cannot be read
@@ -46,6 +45,7 @@ FALLBACK |= str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹
 # Kinds of reports whose text is that of a document: what it is handed.
 DOCUMENTS: Mapping[str, Callable[[Report], Any]] = {
     "attribute": attribute_page,
+    "audit": audit_page,
     "bound": bound_page,
     "protected": release_page,
 }
@@ -62,35 +62,7 @@ def table(report: Report, width: int = WIDTH, full: bool = False) -> str:
     What does (epsilon, delta)-differential privacy allow any attacker?
     """
     width = count("width", width, least=NARROWEST)
-    if report.about.kind in DOCUMENTS:
-        return terminal(document_name(report.about), DOCUMENTS[report.about.kind](report), width, full)
-    kind = import_module(f"leakbound.reports.sections.{report.about.kind}.document")
-    document: Document = kind.document(report)
-    blocks: list[Block] = [[document.title, Markup(", ").join(document.facts)]]
-    for section in document.sections:
-        blocks += section.text
-    printed = ["\n".join(line for part in block for line in _lines(part, width)) for block in blocks]
-    return visible("\n\n".join(text for text in printed if text) + "\n")
-
-
-def _lines(part: Part, width: int) -> list[str]:
-    """Lay out a paragraph, a heading or a table as lines."""
-    if isinstance(part, Heading):
-        return [shortened(clean(part.text), width)]
-    if isinstance(part, Rows):
-        rows = [{clean(head): _cell(cell) for head, cell in row.items()} for row in part.rows[: part.most]]
-        n_more = len(part.rows) - len(rows)
-        return columns(rows, width).splitlines() + ([f"and {n_more:,} more"] if n_more else [])
-    if isinstance(part, Columns):
-        names = [part.head, *(clean(name) for name in part.names)]
-        others = [[clean(title), *(clean(cell) for cell in cells)] for title, cells in part.columns]
-        by_column = [names, *others]
-        return _laid_out(by_column, [_longest(cells) for cells in by_column], width)
-    return wrapped(flat(part) if isinstance(part, Markup) else part, width)
-
-
-def _cell(cell: str) -> str:
-    return clean(flat(cell) if isinstance(cell, Markup) else cell)
+    return terminal(document_name(report.about), DOCUMENTS[report.about.kind](report), width, full)
 
 
 def clean(text: str) -> str:

@@ -15,11 +15,10 @@ from leakbound.reports.numbers import MINUS, count, percent, percent_at_most, pl
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import attribute_results
+from leakbound.reports.results.audit import Result, results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
 from leakbound.reports.results.made import Named, Program
-from leakbound.reports.sections.audit import sources
-from leakbound.reports.sections.audit.result import Result, results
 from leakbound.reports.sections.curves import RATES
 from leakbound.reports.sections.quantities import shown
 from leakbound.reports.sections.words import capital, cited
@@ -114,11 +113,11 @@ def _of_audit(report: Report, name: str) -> Standing:
     """Take the release of an audit that reveals most, by its strongest attack."""
     found = results(report)
     result = max(found, key=lambda result: result.strength)
-    below = [result.title for result in found if sources.below(result) is not None]
+    below = [result.title for result in found if result.below_chance is not None]
     why = None
     if result.too_few:
         why = Sentence("not_compared.too_few", {"name": result.title, "games": count(result.n_games)})
-    elif sources.differ(result) and not sources.accepted(result):
+    elif result.is_withheld:
         why = Sentence("not_compared.other_source", {"name": result.title})
     elif below:
         why = Sentence("not_compared.below_chance", {"name": below[0]})
@@ -232,14 +231,14 @@ def _notes(first: Standing, second: Standing) -> list[Sentence]:
     levels = sorted({finding.confidence or 0.0 for finding in found})
     gaps = {"level": percent(levels[0]), "other_level": percent(levels[-1])}
     most = percent(round(1 - levels[0], 12))
-    notes = [Sentence("judged.levels" if len(levels) > 1 else "judged.level", gaps | {"most": most})]
+    notes = [Sentence("difference.levels" if len(levels) > 1 else "difference.level", gaps | {"most": most})]
     if first.digest and second.digest and first.digest != second.digest:
-        notes.append(Sentence("judged.other_records"))
+        notes.append(Sentence("difference.other_records"))
     if first.game != second.game:
         games = {"first": first.game.replace("_", " "), "second": second.game.replace("_", " ")}
-        notes.append(Sentence("judged.other_games", games))
+        notes.append(Sentence("difference.other_games", games))
     over_points = [standing for standing in (first, second) if _interval_over(standing) == "points"]
-    return [*notes, *(Sentence("judged.one_model", {"name": standing.name}) for standing in over_points)]
+    return [*notes, *(Sentence("difference.one_model", {"name": standing.name}) for standing in over_points)]
 
 
 def _interval_over(standing: Standing) -> str:

@@ -52,10 +52,10 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
-def quantity_of(finding: Finding, unit: str, attacker: str = "") -> Sentence:
+def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = "") -> Sentence:
     """Say what was measured or proved, of which attacker, where, and on which of the records.
 
-    ``attacker`` is the attack in words, where it has a title.
+    ``attacker`` is the attack in words, where it has a title; ``rates`` are printed in place of the finding's own FPR.
     """
     who: Text = attacker or attack_words(finding.attack)
     if not finding.attack:
@@ -70,7 +70,8 @@ def quantity_of(finding: Finding, unit: str, attacker: str = "") -> Sentence:
         if key == "inside":
             quantity = Sentence(f"at.inside_{'members' if value else 'others'}", {"quantity": quantity})
         else:
-            quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": place_of(key, value)})
+            at = rates if rates and key == "fpr" else place_of(key, value)
+            quantity = Sentence(f"at.{key}", {"quantity": quantity, "value": at})
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
     return _of_part(quantity, finding, unit) if finding.scope.is_part else quantity

@@ -77,7 +77,7 @@ def stored(about: AuditAbout | AttributeAbout) -> list[Sentence]:
         when = Sentence("stored.from_to", {"first": facts.first_written, "last": facts.last_written})
         gaps["when"] = facts.first_written if facts.first_written == facts.last_written else when
     said = [Sentence(name, gaps)]
-    for what, n in (("retries", facts.retries), ("other_machine", facts.other_machine), ("differing", facts.differing)):
+    for what, n in (("other_machine", facts.other_machine), ("differing", facts.differing)):
         if n:
             said.append(Sentence(f"stored.{what}", {"n": count(n)}))
     return said

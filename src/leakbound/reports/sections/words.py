@@ -12,7 +12,7 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from leakbound.reports.about import About, AttributeAbout, AuditAbout, ExecutionFacts
-from leakbound.reports.numbers import count, down, near, parameter
+from leakbound.reports.numbers import count, near, parameter
 from leakbound.reports.phrases import plural
 
 Words = TypeVar("Words", bound=str)
@@ -120,11 +120,6 @@ def baseline(accuracy: float, likelier: str = "") -> str:
     """State the baseline accuracy: that of a guess from the prior alone."""
     right = near(100 * accuracy, 1).removesuffix(".0")
     return f"guessing from the prior alone gives {right}"
-
-
-def least_of_100(low: float | None) -> str:
-    """Write a lower limit in whole cases of 100."""
-    return down(round(100 * (low or 0.0), 9))
 
 
 def made_with(about: About) -> str:

@@ -1,0 +1,687 @@
+"""What ``audit.md.jinja`` is handed: every number as finished text, every sentence by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from leakbound.core.reasons import words as reason_words
+from leakbound.reports import Curve, Report, phrases
+from leakbound.reports.about import AuditAbout
+from leakbound.reports.numbers import THIN, count, percent
+from leakbound.reports.phrases import plural
+from leakbound.reports.publication import is_for_owner
+from leakbound.reports.results.audit import Result, level, most_exposed, ordered, record_name, results, written
+from leakbound.reports.results.audit_advice import advice, decides
+from leakbound.reports.results.audit_answer import (
+    answer,
+    baseline,
+    epsilon,
+    has_verdict,
+    least_of_100,
+    summary,
+    theorems,
+    warnings,
+)
+from leakbound.reports.results.audit_claims import Claimed, claims, contradictions, counted, leading
+from leakbound.reports.results.audit_findings import AuditTable, audit_tables
+from leakbound.reports.results.audit_groups import (
+    PartsOfRelease,
+    accuracy_text,
+    groups_of,
+    n_groups,
+    slices_of,
+    with_interval,
+)
+from leakbound.reports.results.audit_models import ModelsTable, models_table
+from leakbound.reports.results.audit_policy import Check, PolicyPart, policy_part
+from leakbound.reports.results.audit_records import RecordsPart, records_part
+from leakbound.reports.results.findings import Text
+from leakbound.reports.results.made import ChartName, Made, Named, made, stored
+from leakbound.reports.sections.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
+from leakbound.reports.sections.quantities import shown
+from leakbound.reports.sections.words import article, begun, capital, cited, listed, note, several
+from leakbound.reports.sections.words import sentence as with_full_stop
+from leakbound.reports.sentences import Sentence
+
+MOST_CURVES = 4
+MOST_LIMITS = 5  # in a terminal
+MOST_CLAIMS, MOST_NOTES, LONGEST_NAME = 3, 2, 28  # in a terminal
+
+
+@dataclass(frozen=True)
+class AttackRow:
+    """What an attack reaches."""
+
+    name: str
+    accuracy: Text
+    auc: Text
+    rates: Sequence[Text]
+    first_rate: Text
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A chart of accuracies, and its numbers for who cannot see it."""
+
+    name: ChartName
+    rows: Sequence[Named]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that was attacked: the large number, the sentences beside it, and what each attack reaches."""
+
+    heading: str
+    right: str
+    of: str
+    baseline: str
+    answer: Sequence[Sentence]
+    summary: Sequence[Text]
+    dots: Dots | None
+    heads: Sequence[str]
+    attacks: Sequence[AttackRow]
+    not_run: Sequence[Sentence]
+
+
+@dataclass(frozen=True)
+class Short:
+    """The table of a terminal."""
+
+    prepared: Sequence[Text]
+    fpr: str
+    baseline: str
+    rows: Sequence[AttackRow]
+    n_others: str
+    worst_group: str
+    worst_group_accuracy: Text
+    most_exposed: Text
+    most_exposed_name: str
+    theorems: Sequence[Sentence]
+    not_run: Sequence[Sentence]
+    limits: Sequence[Check]
+    n_more_limits: str
+
+
+@dataclass(frozen=True)
+class CurvePanel:
+    """The curves of a release."""
+
+    title: str
+    roc: ChartName
+    gain: ChartName
+    points: Sequence[Named]
+    caption: Sequence[Sentence]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The curves of the releases, of those that reveal most where there are many."""
+
+    heading: Sentence
+    found: Text
+    intro: Sequence[Sentence]
+    panels: Sequence[CurvePanel]
+    notes: Sequence[Sentence]
+
+
+@dataclass(frozen=True)
+class Played:
+    """The game of a release, what was released, and on which data."""
+
+    title: str
+    sentences: Sequence[Text]
+
+
+@dataclass(frozen=True)
+class AttackMethod:
+    """An attack, its source, and what it computes."""
+
+    title: str
+    source: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """An audit of membership, written down."""
+
+    title: Text
+    records: Text
+    trained: Text
+    n_attacks: str
+    author: Text
+    date: str
+    unit: str
+    unit_title: str
+    units: str
+    a_unit: str
+    is_for_owner: bool
+    contradictions: Sequence[str]
+    warnings: Sequence[Sentence]
+    answer: Sequence[Sentence]
+    models: ModelsTable | None
+    releases: Sequence[Release]
+    short: Short | None
+    fraction: Text
+    over_accuracy: Sequence[Sentence]
+    knows_the_pool: bool
+    policy: PolicyPart | None
+    claims: Sequence[Claimed]
+    are_several_claims: bool
+    first_claims: Sequence[Claimed]
+    n_more_claims: str
+    advice: Sequence[Sentence]
+    decides: Sequence[Sentence]
+    curves: Curves | None
+    recorded: RecordsPart | None
+    groups: Sequence[PartsOfRelease]
+    n_groups: str
+    slices: Sequence[PartsOfRelease]
+    tables: Sequence[AuditTable]
+    n_findings: str
+    interval: Sentence
+    over: Sequence[Sentence]
+    played: Sequence[Played]
+    attacks: Sequence[AttackMethod]
+    limits: Sequence[Sentence]
+    confidence: str
+    notes: Sequence[str]
+    owner_notes: Sequence[str]
+    first_notes: Sequence[str]
+    n_more_notes: str
+    run: Sequence[Sentence]
+    first_of_run: Sequence[Sentence]
+    made: Made
+
+
+def audit_page(report: Report) -> AuditPage:
+    """Write an audit down."""
+    as_planned = results(report)
+    found = ordered(as_planned)  # one order everywhere: that of the table of models
+    first, about = found[0], found[0].about
+    models, policy, said = models_table(found), policy_part(found), claims(found)
+    tables = audit_tables(found)
+    notes = [*about.notes, *about.owner_notes]
+    priors = sorted({result.prior for result in found})
+    return AuditPage(
+        title=_title(as_planned),
+        records=_records(found),
+        trained=_trained(found),
+        n_attacks=several(len({name for result in found for name in result.attacks_that_ran}), "attack"),
+        author=_author(about),
+        date=about.date,
+        unit=about.unit,
+        unit_title=capital(about.unit),
+        units=plural(about.unit),
+        a_unit=f"{article(about.unit)} {about.unit}",
+        is_for_owner=is_for_owner(report),
+        contradictions=contradictions(found),
+        warnings=warnings(found),
+        answer=list(_answer(found, models)),
+        models=models,
+        releases=[_release(result, place, is_alone=len(found) == 1) for place, result in enumerate(found)],
+        short=_short(first, policy) if len(found) == 1 else None,
+        fraction=Sentence("fraction.half") if priors == [0.5] else listed(map(percent, priors)),
+        over_accuracy=list(_over(found, ("accuracy",))),
+        knows_the_pool=any(result.knows_the_pool for result in found),
+        policy=policy,
+        claims=said,
+        are_several_claims=len(said) > 1,
+        first_claims=said[:MOST_CLAIMS],
+        n_more_claims=_more(len(said), MOST_CLAIMS),
+        advice=advice(found),
+        decides=decides(found) if len(found) == 1 else [],
+        curves=_curves(found),
+        recorded=records_part(found),
+        groups=groups_of(found),
+        n_groups=n_groups(found),
+        slices=slices_of(found),
+        tables=tables,
+        n_findings=several(sum(len(table.rows) + len(table.folded) for table in tables), "number"),
+        interval=_interval_head(about.confidence),
+        over=list(_over(found)),
+        played=[Played(result.title, list(_game(result))) for result in found],
+        attacks=[_method(name, about) for name in about.attacks],
+        limits=list(_limits(found)),
+        confidence=level(first),
+        notes=[note(text) for text in about.notes],
+        owner_notes=[note(text) for text in about.owner_notes],
+        first_notes=[note(text) for text in notes[:MOST_NOTES]],
+        n_more_notes=_more(len(notes), MOST_NOTES),
+        run=stored(about),
+        first_of_run=stored(about)[:1],
+        made=made(report, found),
+    )
+
+
+def _more(n: int, most: int) -> str:
+    """Count what a terminal does not show."""
+    return count(n - most) if n > most else ""
+
+
+def _interval_head(confidence: float) -> Sentence:
+    """Head the intervals; what rests on no sample has no level."""
+    if confidence < 1:
+        return Sentence("interval.head_at", {"level": percent(confidence)})
+    return Sentence("interval.head")
+
+
+def _title(found: Sequence[Result]) -> Text:
+    """Return the title of the plan, or the question that every audit asks."""
+    first = found[0]
+    if first.about.title:
+        return first.about.title
+    if first.facts.game == "scores":
+        return Sentence("asked.scores")
+    if len(found) == 1:
+        return Sentence("asked.one", {"title": first.title})
+    if len(found) == 2:
+        return Sentence("asked.two", {"first": first.title, "second": found[1].title})
+    return Sentence("asked.several", {"n": count(len(found))})
+
+
+def _records(found: Sequence[Result]) -> Text:
+    """Count the records that were attacked."""
+    sizes = {result.facts.target_points for result in found}
+    unit, sampled_from = found[0].about.unit, found[0].facts.sampled_from
+    most: Text = several(max(sizes), unit)
+    if sampled_from is not None:  # one sample is drawn for all models
+        most = Sentence("fact.sample", {"n": count(max(sizes)), "records": several(sampled_from, unit)})
+    return most if len(sizes) == 1 else Sentence("fact.up_to", {"records": most})
+
+
+def _trained(found: Sequence[Result]) -> Text:
+    """Say how many models were trained, and on what."""
+    first, n = found[0].facts, len(found)
+    if len({(result.facts.game, result.facts.models) for result in found}) > 1:
+        return Sentence("fact.releases", {"n": count(n)})
+    models: Text = several(n, "model") if n == 1 else Sentence("fact.models", {"n": count(n)})
+    if first.game == "one_model":
+        models = several(n, "trained model")
+    elif first.game in ("scores", "signals"):
+        models = several(first.targets if first.game == "scores" else first.models, "model")
+    gaps: dict[str, Text] = {"models": models, "times": several(first.models, "time")}
+    return written(found[0], f"fact.{first.game}", **gaps, references=several(first.references, "reference"))
+
+
+def _author(about: AuditAbout) -> Text:
+    """Name who made the audit, if the plan does."""
+    author = str(about.plan.get("author") or "")
+    return Sentence("fact.author", {"author": author}) if author else ""
+
+
+def _answer(found: Sequence[Result], models: ModelsTable | None) -> Iterator[Sentence]:
+    """Say first what is claimed, then what was found, then how many claims are refuted.
+
+    Of several models the table says what was found of each, and the first sentences what is between them.
+    """
+    first = leading(found)
+    if first is not None:
+        yield first
+    if models is not None:
+        yield from models.lede
+    elif has_verdict(found[0]):
+        yield from answer(found[0])
+    yield from counted(found)
+
+
+def _release(result: Result, place: int, *, is_alone: bool) -> Release:
+    """Write a release down."""
+    accuracy = result.accuracy
+    right, of = "—", ""
+    if accuracy is not None and result.too_few:
+        right, of = str(round((accuracy.value or 0) * result.n_games)), str(result.n_games)
+    elif accuracy is not None:
+        right, of = shown(accuracy).value, "100"
+    dots = accuracy_rows(result)
+    return Release(
+        heading="" if is_alone else result.title,
+        right=right,
+        of=of,
+        baseline=baseline(result),
+        answer=[] if is_alone or not has_verdict(result) else answer(result),
+        summary=[*summary(result), *_prepared(result)],
+        dots=Dots(ChartName(f"dots{place}"), dots) if dots else None,
+        heads=[percent(fpr) for fpr in result.about.fpr],
+        attacks=[_attack(result, name) for name in result.attacks_that_ran],
+        not_run=list(_not_run(result)),
+    )
+
+
+def accuracy_rows(result: Result) -> list[Named]:
+    """List what the chart of a release shows: the attacks that reveal something new, and the most exposed record."""
+    if result.too_few:
+        return []
+    rows = []
+    for name in result.telling:
+        finding = result.find("accuracy", name)
+        rows.append(Named(result.attack_title(name), "—" if finding is None else accuracy_text(finding)))
+    if result.worst_group is not None and result.prior == 0.5:  # at which groups are measured
+        rows.append(Named(result.worst_group.scope.name, accuracy_text(result.worst_group)))
+    worst = result.most_exposed
+    if worst is not None and result.n_exposed:
+        rows.append(Named(written(result, "scope.worst", row=result.about.unit), f"≥ {least_of_100(worst.low)}"))
+    return rows
+
+
+def _attack(result: Result, name: str) -> AttackRow:
+    """Write what an attack reaches, with intervals; a fraction of too few guesses says less than their number."""
+    rates = [_rate(result, name, fpr) for fpr in result.about.fpr]
+    return AttackRow(
+        name=result.attack_title(name),
+        accuracy=with_interval(result.find("accuracy", name)),
+        auc=with_interval(result.find("auc", name)),
+        rates=rates,
+        first_rate=rates[0] if rates else Sentence("value.none"),
+    )
+
+
+def _rate(result: Result, name: str, fpr: float) -> Text:
+    finding = None if result.too_few else result.find("tpr", name, fpr=fpr)
+    if finding is None:
+        return Sentence("value.none")
+    text = shown(finding)
+    value = f"{text.value}{THIN}%"
+    if finding.refused:
+        return Sentence("models.too_few_models", {"value": value})
+    return Sentence("value.with_interval", {"value": value, "interval": text.interval}) if text.interval else value
+
+
+def _not_run(result: Result) -> Iterator[Sentence]:
+    """List the attacks without a result, with the reason; those with the same one share a sentence."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in result.findings:
+        if finding.quantity == "accuracy" and finding.attack and finding.reason is not None:
+            titles = by_reason.setdefault(reason_words(finding.reason), {})
+            titles[result.attack_title(finding.attack)] = None
+    for reason, titles in by_reason.items():
+        yield Sentence("not_run.attacks", {"attacks": listed(titles), "reason": reason})
+
+
+def _not_run_in_short(result: Result) -> list[Sentence]:
+    """Name the attacks without a result in one line, with the reason if it is one."""
+    said = list(_not_run(result))
+    if len(said) < 2:
+        return said
+    missing = [finding for finding in result.findings if finding.quantity == "accuracy" and finding.reason is not None]
+    titles = dict.fromkeys(result.attack_title(finding.attack) for finding in missing if finding.attack)
+    return [Sentence("not_run.several", {"attacks": listed(titles)})]
+
+
+def _prepared(result: Result) -> list[Text]:
+    """Say what leakbound did to the data of its own accord."""
+    return [with_full_stop(result.facts.prepared)] if result.facts.prepared else []
+
+
+def _short(result: Result, policy: PolicyPart | None) -> Short:
+    """Choose what a terminal shows of the only release.
+
+    Under a policy these are the limits that are not kept or open, else the attacks that reveal something new, and who
+    is worst off.
+    """
+    limits = policy.decisions[0].reasons if policy is not None else ()
+    worst, exposed = result.worst_group, result.most_exposed
+    at_least: Text = ""
+    if exposed is not None and result.n_exposed:
+        at_least = Sentence("value.at_least", {"value": least_of_100(exposed.low)})
+    group = "" if worst is None else worst.scope.name
+    first = most_exposed(result.records)[:1] if "name" in result.records else []
+    return Short(
+        prepared=_prepared(result),
+        baseline=baseline(result),
+        fpr=percent(result.about.fpr[0]),
+        rows=[_attack(result, name) for name in result.telling],
+        n_others=_more(len(result.attacks_that_ran), len(result.telling)),
+        worst_group=_cut(group),
+        worst_group_accuracy=with_interval(worst),
+        most_exposed=at_least,
+        most_exposed_name=_cut(record_name(result.records, first[0])) if first else "",
+        not_run=[] if limits else _not_run_in_short(result),
+        limits=limits[:MOST_LIMITS],
+        n_more_limits=_more(len(limits), MOST_LIMITS),
+        theorems=[*(theorems(result) if result.accuracy is None else []), *epsilon(result)],
+    )
+
+
+def _cut(name: str) -> str:
+    """Cut a name to what fits in a line of a terminal."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _over(found: Sequence[Result], quantities: Sequence[str] = ()) -> Iterator[Sentence]:
+    """Say what the intervals of these quantities average over; of all of the page if none are named."""
+    findings = [
+        finding
+        for finding in chain.from_iterable(result.findings for result in found)
+        if finding.value is not None and (not quantities or finding.quantity in quantities)
+    ]
+    kinds = {finding.interval_over for finding in findings if finding.quantity != "tpr_these_models"}
+    for kind in ("models", "points"):
+        if kind in kinds:
+            yield written(found[0], f"over.{kind}")
+    if any(finding.quantity == "tpr_these_models" for finding in findings):
+        yield written(found[0], "over.these_models")
+    if any(finding.refused == "too_few_models" for finding in findings):
+        yield Sentence("over.too_few_models")
+
+
+def drawn_releases(found: Sequence[Result]) -> list[tuple[int, Result]]:
+    """Select the four releases that reveal most, in the order of the page, with their places."""
+    worst = sorted(found, key=lambda result: result.strength, reverse=True)[:MOST_CURVES]
+    return [(place, result) for place, result in enumerate(found) if result in worst and not result.too_few]
+
+
+def shows_gain(found: Sequence[Result]) -> bool:
+    """Whether advantages are so small that a ROC hides them."""
+    drawn = drawn_releases(found)
+    return bool(drawn) and max(result.advantage for _, result in drawn) < SMALL_ADVANTAGE
+
+
+def _curves(found: Sequence[Result]) -> Curves | None:
+    """Explain the curves; None of too few games."""
+    drawn = drawn_releases(found)
+    if not drawn:
+        return None
+    gain = "gain" if shows_gain(found) else ""
+    panels = [
+        CurvePanel(
+            title="" if len(found) == 1 else result.title,
+            roc=ChartName(f"roc{place}"),
+            gain=ChartName(f"{gain}{place}" if gain else ""),
+            points=_points(result),
+            caption=list(_caption(result)),
+        )
+        for place, result in drawn
+    ]
+    has_ceilings = any(result.ceilings for result in found)
+    notes = list(_doubled(found))
+    if any(len(result.attacks_that_ran) > len(result.telling) for result in found):
+        notes.append(Sentence("curve.not_drawn"))
+    return Curves(
+        heading=Sentence("curve.heading_ceiling" if has_ceilings else "curve.heading"),
+        found=_found(found),
+        intro=list(_intro(found)),
+        panels=panels,
+        notes=notes,
+    )
+
+
+def _found(found: Sequence[Result]) -> Text:
+    """Say in a few words what the curves show."""
+    if len(found) > 1:
+        return several(len(found), "model")
+    result = found[0]
+    for fpr in result.about.fpr:
+        finding = result.find("tpr", result.best, fpr=fpr) if result.best else None
+        if finding is not None:
+            return Sentence("curve.found", {"found": f"{shown(finding).value}{THIN}%", "fpr": percent(fpr)})
+    return several(len(result.attacks_that_ran), "attack")
+
+
+def _points(result: Result) -> list[Named]:
+    """List members found by each attack and allowed by each ceiling, as one would read them off."""
+    points = []
+    for fpr in result.about.fpr:
+        found = [(name, result.find("tpr", name, fpr=fpr)) for name in result.telling]
+        rates = [
+            f"{result.attack_title(name)} {percent(at.value)}" for name, at in found if at and at.value is not None
+        ]
+        rates += [f"{curve.name} {percent(float(curve.tradeoff.tpr_at(fpr)))}" for curve in result.ceilings]
+        points.append(Named(percent(fpr), ", ".join(rates) or "—"))
+    return points
+
+
+def _intro(found: Sequence[Result]) -> Iterator[Sentence]:
+    """Say how to read attack against ceiling."""
+    roles = {curve.role for result in found for curve in result.ceilings}
+    is_tested = any(verdict.word != "cannot_be_tested" for result in found for verdict in result.verdicts)
+    if is_tested:
+        yield Sentence("curve.claimed")
+    elif "certified" in roles:
+        yield Sentence("curve.certified")
+    if "asymptotic" in roles:
+        yield written(found[0], "curve.asymptotic")
+    if not is_tested and not roles.intersection(("certified", "asymptotic")):
+        yield Sentence("curve.no_ceiling")
+    for result in found:
+        yield from _inside(result)
+        yield from _entered(result)
+
+
+def _inside(result: Result) -> Iterator[Sentence]:
+    """Say where an attack is inside the forbidden region, its whole interval included."""
+    for verdict in result.verdicts:
+        at = verdict.operating_point
+        if verdict.word == "refuted" and at.get("low", 0.0) > at.get("ceiling", 1.0):
+            attack = result.attack_title(verdict.attack)
+            yield written(result, "curve.inside", title=result.title, attack=attack, fpr=percent(at["fpr"]))
+            return
+
+
+def _entered(result: Result) -> Iterator[Sentence]:
+    """Say what it means that a curve is above a ceiling which no test refutes."""
+    if not result.verdicts or any(verdict.word == "refuted" for verdict in result.verdicts):
+        return
+    ceilings = [curve for curve in result.ceilings if curve.role in ("claimed", "certified")]
+    for curve in result.curves:
+        if curve.role == "measured" and curve.name == result.best and any(_exceeds(curve, top) for top in ceilings):
+            attack = result.attack_title(curve.name)
+            yield written(result, "curve.entered", title=result.title, attack=attack)
+            return
+
+
+def _exceeds(curve: Curve, ceiling: Curve) -> bool:
+    """Whether a curve is above a ceiling at a rate that enough false alarms support."""
+    if curve.n_nonmember <= LEAST_ALARMS:
+        return False
+    rates = np.geomspace(LEAST_ALARMS / curve.n_nonmember, 1.0, 200)
+    return bool((np.asarray(curve.tradeoff.tpr_at(rates)) > np.asarray(ceiling.tradeoff.tpr_at(rates)) + 1e-9).any())
+
+
+def _caption(result: Result) -> Iterator[Sentence]:
+    """Count the games behind the curves, and explain the band and the ceilings."""
+    measured = [curve for curve in result.curves if curve.role == "measured"]
+    n_outside = max((curve.n_nonmember for curve in measured), default=0)
+    if n_outside:
+        gaps = {
+            "inside": count(result.n_games - n_outside),
+            "outside": count(n_outside),
+            "models": several(result.facts.targets, "model"),
+            "records": several(result.facts.target_points, result.about.unit),
+        }
+        yield Sentence("curve.games", gaps)
+    # the strongest attack is the only one whose band is drawn; its method is that of the members found
+    bands = [curve.confidence for curve in measured if curve.name == result.best and len(curve.band_fpr)]
+    if bands and bands[0] is not None:
+        methods = [phrases.method(at.method) for at in result.findings if at.quantity == "tpr" and at.method]
+        name = "curve.band_by" if methods else "curve.band"
+        yield Sentence(name, {"level": percent(bands[0]), "methods": ", ".join(dict.fromkeys(methods))})
+    for curve in result.ceilings:
+        formula = formula_of(curve.tradeoff)
+        if formula is not None:
+            yield Sentence(f"curve.ceiling_{curve.role}", {"formula": formula})
+
+
+def _doubled(found: Sequence[Result]) -> Iterator[Sentence]:
+    """Say why the parameters of the ceiling differ from those of an add/remove claim."""
+    for result in found:
+        adjacencies = {curve.verdict.claim.adjacency for curve in result.ceilings if curve.verdict is not None}
+        if result.facts.sampling == "fixed" and "add_remove" in adjacencies:
+            yield written(result, "curve.doubled")
+            return
+
+
+def _game(result: Result) -> Iterator[Text]:
+    """Say what was played, what was released, and on which data."""
+    facts, unit = result.facts, result.about.unit
+    gaps = {
+        "models": several(facts.models, "model"),
+        "points": several(facts.target_points, unit),
+        "fraction": percent(facts.prior),
+    }
+    yield written(result, f"played.{facts.game}", **gaps)
+    if facts.knowledge:
+        yield written(result, f"played.knows_{facts.knowledge}")
+    if facts.population:
+        yield Sentence("played.population", {"records": several(facts.population, unit)})
+    yield _references(result)
+    if facts.description:
+        yield with_full_stop(facts.description)
+    if facts.steps_by is not None:
+        yield Sentence(f"played.{facts.steps_by}")
+    if facts.data.name or facts.data.digest:
+        yield _data(result)
+
+
+def _references(result: Result) -> Sentence:
+    """Say who is compared with whom."""
+    facts = result.facts
+    if not facts.references:
+        return Sentence("played.no_references")
+    if facts.targets == facts.models:
+        return Sentence("played.each_other", {"n": count(facts.references)})
+    gaps = {
+        "targets": several(facts.targets, "attacked model"),
+        "references": several(facts.references, "reference model"),
+    }
+    return Sentence("played.references", gaps)
+
+
+def _data(result: Result) -> Sentence:
+    """Name the data, and count the records and the units that they belong to."""
+    facts, unit = result.facts, result.about.unit
+    size: Text = several(facts.data.records, unit)
+    if facts.units is not None:
+        gaps = {"rows": several(facts.data.records, "row"), "units": several(facts.units, unit)}
+        size = Sentence("played.size_of_units", gaps)
+    name: Text = facts.data.name or Sentence("played.no_name")
+    kind = "played.data_digest" if facts.data.digest else "played.data"
+    return Sentence(kind, {"name": name, "size": size, "digest": facts.data.digest})
+
+
+def _method(name: str, about: AuditAbout) -> AttackMethod:
+    """Name an attack, its source, and what it computes."""
+    attack = about.attacks[name]
+    summary = with_full_stop(attack.summary) if attack.summary else ""
+    return AttackMethod(
+        title=begun(attack.title, name),
+        source=cited(attack.source),
+        summary=summary if attack.title == name else capital(summary),
+    )
+
+
+def _limits(found: Sequence[Result]) -> Iterator[Sentence]:
+    """Say what the numbers do not tell."""
+    n_attacks = len(found[0].about.attacks)
+    yield from _over(found)
+    if any(result.games for result in found):
+        yield written(found[0], "limits.shared")
+    if any(result.facts.targets == result.facts.models > 1 for result in found):
+        yield Sentence("limits.not_independent")
+    if n_attacks > 1:
+        yield Sentence("limits.best_of", {"n": count(n_attacks)})
+    yield Sentence("limits.better")

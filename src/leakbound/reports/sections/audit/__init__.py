@@ -1,1 +1,0 @@
-"""An audit of membership."""
