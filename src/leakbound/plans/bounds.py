@@ -170,15 +170,20 @@ class DpsgdPlan(TrainingPlan, PagePlan):
     prior: Prior = 0.5
 
 
-class PmpPlan(FilePlan, PagePlan):
-    """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
+class DataPlan(FilePlan, PagePlan):
+    """A bound or a release of the records of a file."""
 
     data: Source
-    drop: Drop = ()
     drop_missing: DropMissing = False
     separator: Separator = None
     decimal: Decimal = None
     encoding: Encoding = None
+
+
+class PmpPlan(DataPlan):
+    """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
+
+    drop: Drop = ()
     mechanism: Literal["mean", "exponential"] = Field(
         default="mean", description="mean: with Gaussian noise; exponential: the geometric median among candidates"
     )
@@ -206,15 +211,10 @@ class PmpPlan(FilePlan, PagePlan):
         return self
 
 
-class LeakagePlan(FilePlan, PagePlan):
+class LeakagePlan(DataPlan):
     """Per-datum leakage of the mean of a table."""
 
-    data: Source
     drop: Drop = ()
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     id: Id = None
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = Field(
         default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
@@ -226,14 +226,9 @@ class LeakagePlan(FilePlan, PagePlan):
     delta: Delta = 1e-5
 
 
-class TablePlan(FilePlan, PagePlan):
+class TablePlan(DataPlan):
     """Counts of a table, published without noise."""
 
-    data: Source
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
@@ -255,14 +250,9 @@ class TablePlan(FilePlan, PagePlan):
         return self
 
 
-class TotalPlan(FilePlan, PagePlan):
+class TotalPlan(DataPlan):
     """The total of a column, published without noise."""
 
-    data: Source
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     column: str = Field(min_length=1, description="the column that is summed")
     id: Id = None
     round: float = Field(default=1.0, gt=0, description="values are rounded to multiples of this")
@@ -276,10 +266,9 @@ class TotalPlan(FilePlan, PagePlan):
         return self
 
 
-class StatisticPlan(FilePlan, PagePlan):
+class StatisticPlan(DataPlan):
     """A statistic of the records of a file."""
 
-    data: Source
     label: str | None = Field(
         default=None, min_length=1, description="response column of a regression or of a function of (x, y)"
     )
@@ -288,9 +277,6 @@ class StatisticPlan(FilePlan, PagePlan):
         default=False,
         description="leave out rows with a missing value in a column that is used; not under promise anyone",
     )
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     statistic: str = Field(
         default="mean",
         min_length=1,
@@ -378,15 +364,10 @@ class InformationPlan(PagePlan):
     prior: Prior = 0.5
 
 
-class RegressionPlan(FilePlan, PagePlan):
+class RegressionPlan(DataPlan):
     """Least squares with a fixed design."""
 
-    data: Source
     drop: Drop = ()
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     id: Id = None
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 
