@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.plans.bounds import BOUND_PLANS
 from leakbound.reports import Verdict
 from leakbound.reports.comparison import compare

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.render.html import notebook, page
 from tests.reports import samples

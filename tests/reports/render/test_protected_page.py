@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import Gaussian, Piecewise
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.render.html import notebook, page
 from leakbound.reports.sections.protected.result import protected_result
