@@ -16,14 +16,11 @@ from leakbound.core.checks import one_of, positive
 from leakbound.plans.limits import PROVED, Limit
 from leakbound.plans.plan import (
     ColumnNames,
-    Decimal,
-    Encoding,
     FilePath,
     FilePlan,
     OneText,
     PagePlan,
     Plan,
-    Separator,
     a_fraction,
     columns,
 )
@@ -175,9 +172,6 @@ class DataPlan(FilePlan, PagePlan):
 
     data: Source
     drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
 
 
 class PmpPlan(DataPlan):
@@ -293,6 +287,8 @@ class StatisticPlan(DataPlan):
     set: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
     )
+    id: Id = None
+    group: Group = None
 
     @field_validator("statistic")
     @classmethod
@@ -315,6 +311,12 @@ class StatisticPlan(DataPlan):
         return self
 
     @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.id is not None and self.group is not None:
+            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
+        return self
+
+    @model_validator(mode="after")
     def _levels_of_columns(self) -> Self:
         if self.levels and (not self.by or self.statistic == "histogram"):
             raise ValueError(
@@ -329,8 +331,6 @@ class StatisticPlan(DataPlan):
 class LeaveOneOutPlan(StatisticPlan):
     """A statistic of all records with noise that was declared beforehand, and who could tell that a record is in it."""
 
-    id: Id = None
-    group: Group = None
     noise_scale: Scales = Field(
         description="standard deviation of the Gaussian noise, or one for each number, as 0.4,1.2; declared before "
         "looking at the data"
@@ -340,12 +340,6 @@ class LeaveOneOutPlan(StatisticPlan):
     )
     delta: Delta = 1e-5
     seed: int = Field(default=0, ge=0, description="of a function with an argument rng; the same for all records")
-
-    @model_validator(mode="after")
-    def _one_name(self) -> Self:
-        if self.id is not None and self.group is not None:
-            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
-        return self
 
 
 class GapPlan(PagePlan):

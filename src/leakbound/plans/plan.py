@@ -123,7 +123,11 @@ Encoding = Annotated[
 
 
 class FilePlan(Plan):
-    """A plan that reads files. It has ``separator``, ``decimal`` and ``encoding``, next to those of the columns."""
+    """A plan that reads files."""
+
+    separator: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
 
     @property
     def csv(self) -> dict[str, Any]:
@@ -132,7 +136,7 @@ class FilePlan(Plan):
 
 
 class PagePlan(Plan):
-    """The fields that the plans of all bounds and protected releases share."""
+    """What every plan says of its page."""
 
     title: str = Field(default="", description="the question on top of the page")
     unit: UnitWord = Field(
