@@ -69,6 +69,7 @@ def declared_csv(path: Path, declared: str | None = None, encoding: str = "utf-8
     rows = _rows(path, separator, encoding)
     header = [name.strip() for name in next(rows)]
     refuse_header(path, header, declared)
+    # rows become columns block by block, so that not all of them are lists in memory at once
     blocks, block = [], []
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):

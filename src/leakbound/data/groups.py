@@ -112,16 +112,19 @@ def joined(groups: Sequence[Group], least: int) -> list[Group]:
     bundles: list[list[Group]] = []
     bundle: list[Group] = []
     units = np.empty(0, dtype=np.intp)
+    # the smallest first, until a bundle has enough units
     for group in small:
         bundle.append(group)
         units = np.union1d(units, group.units)
         if len(units) >= least:
             bundles.append(bundle)
             bundle, units = [], units[:0]
+    # what is left over
     if bundle and bundles:
         bundles[-1] += bundle
     elif bundle:
         bundles.append(bundle)
+    # a bundle of one group is that group; the parts of others are shown, but not judged by themselves
     several = [parts for parts in bundles if len(parts) > 1]
     alone = [part for parts in bundles if len(parts) == 1 for part in parts]
     together = [_bundled(f"joined group {number}", parts) for number, parts in enumerate(several, start=1)]
