@@ -21,6 +21,7 @@ from leakbound.plans.plan import (
     DependsOn,
     FilePath,
     FilePlan,
+    Inside,
     Names,
     PagePlan,
     Plan,
@@ -117,9 +118,7 @@ class JudgedPlan(FilePlan, PagePlan):
     )
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
-    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
-        default=0.95, description="of the intervals"
-    )
+    confidence: Inside = Field(default=0.95, description="of the intervals")
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
     policy: PolicyPlan | None = Field(
         default=None, description="limits that give each model a verdict: a TOML file, or research, which is built in"

@@ -18,6 +18,7 @@ from leakbound.plans.plan import (
     ColumnNames,
     FilePath,
     FilePlan,
+    Inside,
     OneText,
     PagePlan,
     Plan,
@@ -35,9 +36,7 @@ Batches = Annotated[
 Sampling = Annotated[
     Literal["fixed", "poisson"], Field(description="fixed: a fixed number of records is in; poisson: a coin for each")
 ]
-Prior = Annotated[
-    float, a_fraction(above=True, below=True), Field(description="fraction of the records that are in, k/n")
-]
+Prior = Annotated[Inside, Field(description="fraction of the records that are in, k/n")]
 Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon, delta)-DP")]
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
@@ -189,9 +188,7 @@ class PmpPlan(DataPlan):
     candidates: int = Field(default=32, ge=2, description="exponential: random unit vectors to choose from")
     method: Literal["auto", "exact", "sampled"] = Field(default="auto", description="auto: exact to 36 records")
     n_subsets: int = Field(default=2**16, ge=2, description="sampled: number of random halves")
-    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
-        default=0.95, description="sampled: of the interval"
-    )
+    confidence: Inside = Field(default=0.95, description="sampled: of the interval")
     seed: int = Field(default=0, ge=0, description="of the candidates and of the random halves")
 
     @model_validator(mode="after")

@@ -48,6 +48,9 @@ def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, be
     return AfterValidator(checked)
 
 
+Inside = Annotated[float, a_fraction(above=True, below=True)]  # in (0, 1)
+
+
 def _text_of_path(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
