@@ -133,6 +133,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
                     f"{path}: row {number:,} is not written in {encoding}: declare it as encoding (--encoding cp1252), "
                     "or correct the row"
                 ) from None
+            # LF or CRLF ends a line; a carriage return anywhere else is refused
             text = text.removesuffix("\n").removesuffix("\r")
             if not text:
                 raise Refused(f'{path}: row {number:,} is empty: remove it, or write "" for a missing value')

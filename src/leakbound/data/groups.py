@@ -152,6 +152,7 @@ def _by_label(
     label: Shaped[Array, " J"] | Shaped[Array, "J L"], unit: Int[Array, " J"] | None, least: int, is_classifier: bool
 ) -> Iterator[Group]:
     """Yield the groups before any of them are joined."""
+    # one label: classes, or a response in tenths
     if label.ndim == 1:
         if is_classifier or not _is_number(label):
             yield from _classes(label, unit)
@@ -159,6 +160,7 @@ def _by_label(
             yield from _parts_by_rank(label, unit, least, "response")
     elif label.ndim == 2 and _is_number(label):
         columns = label.T
+        # several: the records that have each label, or each response in tenths
         if np.isin(label, (0, 1)).all():
             for number, column in enumerate(columns):
                 having = np.flatnonzero(column) if unit is None else np.unique(unit[column.astype(bool)])

@@ -312,6 +312,7 @@ class Pooled:
             "false_alarms": n_false_positives,
             "games": others.n,
         }
+        # of one model the interval is over points, of several over models, or over the records of these models
         if self.rows.single:
             interval = self._over_points(fpr, n_called)
             return replace(interval, interval_over=self.rows.interval_over, detail=detail)
