@@ -29,7 +29,7 @@ FOLDERS = (
     "reports", "runtime",
 )  # fmt: skip
 OF_CORE = (
-    "claims", "covariance", "divergences", "games", "grid", "intervals", "numerics", "seeds", "tradeoff",
+    "covariance", "divergences", "games", "grid", "intervals", "numerics", "seeds", "tradeoff",
     "types",
 )  # fmt: skip
 CHECKED = [*FOLDERS, *(f"core.{module}" for module in OF_CORE)]

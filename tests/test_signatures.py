@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_overloads, get_type_hints
+from typing import Any, Literal, NamedTuple, Required, get_args, get_origin, get_overloads, get_type_hints
 
 import numpy as np
 import pytest
@@ -213,14 +213,18 @@ def overloads_of_bound() -> tuple[Callable[..., Any], ...]:
 
 @pytest.mark.parametrize("name", list(BOUND_PLANS))
 def test_bounds_have_the_keywords_of_their_plans(name: str) -> None:
+    """Their defaults stand in the help, which has a test of its own."""
     (overload,) = (each for each in overloads_of_bound() if get_args(get_type_hints(each)["name"]) == (name,))
-    fields, keywords, hints = BOUND_PLANS[name].model_fields, keywords_of(overload), get_type_hints(overload)
-    assert set(keywords) == set(fields) | {"command"}
+    (options,) = get_args(get_type_hints(overload)["options"])
+    fields = BOUND_PLANS[name].model_fields
+    hints = get_type_hints(options, overload.__globals__, include_extras=True)
+    assert set(hints) == set(fields) | {"command"}
     for field, info in fields.items():
-        default = inspect.Parameter.empty if info.is_required() else info.default
-        assert keywords[field].default == default, field
+        hint, is_required = hints[field], get_origin(hints[field]) is Required
+        assert is_required == info.is_required(), field
         kinds = {info.annotation, *get_args(info.annotation)}
-        assert choices_of(hints[field]) == next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+        choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+        assert choices_of(get_args(hint)[0] if is_required else hint) == choices
 
 
 @pytest.mark.parametrize("name", list(BOUND_PLANS))

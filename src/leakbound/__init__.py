@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from leakbound.auditing.api import audit, audit_model, audit_scores, audit_signals
     from leakbound.auditing.follow import follow
     from leakbound.bounding.api import bound
-    from leakbound.core import claims, covariance, games, intervals, seeds, tradeoff
+    from leakbound.core import covariance, games, intervals, seeds, tradeoff
     from leakbound.core.findings import Finding
+    from leakbound.core.tradeoff import claims
     from leakbound.core.types import Game, Noise, NotApplicable, Points, Scores, Signals
     from leakbound.dpsgd.planted import canaries
     from leakbound.files.signal_files import open_signals, write_blocks
@@ -132,7 +133,7 @@ _HOME = {  # the module that holds each name
 _MODULES = {  # modules that are public as a whole, under their own name
     "attacks": "attacks",
     "bounds": "bounds",
-    "claims": "core.claims",
+    "claims": "core.tradeoff.claims",
     "covariance": "core.covariance",
     "data": "data",
     "dpsgd": "dpsgd",

@@ -22,10 +22,10 @@ from leakbound.auditing.claim_tests import (
 )
 from leakbound.auditing.noise_tests import NoiseTest
 from leakbound.core import games
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.reasons import words
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Scores, Signals
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.step_level import StepLevel

@@ -11,8 +11,8 @@ from leakbound.attacks import find
 from leakbound.auditing.evaluate import judge, strongest
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.core import games
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Signals
 from leakbound.data import from_arrays
 from tests.levels import allowed, sizes

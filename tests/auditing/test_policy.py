@@ -16,11 +16,11 @@ from leakbound.attacks import find
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
 from leakbound.cli.gates import exit_code, failures
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Term
 from leakbound.core.games import half_split
 from leakbound.core.reasons import words
 from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game, Points, Scores, Signals
 from leakbound.metrics.rates import tpr_at_fpr
 from leakbound.plans.limits import Limit

@@ -18,7 +18,7 @@ from leakbound.auditing.run import claims_of, play, promise, setting
 from leakbound.auditing.setup import draw
 from leakbound.cli.gates import exit_code
 from leakbound.core import games
-from leakbound.core.claims import Claim
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.data import Data, from_arrays
 from leakbound.plans import AuditPlan, ClaimPlan
 from leakbound.releases.factory import release_of

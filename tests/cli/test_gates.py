@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from leakbound.cli.gates import exit_code, failures, refuted, remarks
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from tests.reports.abouts import changed
 from tests.reports.made import made

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from leakbound.core import games
-from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game, NotApplicable
 
 N_RECORDS, N_OUTPUTS = 4, 6

@@ -27,8 +27,8 @@ from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, Accountant
 from leakbound.auditing.run import denied
 from leakbound.cli.gates import exit_code
 from leakbound.core import games
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Scores
 from leakbound.data import from_arrays
 from leakbound.dpsgd import dpsgd_multiplier

@@ -13,8 +13,8 @@ from leakbound.attacks import find
 from leakbound.auditing.canaries import attacks_on, private_network
 from leakbound.auditing.claim_tests import AccountantClaim
 from leakbound.auditing.run import play, promise, setting
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Term
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.data import Data, from_arrays
 from leakbound.dpsgd.accountant import dpsgd
 from leakbound.dpsgd.clipping import noisy_sum

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.about import ExecutionFacts
 from tests.reports.made import made, spread

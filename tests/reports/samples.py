@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.seeds import stream
 from leakbound.core.tradeoff import EpsilonDelta, Piecewise, TradeOff
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict, Word
 from leakbound.reports.about import AnyAbout
 from tests.reports.abouts import about as about_with

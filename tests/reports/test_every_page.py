@@ -9,11 +9,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from leakbound.reports.render.claims import claims_page
 
 import leakbound as ls
-from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.plans.bounds import BOUND_PLANS
 from leakbound.reports import Verdict, claims_page
 from leakbound.reports.comparison import compare

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.core.claims import AccountantEpsilon
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Profile
+from leakbound.core.tradeoff.claims import AccountantEpsilon
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.content import content_of
 from tests.marks import nightly_but

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.numbers import HALF_OF_95_PERCENT
 from leakbound.reports.results.release import release_result

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import QUANTITIES, Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict, plain
 from leakbound.reports.render.html import DOCUMENTS
 from leakbound.reports.report import FORMS

@@ -65,9 +65,11 @@ def mast_threshold(signals: Signals) -> Float[Array, "T J"]:
 
     def score(block: Block) -> Float[Array, "B T"]:
         losses, member = block.references(loss), block.references(game.member)
+        # losses in ascending order, and which of them are of models with the point
         order = np.argsort(losses, axis=1, kind="stable")
         ordered = np.take_along_axis(losses, order, axis=1)
         inside = np.take_along_axis(member, order, axis=1)
+        # each model is attacked with all others as references: a threshold for each
         if game.leave_one_out:
             tau = np.empty_like(ordered)
             np.put_along_axis(tau, order, _best_thresholds_without_each(ordered, inside), axis=1)

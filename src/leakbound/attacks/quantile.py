@@ -55,17 +55,20 @@ def quantile(signals: Signals, *, references: int | None = None) -> Float[Array,
     if game.n_references < 1:
         raise NotApplicable("no_reference", n=0)
     scores = empty_scores(game, phi, phi.dtype)
+    # with all references the mean of the others is the sum of all less the own
     use_all = references is None or references >= game.n_references
     total = np.zeros(phi.shape[1])
     if use_all:
         for row in range(0 if game.leave_one_out else game.n_targets, game.n_models):
             total += _log_odds(signals, phi[row])
     for target in range(game.n_targets):
+        # the points of which the regression is made
         target_points = np.broadcast_to(game.target_points, (game.n_targets, game.n_target_points))[target]
         training_points = game.population if len(game.population) else target_points
         if len(training_points) < _FEWEST:
             n_points = len(training_points)
             raise NotApplicable("few_points", fewest=_FEWEST, n=n_points)
+        # the mean log-odds of the reference models: how hard each point is
         if use_all:
             own = _log_odds(signals, phi[target]) if game.leave_one_out else 0.0
             mean_log_odds = (total - own) / game.n_references

@@ -16,7 +16,7 @@ from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.setup import wanted
 from leakbound.core import games
 from leakbound.core.checks import one_of
-from leakbound.core.claims import Claim
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game, Release, Signals
 from leakbound.data import Data
 from leakbound.dpsgd.canaries import CANARIES, Canaries

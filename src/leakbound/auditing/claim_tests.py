@@ -13,11 +13,11 @@ from scipy.special import gammainc, gammaincinv
 from leakbound.attacks.balance import design_of
 from leakbound.attacks.given import Given
 from leakbound.auditing.noise_tests import NoiseTest
-from leakbound.core.claims import AccountantEpsilon, Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.numerics import bisect
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
+from leakbound.core.tradeoff.claims import AccountantEpsilon, Claim
 from leakbound.core.types import Attack, Game, NotApplicable, Scores, Signals
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.step_level import StepLevel

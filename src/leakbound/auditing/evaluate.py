@@ -20,10 +20,10 @@ from leakbound.auditing.records import RecordTable, record_risk
 from leakbound.auditing.slices import by_slice
 from leakbound.bounds import BOUNDS
 from leakbound.bounds.generalisation import gap_bound
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Attack, NotApplicable, Scores
 from leakbound.metrics import epsilon
 from leakbound.metrics.best_guess import advantage_of

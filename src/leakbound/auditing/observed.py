@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from leakbound.auditing.baseline import SourceTest
-from leakbound.core.claims import Claim
 from leakbound.core.findings import AVERAGE, BoundType, Finding, Scope, Term
 from leakbound.core.intervals import Interval
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import NotApplicable, Scores, Signals
 from leakbound.data import Data
 from leakbound.releases.structure import Structure

@@ -29,9 +29,9 @@ from leakbound.auditing.report import assemble
 from leakbound.auditing.setup import draw, note_of_queries, queried
 from leakbound.bounds import BOUNDS
 from leakbound.core import reasons
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.intervals import Interval, sampling_error
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.tradeoff.families import Gaussian
 from leakbound.core.types import Game, NotApplicable, Points
 from leakbound.data import Data

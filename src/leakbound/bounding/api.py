@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 from leakbound.bounding.ceilings import Stated
 from leakbound.bounds import Bound, find
@@ -18,239 +17,157 @@ from leakbound.reports.about import BoundAbout, DataFacts, TheoremFacts, envelop
 from leakbound.reports.sentences import Sentence
 from leakbound.runtime.progress import progress
 
-
-@overload
-def bound(
-    name: Literal["dp"],
-    *,
-    epsilon: float | None = None,
-    at_most: str | None = None,
-    delta: float = 0.0,
-    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
-    sampling: Literal["fixed", "poisson"] = "fixed",
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+Adjacency = Literal["add_remove", "replace_one"]
+Sampling = Literal["fixed", "poisson"]
 
 
-@overload
-def bound(
-    name: Literal["gaussian"],
-    *,
-    mu: float | None = None,
-    at_most: str | None = None,
-    delta: float = 1e-5,
-    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
-    sampling: Literal["fixed", "poisson"] = "fixed",
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+class _Options(TypedDict, total=False):
+    """What every bound takes: the page, and the rates of interest."""
+
+    title: str
+    unit: str
+    date: str
+    fpr: Sequence[float]
+    command: str
 
 
-@overload
-def bound(
-    name: Literal["dpsgd"],
-    *,
-    noise_multiplier: float,
-    sample_rate: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
-    batch_size: int | None = None,
-    records: int | None = None,
-    batches: Literal["poisson", "fixed"] = "poisson",
-    delta: float = 1e-5,
-    adjacency: Literal["add_remove", "replace_one"] = "replace_one",
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+class _DataOptions(_Options, total=False):
+    """What every bound of a table takes."""
+
+    data: Required[str | os.PathLike[str]]
+    drop_missing: bool
+    separator: str | None
+    decimal: Literal[".", ","] | None
+    encoding: str | None
 
 
-@overload
-def bound(
-    name: Literal["pmp"],
-    *,
-    data: str | os.PathLike[str],
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    drop: Sequence[str] = (),
-    mechanism: Literal["mean", "exponential"] = "mean",
-    clip: float,
-    scale: float | None = None,
-    delta: float = 1e-5,
-    epsilon: float | None = None,
-    at_most: str | None = None,
-    candidates: int = 32,
-    method: Literal["auto", "exact", "sampled"] = "auto",
-    n_subsets: int = 65536,
-    confidence: float = 0.95,
-    seed: int = 0,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+class _Dp(_Options, total=False):
+    epsilon: float | None
+    at_most: str | None
+    delta: float
+    adjacency: Adjacency
+    sampling: Sampling
+    prior: float
 
 
-@overload
-def bound(
-    name: Literal["leakage"],
-    *,
-    data: str | os.PathLike[str],
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    drop: Sequence[str] = (),
-    id: str | None = None,
-    covariance: Literal["diagonal", "full", "ledoit_wolf"] = "diagonal",
-    released: int | None = None,
-    rate: float = 1.0,
-    delta: float = 1e-5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+class _Gaussian(_Options, total=False):
+    mu: float | None
+    at_most: str | None
+    delta: float
+    adjacency: Adjacency
+    sampling: Sampling
+    prior: float
 
 
-@overload
-def bound(
-    name: Literal["table"],
-    *,
-    data: str | os.PathLike[str],
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    by: str | Sequence[str],
-    sampling: Literal["fixed", "poisson"] = "fixed",
-    prior: float = 0.5,
-    k: int | None = None,
-    eta: float | None = None,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+class _Dpsgd(_Options, total=False):
+    noise_multiplier: Required[float]
+    sample_rate: float | None
+    steps: int | None
+    epochs: float | None
+    batch_size: int | None
+    records: int | None
+    batches: Literal["poisson", "fixed"]
+    delta: float
+    adjacency: Adjacency
+    prior: float
+
+
+class _Pmp(_DataOptions, total=False):
+    drop: Sequence[str]
+    mechanism: Literal["mean", "exponential"]
+    clip: Required[float]
+    scale: float | None
+    delta: float
+    epsilon: float | None
+    at_most: str | None
+    candidates: int
+    method: Literal["auto", "exact", "sampled"]
+    n_subsets: int
+    confidence: float
+    seed: int
+
+
+class _Leakage(_DataOptions, total=False):
+    drop: Sequence[str]
+    id: str | None
+    covariance: Literal["diagonal", "full", "ledoit_wolf"]
+    released: int | None
+    rate: float
+    delta: float
+
+
+class _Table(_DataOptions, total=False):
+    by: Required[str | Sequence[str]]
+    sampling: Sampling
+    prior: float
+    k: int | None
+    eta: float | None
+
+
+class _Total(_DataOptions, total=False):
+    column: Required[str]
+    id: str | None
+    round: float
+    sampling: Sampling
+    prior: float
+    k: int | None
+
+
+class _LeaveOneOut(_DataOptions, total=False):
+    label: str | None
+    drop: Sequence[str]
+    statistic: str
+    by: str | Sequence[str]
+    levels: Mapping[str, Sequence[Any]]
+    set: Mapping[str, Any]
+    id: str | None
+    group: str | None
+    noise_scale: Required[float | Sequence[float]]
+    eta: float | None
+    delta: float
+    seed: int
+
+
+class _Gap(_Options, total=False):
+    gap: Required[float]
+    low: float
+    high: float
+    prior: float
+
+
+class _Information(_Options, total=False):
+    information: Required[float]
+    prior: float
+
+
+class _Regression(_DataOptions, total=False):
+    drop: Sequence[str]
+    id: str | None
+    noise_std: float
 
 
 @overload
-def bound(
-    name: Literal["total"],
-    *,
-    data: str | os.PathLike[str],
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    column: str,
-    id: str | None = None,
-    round: float = 1.0,
-    sampling: Literal["fixed", "poisson"] = "poisson",
-    prior: float = 0.5,
-    k: int | None = None,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
-
-
+def bound(name: Literal["dp"], **options: Unpack[_Dp]) -> Report: ...
 @overload
-def bound(
-    name: Literal["leave-one-out"],
-    *,
-    data: str | os.PathLike[str],
-    label: str | None = None,
-    drop: Sequence[str] = (),
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    statistic: str = "mean",
-    by: str | Sequence[str] = (),
-    levels: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-    set: Mapping[str, Any] = MappingProxyType({}),
-    id: str | None = None,
-    group: str | None = None,
-    noise_scale: float | Sequence[float],
-    eta: float | None = None,
-    delta: float = 1e-5,
-    seed: int = 0,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
-
-
+def bound(name: Literal["gaussian"], **options: Unpack[_Gaussian]) -> Report: ...
 @overload
-def bound(
-    name: Literal["gap"],
-    *,
-    gap: float,
-    low: float = 0.0,
-    high: float = 1.0,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
-
-
+def bound(name: Literal["dpsgd"], **options: Unpack[_Dpsgd]) -> Report: ...
 @overload
-def bound(
-    name: Literal["information"],
-    *,
-    information: float,
-    prior: float = 0.5,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
-
-
+def bound(name: Literal["pmp"], **options: Unpack[_Pmp]) -> Report: ...
 @overload
-def bound(
-    name: Literal["regression"],
-    *,
-    data: str | os.PathLike[str],
-    drop_missing: bool = False,
-    separator: str | None = None,
-    decimal: Literal[".", ","] | None = None,
-    encoding: str | None = None,
-    drop: Sequence[str] = (),
-    id: str | None = None,
-    noise_std: float = 1.0,
-    title: str = "",
-    unit: str = "record",
-    date: str = "",
-    fpr: Sequence[float] = (0.01, 0.001),
-    command: str = "",
-) -> Report: ...
+def bound(name: Literal["leakage"], **options: Unpack[_Leakage]) -> Report: ...
+@overload
+def bound(name: Literal["table"], **options: Unpack[_Table]) -> Report: ...
+@overload
+def bound(name: Literal["total"], **options: Unpack[_Total]) -> Report: ...
+@overload
+def bound(name: Literal["leave-one-out"], **options: Unpack[_LeaveOneOut]) -> Report: ...
+@overload
+def bound(name: Literal["gap"], **options: Unpack[_Gap]) -> Report: ...
+@overload
+def bound(name: Literal["information"], **options: Unpack[_Information]) -> Report: ...
+@overload
+def bound(name: Literal["regression"], **options: Unpack[_Regression]) -> Report: ...
 
 
 def bound(name: str, *, command: str = "", **options: object) -> Report:

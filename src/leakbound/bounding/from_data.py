@@ -58,6 +58,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     data = data_room.read(plan.data, plan.drop, plan.id, drop_missing=plan.drop_missing, **plan.csv)
     released = plan.released or len(data.points)
     rows = data_room.numbers(data)
+    # the most exposed record first
     score = leakage_scores(rows, plan.covariance, released)
     order = np.argsort(-score, kind="stable")
     common = {
@@ -70,6 +71,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
             Term("knows_the_distribution"),
         ],
     }
+    # what the page says of two records: the most exposed one and the median
     findings, curves = [], []
     places: list[tuple[Kind, int]] = [("worst", order[0]), ("median", order[(len(order) - 1) // 2])]
     for kind, record in places:
@@ -84,6 +86,7 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
             ),
         ]
         curves.append(Curve(kind, "", "asymptotic", curve, scope=scope))
+    # the list is of every record
     accuracy = (1 + leakage_advantage(score, plan.rate)) / 2
     drawn = f", of a random fraction {plan.rate:g} of them" if plan.rate < 1 else ""
     return Stated(
@@ -101,6 +104,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     data = data_room.read(plan.data, drop_missing=plan.by if plan.drop_missing else False, **plan.csv)
     _, names, sizes = data_room.cells(data, plan.by)
     game = _drawing(plan, len(data.points))
+    # the most exposed cell first, of equal ones the smallest
     eta = exact_eta_table(sizes, len(data.points), **game.words)
     order = np.lexsort((sizes, -eta))
     common = {"status": row.status, "source": row.source, "game": game.term, "assumptions": EXACT}
@@ -108,6 +112,7 @@ def table(plan: TablePlan, row: Bound) -> Stated:
     columns = {"cell": np.array(names), "records": sizes, "eta": eta, "accuracy": game.baseline_accuracy + eta}
     everything = f"everything that is computed from these {len(sizes):,} counts has the same ceiling"
     notes = [*rows_left_out(data.kept), everything]
+    # for a wanted eta: which cells are too small, and with which neighbours they are large enough
     if plan.eta is not None:
         least = smallest_cell(plan.eta, len(data.points), **game.words)
         findings.append(Finding("smallest_cell", least, operating_point={"eta": plan.eta}, **common))
@@ -189,15 +194,18 @@ def _noisy_mean(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
 
 def _geometric_median(plan: PmpPlan, row: Bound, rows: Float[Array, "N d"]) -> Stated:
     """Bound the exponential mechanism among random unit vectors, for the median of a half."""
+    # the candidates are random unit vectors, and their losses are the distances to the records
     outputs = stream(plan.seed, "candidates").normal(size=(plan.candidates, rows.shape[1]))
     loss = geometric_median_loss(outputs / np.linalg.norm(outputs, axis=1, keepdims=True), rows)
     sensitivity = geometric_median_sensitivity(plan.clip, len(rows) // 2)
     common = _practical(row, plan)
     draws = Draws(n_subsets=plan.n_subsets, confidence=plan.confidence, seed=plan.seed)
+    # epsilon is given, or found for the limit that it is to keep
     if plan.epsilon is None:
         epsilon, promises = _epsilon_that_keeps(plan, loss, sensitivity, draws, common)
     else:
         epsilon, promises = plan.epsilon, [_membership(plan, loss, sensitivity, draws, common)]
+    # what is proved of membership; then, to compare, epsilons of differential privacy
     ceiling = EpsilonDelta(promises[-1].value or 0.0)
     exact = subset_epsilon(loss, epsilon, sensitivity) if len(rows) <= 2 * LARGEST_HALF else None
     nominal = epsilon * subset_sensitivity(loss) / sensitivity
@@ -279,6 +287,7 @@ def _promises(everywhere: float, exact: float | None, nominal: float, common: di
 def regression(plan: RegressionPlan, row: Bound) -> Stated:
     """Compute the Bayes attacker on least squares, exactly, for every row of the design."""
     data = data_room.read(plan.data, plan.drop, plan.id, drop_missing=plan.drop_missing, **plan.csv)
+    # the row with the largest leverage first
     leak = linear_regression_bayes(data_room.numbers(data), plan.noise_std)
     order = np.argsort(-leak.leverage, kind="stable")
     common: dict[str, Any] = {
@@ -290,6 +299,7 @@ def regression(plan: RegressionPlan, row: Bound) -> Stated:
             Term("knows_all_else"),
         ],
     }
+    # the mean over all rows, exactly, and the bounds of the paper above and below it
     average: dict[str, Any] = common | {"scope": Scope("average")}
     accuracy = (1 + leak.tv) / 2
     return Stated(

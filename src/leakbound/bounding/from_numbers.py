@@ -13,9 +13,9 @@ from leakbound.bounds.dp import dpsgd_tradeoff, posterior_from_dp, posterior_fro
 from leakbound.bounds.generalisation import generalisation_bound
 from leakbound.bounds.information import kl_upper
 from leakbound.core.checks import non_negative
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.tradeoff import TradeOff
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game
 from leakbound.plans.bounds import DpPlan, DpsgdPlan, GapPlan, GaussianPlan, InformationPlan
 from leakbound.reports import Curve

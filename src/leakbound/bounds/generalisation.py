@@ -340,6 +340,7 @@ def gap_bound(
     if len(one_sided):
         m = one_sided[0]
         raise ValueError(f"each model needs members and others; model {m} has {n_in[m]} of {member.shape[1]} points in")
+    # the gap of each model; with one model alone the interval is over its points
     mean_in, mean_out = (losses.mean(axis=1, where=where) for where in (member, ~member))
     if len(values) > 1:
         return gap_of_models(mean_in, mean_out, low, high, prior, confidence)

@@ -318,6 +318,7 @@ def leakage_scores(
             f"a full one needs at least {d + 2:,} records, else use diagonal or ledoit_wolf"
         )
     y, _ = scaled(rows)
+    # from moments of all records those of the others, without a pass over them for each record
     if covariance == "diagonal":
         distance = _left_out(y**2 / (y**2).mean(axis=0) * (N - 2) / N, 1 / (N - 2), N).sum(axis=1)
     elif covariance == "full":

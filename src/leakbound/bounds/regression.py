@@ -152,7 +152,9 @@ def linear_regression_bayes(X: Num[Array, "n d"], noise_std: float = 1.0) -> Reg
     variance = positive("noise_std squared", positive("noise_std", noise_std) * noise_std)
     leverage = leverages(X)
     n, d = X.shape
+    # response and prediction have correlation sqrt(h) for a member, and 0 for a fresh response
     tv = np.asarray(correlation_tv(np.sqrt(leverage)))
+    # bounds of the same game: by the generalisation gap, whose losses have exponential tails, and by information
     information = float(-np.log1p(-leverage).mean() / 4)
     gap, tail = 2 * d * variance / n, Exponential(variance * (1 + float(leverage.max())), non_negative=True)
     return RegressionLeakage(

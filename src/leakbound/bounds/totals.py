@@ -188,6 +188,7 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
     A release is a whole number and an offset t in [0, 1), and for each t the noise is one of whole numbers: panels of
     t, cut until the integral over them is proved.
     """
+    # offsets, with narrow panels at both ends, where the density has its peak if the noise is less than a step
     cuts = graded(1.0, noise.rms(1) / unit)
     todo = [(left, right - left, range(len(values))) for left, right in pairwise(cuts)]
     totals, negligible = np.zeros(len(values)), LINE_TOLERANCE / (len(todo) * cycle.length)
@@ -195,11 +196,13 @@ def _with_density(cycle: Cycle, values: list[int], unit: int, noise: Density, sp
     while todo:
         left, width, open_values = todo.pop()
         offsets = left + width * (panel_nodes() + 1) / 2
+        # the transform of the noise at each node is shared by all values
         factors = [cycle.transform(unit * np.exp(noise.log_density(unit * (around + t)))) for t in offsets]
         again = []
         for i in open_values:
             spectrum = cycle.difference(values[i])
             at_nodes = np.stack([cycle.numbers(spectrum * factor) for factor in factors])
+            # what floating point cannot resolve is not cut further
             rounding = ROUNDING * width * float(np.sqrt(np.mean(at_nodes**2)))
             integral, proved = panel_integrals(at_nodes[..., None], width, max(negligible, rounding))
             if proved.all() or width < NARROWEST:

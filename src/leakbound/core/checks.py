@@ -212,6 +212,7 @@ def known_keywords(
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            # a first argument that has a function of its own
             if args and isinstance(args[0], str) and args[0] in first:
                 raise TypeError(f"{name} takes no {args[0]!r}; use {first[args[0]]}")
             for word in kwargs:

@@ -295,6 +295,7 @@ def candidates(records: Game, candidate_of: Int[Array, " R"], own: Bool[Array, "
     n_records = records.member.shape[1]
     if not np.array_equal(np.sort(candidate_of[own]), np.arange(n_records)):
         raise ValueError(f"each of the {n_records:,} records needs one row of its own")
+    # n_rows is 0 for records that are not attacked
     n_rows = np.bincount(candidate_of[~own], minlength=n_records)
     if len(np.unique(n_rows[n_rows > 0])) != 1:
         raise ValueError("each attacked record needs the same number of candidates, and there must be one to attack")

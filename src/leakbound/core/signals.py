@@ -256,6 +256,7 @@ def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Fl
         base = QUERY_SIGNALS[name]
         if array.shape[2] == 0:
             raise ValueError(f"signal {name!r} has no queries; the last axis must have at least 1")
+        # the first query is the point itself
         own = array[:, :, 0]
         if base not in arrays:
             first[base] = np.asfortranarray(own)
@@ -268,6 +269,7 @@ def first_queries(arrays: Mapping[str, Float[Array, "M N ..."]]) -> dict[str, Fl
                 f"{arrays[base][model, point]:.3g}, and {name} begins with {own[model, point]:.3g}; the first version "
                 "of a point is the point itself"
             )
+    # each query is checked as if it were the only one
     for query in range(next((array.shape[2] for array in given.values()), 0)):
         try:
             refuse_impossible({QUERY_SIGNALS[name]: array[:, :, query] for name, array in given.items()})
@@ -286,6 +288,7 @@ def refuse_disagreeing(
             continue
         reported, expected = np.clip(arrays[name], low, high), np.clip(derived[name], low, high)
         wrong = np.abs(reported - expected) > _TOLERANCE * (1 + np.abs(expected))
+        # of two classes that are equally likely either may be the guess
         if name == "correct":
             wrong &= _is_decided(arrays["log_prob"])
         where = np.argwhere(wrong)

@@ -314,6 +314,7 @@ class Signals:
                 "signal 'logits' is not taken, for it does not say what it holds; give log_prob (M, N, K), "
                 "log-probabilities in class order, and labels (N,), class indices; apply log_softmax to raw logits"
             )
+        # the same axis has the same length in all signals
         lengths: dict[str, int] = {}
         for name, array in self.arrays.items():
             self._check_axes(name, array)

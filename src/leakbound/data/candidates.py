@@ -127,10 +127,12 @@ def _with_values(
     if points.y is not None and np.array_equal(values, points.y):
         raise ValueError(f"attribute {name!r} is the label itself, which the attacker knows; give another column")
     _refuse_missing(values, name)
+    # a frame gets a column
     if isinstance(points.x, pd.DataFrame):
         if name in points.x.columns:
             raise ValueError(f"attribute {name!r} is a column already; give its name, or another name to the array")
         return from_arrays(points.x.assign(**{name: values}), points.y, points.group), name, []
+    # an array gets a column of numbers, or one of 0 and 1 for each value
     rows, names = points.x.reshape(len(points), -1), []
     first = rows.shape[1]
     if as_numbers:

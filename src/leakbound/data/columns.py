@@ -328,6 +328,7 @@ def alike_levels(points: Points) -> list[str]:
     town has 'Bern' (2 times) and 'Bern ' (1 time),
     which are different classes: write them alike in the file if they are one
     """
+    # columns of text, and the label
     columns = {}
     if isinstance(points.x, pd.DataFrame):
         columns = {str(name): pd.Series(points.x[name]) for name in points.x.columns}
@@ -337,6 +338,7 @@ def alike_levels(points: Points) -> list[str]:
     for name, values in columns.items():
         if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_datetime64_any_dtype(values):
             continue
+        # different texts that look the same
         texts_of: dict[str, list[str]] = {}
         for text in sorted(str(value) for value in values.dropna().unique()):
             texts_of.setdefault(_plain(text), []).append(text)

@@ -187,6 +187,7 @@ def _refuse_ragged(
     )
     if (n_of_rows != n_names + 1).any():
         raise Refused(f"{text}{asked}")
+    # all rows have one field more than the header: an empty one at the end, or row names at the beginning
     if octets[found.ends[row] - 1] == ord(separator):
         raise Refused(f"{text}, as all rows have: remove the separator at the end of each row, or name that column")
     raise Refused(
@@ -199,15 +200,18 @@ def refuse_header(path: Path, header: list[str], declared: str | None) -> None:
 
     Which column a flag means, nobody could tell.
     """
+    # a name with another sign that often separates columns: perhaps one line is one field
     unclear = next((name for name in header if set(name) & set(_OTHER_SIGNS)), None)
     if declared is None and unclear is not None:
         raise Refused(
             f"{path}: the header has the name {unclear!r}: name the sign between the columns as separator (--separator)"
         )
+    # a file without a header
     if all(_NUMBER.fullmatch(name) for name in header):
         raise Refused(
             f"{path}: line 1 holds numbers alone, where the names of the columns should be: write them above it"
         )
+    # columns that no flag could name
     names = [name.strip() for name in header]
     if "" in names:
         place = names.index("") + 1

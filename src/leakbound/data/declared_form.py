@@ -69,6 +69,7 @@ def declared_csv(path: Path, declared: str | None = None, encoding: str = "utf-8
     rows = _rows(path, separator, encoding)
     header = [name.strip() for name in next(rows)]
     refuse_header(path, header, declared)
+    # rows become columns block by block, so that not all of them are lists in memory at once
     blocks, block = [], []
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
@@ -132,6 +133,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
                     f"{path}: row {number:,} is not written in {encoding}: declare it as encoding (--encoding cp1252), "
                     "or correct the row"
                 ) from None
+            # LF or CRLF ends a line; a carriage return anywhere else is refused
             text = text.removesuffix("\n").removesuffix("\r")
             if not text:
                 raise Refused(f'{path}: row {number:,} is empty: remove it, or write "" for a missing value')

@@ -91,11 +91,13 @@ def load(
     _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
     has_columns = label is not None or group is not None or id is not None or bool(drop)
+    # a named data set
     if source in NAMED:
         if has_columns:
             raise ValueError(f"{source} comes with its own label; label, group, drop and id are columns of files")
         loaded = _named(source)
         return replace(loaded, slices=sliced(loaded.points, slice))
+    # a folder of images
     if Path(source).is_dir() and Path(source).suffix not in READERS:
         if has_columns:
             raise ValueError(
@@ -104,6 +106,7 @@ def load(
         images, labels, digest = read_folder(Path(source))
         points = Points(images, labels, None, digest)
         return Data(points, Path(source).resolve().name, images.size, slices=sliced(points, slice))
+    # arrays, or a table
     path = _file(source)
     if path.suffix == ".npz":
         if drop:
@@ -161,12 +164,14 @@ def read(
     source = os.fspath(source)
     _refuse_csv_flags(source, separator, decimal, encoding)
     _refuse_drop_missing(source, drop_missing)
+    # a named data set, of which the label is left out
     if source in NAMED and not drop and id is None:
         loaded = _named(source)
         points = from_arrays(loaded.points.x)
         return replace(loaded, points=points, slices=sliced(points, slice))
     if source in NAMED:
         raise ValueError(f"{source} has no columns by name; drop and id are for tables")
+    # the array of features
     path = _file(source)
     if path.suffix == ".npz":
         arrays = arrays_of(path)
@@ -176,6 +181,7 @@ def read(
             _has_array(arrays, id, path)
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
+    # a table
     frame, _ = read_table(path, separator, decimal, encoding=encoding)
     not_features = _distinct([*drop, id])
     for name in not_features:
@@ -383,6 +389,7 @@ def _csv(
     def texts_of(places: Sequence[int]) -> pd.DataFrame:
         return parsed(usecols=list(places), dtype=str)
 
+    # numbers as pandas reads them; then columns that pandas took for text, or whose digits it would lose
     frame = parsed(decimal=decimal or ".")
     if decimal is None:
         refuse_open_decimal(path, frame, separator or ",")

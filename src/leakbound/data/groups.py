@@ -112,16 +112,19 @@ def joined(groups: Sequence[Group], least: int) -> list[Group]:
     bundles: list[list[Group]] = []
     bundle: list[Group] = []
     units = np.empty(0, dtype=np.intp)
+    # the smallest first, until a bundle has enough units
     for group in small:
         bundle.append(group)
         units = np.union1d(units, group.units)
         if len(units) >= least:
             bundles.append(bundle)
             bundle, units = [], units[:0]
+    # what is left over
     if bundle and bundles:
         bundles[-1] += bundle
     elif bundle:
         bundles.append(bundle)
+    # a bundle of one group is that group; the parts of others are shown, but not judged by themselves
     several = [parts for parts in bundles if len(parts) > 1]
     alone = [part for parts in bundles if len(parts) == 1 for part in parts]
     together = [_bundled(f"joined group {number}", parts) for number, parts in enumerate(several, start=1)]
@@ -149,6 +152,7 @@ def _by_label(
     label: Shaped[Array, " J"] | Shaped[Array, "J L"], unit: Int[Array, " J"] | None, least: int, is_classifier: bool
 ) -> Iterator[Group]:
     """Yield the groups before any of them are joined."""
+    # one label: classes, or a response in tenths
     if label.ndim == 1:
         if is_classifier or not _is_number(label):
             yield from _classes(label, unit)
@@ -156,6 +160,7 @@ def _by_label(
             yield from _parts_by_rank(label, unit, least, "response")
     elif label.ndim == 2 and _is_number(label):
         columns = label.T
+        # several: the records that have each label, or each response in tenths
         if np.isin(label, (0, 1)).all():
             for number, column in enumerate(columns):
                 having = np.flatnonzero(column) if unit is None else np.unique(unit[column.astype(bool)])

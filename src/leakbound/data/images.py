@@ -91,6 +91,7 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
     classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     if len(classes) < 2:
         raise ValueError(f"{folder}: needs a sub-folder of images for each of at least 2 classes, has {len(classes)}")
+    # in alphabetical order, so that records have the same numbers on every system
     files, label = [], []
     for name in classes:
         class_files = sorted(path for path in (root / name).rglob("*") if _is_image(path))
@@ -99,6 +100,7 @@ def read_folder(folder: str | Path) -> tuple[Images, Shaped[Array, " N"], str]:
         files += class_files
         label += [name] * len(class_files)
     size, colour = _common_size(files)
+    # the digest of the data set, and of each image for comparing records
     sha, content = hashlib.sha256(), np.empty(len(files), dtype=np.uint64)
     for row, file in enumerate(files):
         file_digest = hashlib.sha256(file.read_bytes()).digest()

@@ -393,6 +393,7 @@ def _first_numbers(values: Any) -> str:
 
 
 def _digest(x: Any, *columns: Array | None) -> str:
+    # in front of the content of each kind is what tells it from another kind with the same bytes
     sha = hashlib.sha256()
     if isinstance(x, pd.DataFrame):
         sha.update(repr([(str(name), str(kind)) for name, kind in x.dtypes.items()]).encode())

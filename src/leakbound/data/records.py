@@ -256,6 +256,7 @@ def sequences(values: Any) -> Sequences | None:
             return None
     elif not isinstance(values, list | tuple):
         return None
+    # rows of one shape are for an ordinary array
     shapes = set()
     for row in values:
         shape = _shape_of_row(row)
@@ -264,6 +265,7 @@ def sequences(values: Any) -> Sequences | None:
         shapes.add(shape)
     if len(shapes) < 2:
         return None
+    # one by one: numpy makes no array of rows of different lengths at once
     rows = np.empty(len(values), dtype=object)
     for place, row in enumerate(values):
         rows[place] = row

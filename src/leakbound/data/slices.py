@@ -164,6 +164,7 @@ def _with_missing(code: Array, names: list[str]) -> Levels:
 
 def _column(points: Points, name: str, table: pd.DataFrame | None) -> Any:
     """Return a column by its name."""
+    # a column of the file, also one that is no feature; then of the features
     features = points.x if isinstance(points.x, pd.DataFrame) else None
     for columns in (table, features):
         if columns is not None and name in columns.columns:
@@ -172,6 +173,7 @@ def _column(points: Points, name: str, table: pd.DataFrame | None) -> Any:
         return classes(points.y)
     if name == GROUP and points.group is not None:
         return points.group
+    # names that would have been found
     known = [] if features is None else [str(column) for column in features.columns]
     if table is not None:
         known = [str(column) for column in table.columns]

@@ -66,6 +66,7 @@ class ByLayer:
         self._stack = [out_of_place(layer) for layer in stack]
 
     def rows(self, theta: Float[Tensor, " d"], x: Float[Tensor, "B ..."], y: Int[Tensor, " B"]) -> LayerRows:
+        # forwards: the input of each linear layer, and its output with a gradient
         inputs, outputs, linears = [], [], []
         value, first = x.to(theta.dtype), 0
         for layer in self._stack:
@@ -81,6 +82,7 @@ class ByLayer:
                 last += layer.out_features
             value, first = linear(value, weight, bias).requires_grad_(), last
             outputs.append(value)
+        # backwards: the gradient of a record is, layer by layer, its error times its input
         errors = torch.autograd.grad(cross_entropy(value, y, reduction="sum"), outputs)
         parts = zip(inputs, errors, linears, strict=True)
         return LayerRows(tuple(Layer(input, error, layer.bias is not None) for input, error, layer in parts))
@@ -125,6 +127,7 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
     any_frozen = len(trained) < len(list(module.parameters()))
     if any_frozen and how == "layers":
         raise ValueError("gradients by layer are of all parameters, and some are frozen; use 'vmap'")
+    # layers under which a record has no gradient of its own, or a random one
     for kind, reason in _REFUSED.items():
         for part in module.modules():
             if isinstance(part, kind):
@@ -134,6 +137,7 @@ def gradients_of(module: nn.Module, how: How = "auto") -> Gradients:
 
         block = max(1, AT_ONCE // sum(parameter.numel() for parameter in trained))
         return ByHooks(out_of_place(module), block)
+    # by layer where that is possible: one forward and one backward pass for all records
     if how == "layers" or (how == "auto" and not any_frozen and linear_stack(module) is not None):
         return ByLayer(module)
     return ByPoint(module)

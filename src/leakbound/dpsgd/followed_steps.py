@@ -75,6 +75,7 @@ def followed(
             "what a step releases is seen with torch.optim.SGD, and with other optimizers of PyTorch that take one "
             f"gradient a step ({', '.join(READ_BY_GRADIENT[1:])}), got {type(inner).__name__}"
         )
+    # a step is compared with the parameters as one vector: it must be of all of them
     own = [each for group in inner.param_groups for each in group["params"] if each.requires_grad]
     parameters = own if parameters is None else parameters
     if {id(each) for each in own} != {id(each) for each in parameters}:
@@ -82,6 +83,7 @@ def followed(
             f"the optimizer changes {len(own):,} parameter tensors, and the network has {len(parameters):,} that are "
             "trained; give it all of them, and freeze the others (requires_grad = False) where the network is made"
         )
+    # the parameters before a step, and the gradient where the step is not the gradient times lr
     rounding, remembered = Rounding.of(parameters), []
 
     def remember(*_: Any) -> None:
@@ -91,9 +93,11 @@ def followed(
     def after_step(*_: Any) -> None:
         before, gradient = remembered.pop()
         if gradient is None:
+            # plain SGD: the noisy sum is read from the step itself
             after, scale = parameters_to_vector(parameters).detach(), normaliser / inner.param_groups[0]["lr"]
             observe(FollowedStep(before, before, after, scale, rounding))
         else:
+            # others: the noisy sum is the gradient that the optimizer is given, as a step from 0
             observe(FollowedStep(before, torch.zeros_like(gradient), -gradient, normaliser, rounding))
 
     handles = inner.register_step_pre_hook(remember), inner.register_step_post_hook(after_step)

@@ -230,6 +230,7 @@ class PrivateNetwork(KnownByRecipe):
             raise ValueError("knowledge='others' is of all records that are not watched; name the watched ones")
         if any(not 0 <= number < len(points) for number in self.watched):
             raise ValueError(f"watched points must be from 0 to {len(points) - 1}, got {max(self.watched, key=abs)}")
+        # one training after another, each from its own seed
         recipe = Recipe(device=self.device)
         classes, label = labels_of(points, self.name)
         with working(recipe) as device, clear_of_memory(self._too_large):
@@ -264,10 +265,13 @@ class _Training:
     def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
         """Train the network, and return the wanted signals."""
         network, inputs, label = module, self._inputs, self.data.label
+        # the training changes the network: what needs its first parameters keeps a copy
         at_first = deepcopy(module) if "step_records" in want else None
+        # a user-supplied loop computes its own gradients: a layer of the network makes those of Dirac canaries
         if self.release.train is not None and self.release.coordinates:
             watched = np.array(self.release.watched)
             network, inputs, label = marked(network, inputs, label, watched, LENGTH * self.release.dpsgd.clip)
+        # who sees the steps, if any signal is about them
         gradients, attacker = gradients_of(network, self.release.gradients), self._attacker()
         watch = None
         if any(name in STEPS for name in want):
@@ -283,12 +287,14 @@ class _Training:
                 canaries=canaries,
                 ratios="step_dot" in want or "step_norm" in want,
             )
+        # by the loop here, or by the user's, whose optimizer is followed
         if self.release.train is None:
             self._descend(module, gradients, attacker, watch)
         else:
             self._run_user_loop(self.release.train, network, inputs, label, watch)
         if not all(bool(parameter.isfinite().all()) for parameter in module.parameters()):
             raise ValueError(f"{self.release.name}: training ended with NaN or infinite parameters; give a smaller lr")
+        # what the trained network says, then what its steps have shown
         signals = dict(signals_of(module.eval(), self.data, want))
         if watch is not None:
             step_signals = watch.signals(len(self.inside))
@@ -425,6 +431,7 @@ class _Training:
             if watch is not None:
                 watch.restore(state["watch"])
         for step in range(first, dpsgd.steps):
+            # theta_{t+1} = theta_t - lr/normaliser (sum of clipped gradients + noise)
             batch = self._drawn_batch(rng, round(normaliser))
             parts = chain(self._records(gradients, theta, batch), self._canaries(theta, batch))
             noise = torch.randn(len(theta), generator=generator).to(theta)
@@ -432,6 +439,7 @@ class _Training:
             before, theta = theta, theta - dpsgd.lr / normaliser * total
             if watch is not None:
                 known = None
+                # this attacker subtracts the gradients of all others in the batch
                 if attacker.knowledge == "others":
                     others = self._records(gradients, before, np.setdiff1d(batch, attacker.watched))
                     known = clipped_sum(others, dpsgd.clip, start=torch.zeros_like(theta))

@@ -192,6 +192,7 @@ class Watch:
         """Observe a step."""
         if rounding is None:
             rounding = Rounding.of([after])
+        # the noisy sum of the clipped gradients
         total = (before - after) * scale
         if not bool(total.isfinite().all()):
             raise ValueError("a step leads to NaN or infinite parameters; give a smaller lr")
@@ -199,11 +200,13 @@ class Watch:
             if known is None:
                 raise ValueError("an attacker who knows everyone else needs the sum of the others' gradients")
             total = total - known
+        # the tests of the noise
         observed = _Step(before, after, scale, total, rounding)
         self._noise.add(observed)
         for rows in self._rows().values():
             rows.add(observed)
         self._n_steps += 1
+        # the likelihood ratio
         if self._ratios:
             self._add_ratios(before if at is None else at, total)
         if batch is not None:

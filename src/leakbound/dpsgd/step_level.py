@@ -79,6 +79,7 @@ class StepLevel:
         above_in, above_out = np.zeros(len(thresholds), dtype=int), np.zeros(len(thresholds), dtype=int)
         for block in signals.blocks():
             dot, norm, in_batch = (signals.targets(name, block).astype(float) for name in SIGNALS)
+            # a score for each pair of record and step, by whether the record was in the batch
             score = dot / np.sqrt(np.maximum(norm, np.finfo(float).tiny))
             member = signals.game.at_targets(signals.game.member, block)[..., None]
             inside = member & (in_batch > 0)

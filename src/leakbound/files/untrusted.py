@@ -183,21 +183,16 @@ def refuse_archive(path: str | os.PathLike[str], archive: zipfile.ZipFile, cure:
 
 def refuse_wide_csv(path: str | os.PathLike[str], separator: bytes = b",") -> None:
     """Refuse a CSV file by a pass over its bytes: lines and columns that would not fit, before it is parsed."""
-    n_lines, longest, begun = 1, 0, 0
+    n_lines, begun = 1, 0
     with Path(path).open("rb") as file:
         n_columns = 1 + max((file.readline(LONGEST_CSV_LINE).count(separator) for _ in range(2)), default=0)
         file.seek(0)
         while block := file.read(_BLOCK):
-            octets = np.frombuffer(block, dtype=np.uint8)
-            ends = np.flatnonzero((octets == ord("\n")) | (octets == ord("\r")))
-            if not len(ends):
-                begun += len(block)
-            else:
-                gaps = np.diff(ends, prepend=-1)
-                longest = max(longest, begun + int(ends[0]), int(gaps.max()))
-                begun = len(block) - int(ends[-1])
-                n_lines += len(ends)
-            if max(longest, begun) > LONGEST_CSV_LINE:
+            n_lines += block.count(b"\n") + block.count(b"\r")
+            end = max(block.rfind(b"\n"), block.rfind(b"\r"))
+            # bytes of the line that goes on in the next block: one that ends within a block is short
+            begun = begun + len(block) if end < 0 else len(block) - end - 1
+            if begun > LONGEST_CSV_LINE:
                 raise Refused(f"{path}: a line of CSV has at most {megabytes(LONGEST_CSV_LINE)}, here is a longer one")
     if n_columns > MOST_COLUMNS:
         raise Refused(f"{path}: a CSV file has at most {MOST_COLUMNS:,} columns, here are {n_columns:,}")

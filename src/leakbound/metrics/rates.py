@@ -312,6 +312,7 @@ class Pooled:
             "false_alarms": n_false_positives,
             "games": others.n,
         }
+        # of one model the interval is over points, of several over models, or over the records of these models
         if self.rows.single:
             interval = self._over_points(fpr, n_called)
             return replace(interval, interval_over=self.rows.interval_over, detail=detail)
@@ -341,18 +342,21 @@ class Pooled:
         top = max(members.highest(1), others.highest(1))
         n_called, n_false_positives = members.at_least(top), others.at_least(top)
         tpr, strictest = n_called / members.n, n_false_positives / others.n
+        # f, the rate of others with the highest score, is the smallest that a threshold has: limits of t and f first
         if self.rows.single:
             of_points = clopper_pearson(n_called, members.n, self.confidence)
             of_others = clopper_pearson(n_false_positives, others.n, self.confidence)
             (low, high), (least, most) = (of_points.low, of_points.high), (of_others.low, of_others.high)
         else:
             low, high, least, most = self.clustered.limits_of_rates(n_called, n_false_positives)
+        # limits of fpr t/f
         value = fpr * tpr / strictest
         if tpr > 0:
             low = value / math.exp(math.hypot(math.log(tpr / low), math.log(most / strictest)))
             high = value * math.exp(math.hypot(math.log(high / tpr), math.log(strictest / least)))
         else:
             low, high = 0.0, fpr * high / least
+        # at f the threshold may depend on a few models alone
         interval = Interval(value, low, min(high, 1.0), self.confidence, self.rows.interval_over)
         if self.target == "population" and not self.rows.single and self._is_refused(strictest):
             needed = self._models_needed(strictest)

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, field_validator, model_validator
 
-from leakbound.core.checks import non_negative, probability
-from leakbound.core.unit_words import UnitWord
+from leakbound.core.checks import non_negative
 from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
@@ -19,15 +18,13 @@ from leakbound.plans.limits import Limit
 from leakbound.plans.moved import OF_AUDITS, OF_MODELS, Moved
 from leakbound.plans.plan import (
     ColumnNames,
-    Decimal,
     DependsOn,
-    Encoding,
     FilePath,
     FilePlan,
+    Inside,
     Names,
-    Numbers,
+    PagePlan,
     Plan,
-    Separator,
     a_fraction,
     constant,
     read,
@@ -108,41 +105,25 @@ class ClaimPlan(Plan):
         return read(cls, settings(text, "claim"), "claim")
 
 
-class JudgedPlan(FilePlan):
+class JudgedPlan(FilePlan, PagePlan):
     """What all audits share: the columns of a file, the attacks, the claims, and the page."""
 
     moved: ClassVar[Mapping[str, Moved]] = OF_AUDITS
-    title: str = Field(default="", description="the question on top of the page")
-    unit: UnitWord = Field(
-        default=UnitWord("record"), description="the unit of privacy in words: record, household, Person/Personen"
-    )
-    date: str = Field(default="", description="printed on the page as given")
     author: str = Field(default="", description="who made the audit: printed on the page as given")
     data: FilePath | None = Field(default=None, description="a .csv, .parquet or .npz file, or a folder of images")
     label: str | None = Field(default=None, min_length=1, description="the column to predict")
     drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     id: str | None = Field(
         default=None, min_length=1, description="the column that names the records, for their owner; no feature"
     )
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
-    fpr: Numbers = Field(default=(0.01, 0.001), description="false positive rates of interest, as fractions")
-    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
-        default=0.95, description="of the intervals"
-    )
+    confidence: Inside = Field(default=0.95, description="of the intervals")
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
     policy: PolicyPlan | None = Field(
         default=None, description="limits that give each model a verdict: a TOML file, or research, which is built in"
     )
     claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
-
-    @field_validator("fpr")
-    @classmethod
-    def _rates(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sorted({probability("fpr", rate, open_ends=True) for rate in rates}, reverse=True))
 
     @field_validator("fail_above")
     @classmethod

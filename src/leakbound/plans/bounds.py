@@ -16,14 +16,12 @@ from leakbound.core.checks import one_of, positive
 from leakbound.plans.limits import PROVED, Limit
 from leakbound.plans.plan import (
     ColumnNames,
-    Decimal,
-    Encoding,
     FilePath,
     FilePlan,
+    Inside,
     OneText,
     PagePlan,
     Plan,
-    Separator,
     a_fraction,
     columns,
 )
@@ -38,9 +36,7 @@ Batches = Annotated[
 Sampling = Annotated[
     Literal["fixed", "poisson"], Field(description="fixed: a fixed number of records is in; poisson: a coin for each")
 ]
-Prior = Annotated[
-    float, a_fraction(above=True, below=True), Field(description="fraction of the records that are in, k/n")
-]
+Prior = Annotated[Inside, Field(description="fraction of the records that are in, k/n")]
 Delta = Annotated[float, a_fraction(below=True), Field(description="of (epsilon, delta)-DP")]
 Size = Annotated[int | None, Field(ge=1, description="records that are in, in place of prior")]
 Source = Annotated[FilePath, Field(description="a .csv, .parquet or .npz file, or digits, breast_cancer, wine")]
@@ -170,15 +166,17 @@ class DpsgdPlan(TrainingPlan, PagePlan):
     prior: Prior = 0.5
 
 
-class PmpPlan(FilePlan, PagePlan):
-    """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
+class DataPlan(FilePlan, PagePlan):
+    """A bound or a release of the records of a file."""
 
     data: Source
-    drop: Drop = ()
     drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
+
+
+class PmpPlan(DataPlan):
+    """Practical membership privacy: the attacker knows the 2n records, not which half of them was used."""
+
+    drop: Drop = ()
     mechanism: Literal["mean", "exponential"] = Field(
         default="mean", description="mean: with Gaussian noise; exponential: the geometric median among candidates"
     )
@@ -190,9 +188,7 @@ class PmpPlan(FilePlan, PagePlan):
     candidates: int = Field(default=32, ge=2, description="exponential: random unit vectors to choose from")
     method: Literal["auto", "exact", "sampled"] = Field(default="auto", description="auto: exact to 36 records")
     n_subsets: int = Field(default=2**16, ge=2, description="sampled: number of random halves")
-    confidence: Annotated[float, a_fraction(above=True, below=True)] = Field(
-        default=0.95, description="sampled: of the interval"
-    )
+    confidence: Inside = Field(default=0.95, description="sampled: of the interval")
     seed: int = Field(default=0, ge=0, description="of the candidates and of the random halves")
 
     @model_validator(mode="after")
@@ -206,15 +202,10 @@ class PmpPlan(FilePlan, PagePlan):
         return self
 
 
-class LeakagePlan(FilePlan, PagePlan):
+class LeakagePlan(DataPlan):
     """Per-datum leakage of the mean of a table."""
 
-    data: Source
     drop: Drop = ()
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     id: Id = None
     covariance: Literal["diagonal", "full", "ledoit_wolf"] = Field(
         default="diagonal", description="of the records: diagonal, full or ledoit_wolf"
@@ -226,14 +217,9 @@ class LeakagePlan(FilePlan, PagePlan):
     delta: Delta = 1e-5
 
 
-class TablePlan(FilePlan, PagePlan):
+class TablePlan(DataPlan):
     """Counts of a table, published without noise."""
 
-    data: Source
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     by: tuple[str, ...] = Field(description='columns whose values make the cells, as a,b or a,"b, c"')
     sampling: Sampling = "fixed"
     prior: Prior = 0.5
@@ -255,14 +241,9 @@ class TablePlan(FilePlan, PagePlan):
         return self
 
 
-class TotalPlan(FilePlan, PagePlan):
+class TotalPlan(DataPlan):
     """The total of a column, published without noise."""
 
-    data: Source
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     column: str = Field(min_length=1, description="the column that is summed")
     id: Id = None
     round: float = Field(default=1.0, gt=0, description="values are rounded to multiples of this")
@@ -276,10 +257,9 @@ class TotalPlan(FilePlan, PagePlan):
         return self
 
 
-class StatisticPlan(FilePlan, PagePlan):
+class StatisticPlan(DataPlan):
     """A statistic of the records of a file."""
 
-    data: Source
     label: str | None = Field(
         default=None, min_length=1, description="response column of a regression or of a function of (x, y)"
     )
@@ -288,9 +268,6 @@ class StatisticPlan(FilePlan, PagePlan):
         default=False,
         description="leave out rows with a missing value in a column that is used; not under promise anyone",
     )
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     statistic: str = Field(
         default="mean",
         min_length=1,
@@ -307,6 +284,8 @@ class StatisticPlan(FilePlan, PagePlan):
     set: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, as bins=10 or probabilities=[0.5]"
     )
+    id: Id = None
+    group: Group = None
 
     @field_validator("statistic")
     @classmethod
@@ -329,6 +308,12 @@ class StatisticPlan(FilePlan, PagePlan):
         return self
 
     @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.id is not None and self.group is not None:
+            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
+        return self
+
+    @model_validator(mode="after")
     def _levels_of_columns(self) -> Self:
         if self.levels and (not self.by or self.statistic == "histogram"):
             raise ValueError(
@@ -343,8 +328,6 @@ class StatisticPlan(FilePlan, PagePlan):
 class LeaveOneOutPlan(StatisticPlan):
     """A statistic of all records with noise that was declared beforehand, and who could tell that a record is in it."""
 
-    id: Id = None
-    group: Group = None
     noise_scale: Scales = Field(
         description="standard deviation of the Gaussian noise, or one for each number, as 0.4,1.2; declared before "
         "looking at the data"
@@ -354,12 +337,6 @@ class LeaveOneOutPlan(StatisticPlan):
     )
     delta: Delta = 1e-5
     seed: int = Field(default=0, ge=0, description="of a function with an argument rng; the same for all records")
-
-    @model_validator(mode="after")
-    def _one_name(self) -> Self:
-        if self.id is not None and self.group is not None:
-            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
-        return self
 
 
 class GapPlan(PagePlan):
@@ -378,15 +355,10 @@ class InformationPlan(PagePlan):
     prior: Prior = 0.5
 
 
-class RegressionPlan(FilePlan, PagePlan):
+class RegressionPlan(DataPlan):
     """Least squares with a fixed design."""
 
-    data: Source
     drop: Drop = ()
-    drop_missing: DropMissing = False
-    separator: Separator = None
-    decimal: Decimal = None
-    encoding: Encoding = None
     id: Id = None
     noise_std: float = Field(default=1.0, gt=0, description="standard deviation of the response's noise")
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
 from leakbound.plans.choices import choice, choose, set_fields, table_of
-from leakbound.plans.plan import Numbers, a_fraction, columns, settings
+from leakbound.plans.plan import Inside, Numbers, columns, settings
 
 VERSIONS = ("shifts", "noise", "growing_noise")  # of records, that leakbound makes
-Prior = Annotated[float, a_fraction(above=True, below=True)]  # fraction of members, for accuracy and its baseline
+Prior = Inside  # fraction of members, for accuracy and its baseline
 
 # Models of each release, unless the call says how many.
 # 23 show that one of 100,000 records is exposed if the attacker is never wrong; 64 leave room for one who is.

@@ -27,18 +27,7 @@ OF_GROUPS = ("worst_group_accuracy", "exposed")  # of groups of records, and of 
 PROVED = ("accuracy", "eta", "advantage", "tpr")  # of any attacker
 AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
 NARROWED = ("auc", "advantage", "accuracy", "tpr", "ppv")  # with intervals that more models make narrower
-FRACTIONS = (
-    "auc",
-    "advantage",
-    "accuracy",
-    "eta",
-    "tpr",
-    "tpr_these_models",
-    "ppv",
-    "most_exposed",
-    "worst_group_accuracy",
-    "attribute_gain",
-)
+FRACTIONS = {*MEASURED, *PROVED} - {"epsilon", "exposed"}
 
 
 class Limit(Plan):

@@ -48,6 +48,9 @@ def a_fraction(least: float = 0.0, most: float = 1.0, *, above: bool = False, be
     return AfterValidator(checked)
 
 
+Inside = Annotated[float, a_fraction(above=True, below=True)]  # in (0, 1)
+
+
 def _text_of_path(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
@@ -123,7 +126,11 @@ Encoding = Annotated[
 
 
 class FilePlan(Plan):
-    """A plan that reads files. It has ``separator``, ``decimal`` and ``encoding``, next to those of the columns."""
+    """A plan that reads files."""
+
+    separator: Separator = None
+    decimal: Decimal = None
+    encoding: Encoding = None
 
     @property
     def csv(self) -> dict[str, Any]:
@@ -132,7 +139,7 @@ class FilePlan(Plan):
 
 
 class PagePlan(Plan):
-    """The fields that the plans of all bounds and protected releases share."""
+    """What every plan says of its page."""
 
     title: str = Field(default="", description="the question on top of the page")
     unit: UnitWord = Field(

@@ -16,14 +16,13 @@ from leakbound.core.checks import one_of
 from leakbound.plans.bounds import Scales
 from leakbound.plans.choices import choice, choose
 from leakbound.plans.limits import Limit
-from leakbound.plans.plan import a_fraction, columns
+from leakbound.plans.plan import Inside, Names, columns
 
 Design = Literal["dp", "leave-one-out", "half"]  # how a promise is kept, as ledgers and reports name it
 PromiseName = Literal["anyone", "file", "drawn"]
 Coupling = Literal["auto", "swap", "mixture_swap", "complement", "average_swap"]
 GAUSSIAN = ("gaussian", "gaussian_diagonal", "gaussian_isotropic")
 NOISES = (*GAUSSIAN, "laplace", "norm", "ball")
-Inside = Annotated[float, a_fraction(above=True, below=True)]
 Seed = Annotated[int, Field(ge=0)]
 Games = Annotated[int, Field(ge=0)]
 Number = int | float  # as it was given: what a ledger remembers of a range are its digits
@@ -59,10 +58,6 @@ def ranges_of(given: Any) -> Any:
             raise ValueError(f"the range of {name} is given twice")
         ranges[name] = _range(name, ends)
     return ranges
-
-
-def _texts(given: Any) -> Any:
-    return (given,) if isinstance(given, str) else given
 
 
 def _limits(limits: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,7 +148,7 @@ class File:
     scale: Scales | None = None
     _: KW_ONLY
     allow_exact: bool = False
-    at_most: Annotated[tuple[str, ...], BeforeValidator(_texts), AfterValidator(_limits)] = ()
+    at_most: Annotated[Names, AfterValidator(_limits)] = ()
     games: Games = 2000
     confidence: Inside = 0.95
     seed: Seed = 0

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from leakbound.core.checks import one_of
-from leakbound.plans.bounds import EDGES, GROUPED, Adjacency, Batches, Group, Id, StatisticPlan, TrainingPlan, as_levels
+from leakbound.plans.bounds import EDGES, GROUPED, Adjacency, Batches, StatisticPlan, TrainingPlan, as_levels
 from leakbound.plans.choices import name_of, table_of
 from leakbound.plans.moved import OF_PROTECTIONS, Moved
 from leakbound.plans.plan import DependsOn, FilePath, a_fraction
@@ -103,8 +103,6 @@ class CalibrationPlan(StatisticPlan):
         description="allowed accuracy above the prior guess of all releases of the ledger together, fixed by the "
         "first; that of this query unless given; not of promise drawn",
     )
-    id: Id = None
-    group: Group = None
     compare: Annotated[bool | tuple[Promise, ...], BeforeValidator(_compared)] = Field(
         default=False,
         description="for the owner, what every promise would cost, and of promise drawn the noise that other methods "
@@ -166,8 +164,6 @@ class CalibrationPlan(StatisticPlan):
             return self
         if self.group is not None and not isinstance(promise, File):
             raise ValueError(f"group belongs to promise file, got promise {self.promise_name}; {NO_GROUP[self.chosen]}")
-        if self.id is not None and self.group is not None:
-            raise ValueError(f"group names the units that are left out; give no id beside it, got {self.id!r}")
         if isinstance(promise, Anyone):
             self._check_others(promise.others)
             if self.drop_missing:

@@ -29,9 +29,9 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from leakbound.core.checks import one_line
-from leakbound.core.claims import AccountantEpsilon, Claim
 from leakbound.core.findings import QUANTITIES, Finding, Scope, Term
 from leakbound.core.tradeoff import from_dict
+from leakbound.core.tradeoff.claims import AccountantEpsilon, Claim
 from leakbound.files.untrusted import Refused, json_value
 from leakbound.reports import DIGEST, SCHEMA, Curve, Report, Verdict, digest_of
 from leakbound.reports.about import (

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakbound.core.checks import UNSEEN, nearest, one_of
-from leakbound.core.claims import Claim
 from leakbound.core.findings import EVERY, Finding, Scope, Term
 from leakbound.core.tradeoff import TradeOff
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.tradeoff.curve import Roc
 from leakbound.core.types import Attack, Scores, Signals
 from leakbound.files import private_file, temporary
@@ -70,7 +70,7 @@ class Verdict:
 
     Examples
     --------
-    >>> from leakbound.core.claims import Claim
+    >>> from leakbound.core.tradeoff.claims import Claim
     >>> from leakbound.reports import Verdict
     >>> claim = Claim("epsilon", 1.0, adjacency="replace_one")
     >>> Verdict(claim, "refuted", "epsilon", allowed=1.0, measured=1.7, confidence=0.999).word

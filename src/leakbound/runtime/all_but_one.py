@@ -63,8 +63,10 @@ def values_with_error(
     if sets.n_fits < 2:
         raise ValueError("leaving one out needs at least 2 of them, got 1")
     everybody = np.ones((1, len(points)), dtype=bool)
+    # a function: the shape of its output is that on all records
     if isinstance(statistic, Fit):
         statistic = statistic.settled(points, everybody)
+    # by a formula where there is one, with its rounding error
     by_formula = left_out_values_with_error(statistic, points, unit)
     if by_formula is not None:
         if not np.isfinite(by_formula.of_all).all():
@@ -74,6 +76,7 @@ def values_with_error(
                 "or divide it by a public number"
             )
         return by_formula
+    # else by a fit without each of them, which has no error
     of_all = statistic.observe(points, everybody, sets.fit_seeds[:1])["output"][0]
     if not np.isfinite(of_all).all():
         raise ValueError(f"{statistic.name} cannot be computed on all records")

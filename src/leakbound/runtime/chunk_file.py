@@ -112,20 +112,24 @@ def _read(content: bytes, name: str) -> Chunk:
         raise Damaged("it is too short")
     if hashlib.sha256(body).hexdigest().encode() != content[-_DIGEST_SIZE:]:
         raise Damaged("it has other bytes than were written")
+    # an archive that takes no more memory than its bytes
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = archive.infolist()
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             raise Damaged("it is compressed")
         if sum(member.file_size for member in members) > len(content):
             raise Damaged("its members are longer than the file")
+        # of this format and this key
         contents = json.loads(archive.read(CONTENTS))
         if contents["format"] != FORMAT:
             raise Damaged(f"it has another format than {FORMAT}: another version of leakbound wrote it")
         if contents["key"] != name:
             raise Damaged("it is the chunk of another key")
+        # the arrays that it lists, and no others
         listed = contents["arrays"]
         if not listed or [member.filename for member in members] != [CONTENTS, *(f"{array}.npy" for array in listed)]:
             raise Damaged("it has other arrays than it lists")
+        # where and from what it was made
         machine = Machine(contents["machine"]["facts"])
         if machine.digest != contents["machine"]["digest"]:
             raise Damaged("its kind of machine does not have the digest that was written")

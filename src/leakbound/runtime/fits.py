@@ -201,6 +201,7 @@ def finished_chunks(job: FitJob, sets: Sets, execution: Execution) -> Iterator[t
             rows = run.rows[number]
             is_stored = number in run.reused
             advance(rows.stop - rows.start, stored=is_stored)
+            # the pace is that of what was made: time spent reading the store is none of it
             if is_stored:
                 execution.tally.reused += rows.stop - rows.start
                 since = time.monotonic()
@@ -254,6 +255,7 @@ class _Run:
             return cls(job, sets, execution, rows, None, ())
         with user_code() as code:
             description = describe_release(job.release, execution.depends_on)[0]
+        # a release without a description has no names for its chunks
         if description is None:
             return cls(job, sets, execution, rows, None, ())
         job = replace(job, code=code, depends_on=execution.depends_on)
@@ -265,6 +267,7 @@ class _Run:
         if self.store is None:
             yield from self._make(range(len(self.rows)))
             return
+        # what the store has
         written = {entry.name: entry.changed for entry in self.store.ls()}
         todo = []
         for number, name in enumerate(self.keys):
@@ -274,6 +277,7 @@ class _Run:
             else:
                 self.execution.tally.written.append(written[name])
                 yield number, stored
+        # the rest
         if todo and self.execution.from_store:
             self._refuse_missing(todo)
         elif todo:

@@ -161,6 +161,7 @@ def _observed_rows(
     placed: dict[str, Bool[Array, " M"]] = {}
     n_models = sets.n_fits
     is_made = np.zeros(n_models, dtype=bool)
+    # chunks come in any order; which models have which signal is remembered
     for rows, signals in finished_chunks(job, sets, execution):
         _place(arrays, signals, rows, n_models)
         is_made[rows] = True

@@ -76,6 +76,7 @@ def repeat(
     >>> [round(result["mip_from_dp"].item(), 4) for result in ls.repeat(_example, [(0.0,), (1.0,)], n_jobs=1)]
     [0.0, 0.2311]
     """
+    # the names of the results: a task whose code cannot be followed has none, and is not stored
     chunk_store = Store(store) if store is not None else None
     keys: list[str] = []
     reached = UserCode()
@@ -91,12 +92,14 @@ def repeat(
             chunk_store = None
     results: dict[int, dict[str, Array]] = {}
     with progress(what, len(arguments)) as advance:
+        # what the store has
         absent = chunk_store.missing(keys) if chunk_store else set()
         for number, name in enumerate(keys):
             stored = chunk_store.load(name) if chunk_store and name not in absent else None
             if stored is not None:
                 results[number] = stored
                 advance(1, stored=True)
+        # the rest, by the workers
         todo = [number for number in range(len(arguments)) if number not in results]
         prepared = chunk_store.prepared() if chunk_store and todo else nullcontext()
         with prepared, values_as_before(reached, partial(_code, task)):

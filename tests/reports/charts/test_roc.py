@@ -8,8 +8,8 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Piecewise, TradeOff
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.charts import roc as plots
 from leakbound.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten

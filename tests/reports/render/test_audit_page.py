@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.render.html import notebook, page
 from leakbound.reports.results.audit_page import audit_page

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Scope, Term
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Verdict
 from leakbound.reports.render.text import WIDTH, table
 from tests.reports import samples

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.results import audit_claims as verdicts
 from leakbound.reports.results.audit import results

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from leakbound.core.claims import Claim
 from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.about import GamesFacts
 from leakbound.reports.publication import without_records

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from leakbound.core.claims import Claim
 from leakbound.core.tradeoff import EpsilonDelta
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.results import audit_answer as words
 from leakbound.reports.results.audit import results

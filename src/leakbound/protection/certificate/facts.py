@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from leakbound.core.grid import Grid
 from leakbound.core.types import Noise
 from leakbound.noise import BallNoise, Mahalanobis
-from leakbound.plans.promises import PROMISE_OF
+from leakbound.plans.promises import NAME_OF, PROMISE_OF
 from leakbound.plans.protects import CalibrationPlan, printed
 from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
 from leakbound.protection.setting.request import Request
@@ -39,8 +39,7 @@ def about_release(
 ) -> ProtectedAbout:
     """Put a certificate and its contents together with what was asked for; the command is the owner's."""
     plan, points = request.plan, request.data.points
-    promise_name = PROMISE_OF[certificate.design]
-    promise = plan.under(promise_name)
+    promise = plan.under(PROMISE_OF[certificate.design])
     content = printed(plan) | (more_of_plan or {})
     head = envelope(content, seed=promise.seed, confidence=promise.confidence, notes=notes)
     # the number of people, and not of their rows, which depends on each of them
@@ -52,7 +51,7 @@ def about_release(
         kind="protected",
         audience=audience,
         **head,
-        question=question_of(promise_name, asked or plan.statistic),
+        question=question_of(NAME_OF[certificate.design], asked or plan.statistic),
         insecure_seed=request.insecure_seed is not None,
         fpr=plan.fpr,
         data=data,
