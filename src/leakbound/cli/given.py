@@ -190,7 +190,7 @@ def _of_signals(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Repo
 def _of_probabilities(plan: TrainedPlan, options: Mapping[str, Any]) -> Report:
     """Audit a table of a model's probabilities, with the records that they are of where --data names them."""
     from leakbound.auditing.api import audit_signals
-    from leakbound.auditing.score_files import read_probabilities
+    from leakbound.cli.score_files import read_probabilities
 
     for name in sorted(options.keys() & OF_MODELS):
         raise ValueError(f"--probabilities are a model's answers: they take no --{name.replace('_', '-')}")

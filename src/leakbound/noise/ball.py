@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
+from leakbound.core import hockey
 from leakbound.core.checks import count, positive
-from leakbound.noise import hockey
 from leakbound.noise.norms import EUCLIDEAN, Lp, dimension, vectors
 
 Array = np.ndarray

@@ -12,9 +12,9 @@ from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from leakbound.core import hockey
 from leakbound.core.checks import one_of, positive
 from leakbound.core.types import NotApplicable
-from leakbound.noise import hockey
 from leakbound.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension, vectors
 
 Array = np.ndarray

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Num
 from numpy.typing import ArrayLike
 
+from leakbound.core import hockey
 from leakbound.core.checks import positive
 from leakbound.core.divergences import gaussian_hockey
-from leakbound.noise import hockey
 from leakbound.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension, vectors
 
 Array = np.ndarray

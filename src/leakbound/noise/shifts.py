@@ -23,11 +23,11 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core.checks import non_negative, probability
 from leakbound.core.intervals import chernoff_kl_upper
+from leakbound.core.ranks import rank_limits, undominated
 from leakbound.core.tradeoff import Profile
 from leakbound.core.types import Noise, NotApplicable
 from leakbound.noise.ball import BallNoise
 from leakbound.noise.norms import EUCLIDEAN, Lp, Mahalanobis, dimension
-from leakbound.noise.ranks import rank_limits, undominated
 
 Array = np.ndarray
 _N_EPSILONS = 300

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import leakbound as ls
-from leakbound.auditing.score_files import read_probabilities
+from leakbound.cli.score_files import read_probabilities
 from leakbound.data.score_tables import read_scores
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta
 
+from leakbound.core.ranks import rank_limits, undominated
 from leakbound.noise import GaussianNoise, Shifts, eta_bound, worst_eta
-from leakbound.noise.ranks import rank_limits, undominated
 
 TABLES = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 6)), elements=st.sampled_from([0.0, 1.0, 2.0, 5.0]))
 

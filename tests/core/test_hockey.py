@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from leakbound.core import hockey
 from leakbound.core.seeds import stream
-from leakbound.noise import hockey
 from tests.marks import nightly
 
 
