@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
 from leakbound.reports.charts.quality import quality_point, tradeoff
-from leakbound.reports.results.audit import results
+from leakbound.reports.results.audit.result import results
 
 X, y = load_digits(return_X_y=True)
 leaves = {"min_samples_leaf": [1, 3, 10, 30]}

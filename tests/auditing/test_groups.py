@@ -23,7 +23,7 @@ from leakbound.core import games
 from leakbound.core.types import Points, Scores, Signals
 from leakbound.plans import AuditPlan
 from leakbound.plans.policies import policy_of
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
 
 ATTACKS = find(["loss", "mast"])
 BOTH = policy_of({"limits": ["worst_group_accuracy=0.6"], "exposed": {"most": 0, "then": "ask"}})

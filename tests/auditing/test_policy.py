@@ -27,8 +27,8 @@ from leakbound.plans.limits import Limit
 from leakbound.plans.policies import PolicyPlan, policy_of
 from leakbound.releases.structure import Structure, structure_of
 from leakbound.reports import Curve, Report, Verdict
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_policy import policy_part
+from leakbound.reports.results.audit.policy import policy_part
+from leakbound.reports.results.audit.result import results
 from tests.levels import allowed, sizes
 from tests.marks import nightly
 from tests.reports.abouts import changed

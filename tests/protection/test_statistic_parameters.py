@@ -18,7 +18,7 @@ from leakbound.protection.certificate.statistic_parameters import parameters_of
 from leakbound.releases.statistics.logistic import Logistic
 from leakbound.releases.statistics.statistic import Fit
 from leakbound.reports.about import StatisticParameters
-from leakbound.reports.results.release_parameters import parameter_notes
+from leakbound.reports.results.release.parameters import parameter_notes
 from tests.promising import calibrate_file, protect_file
 
 CENTRED = {"centre": [40, 30], "spread": [10, 8]}

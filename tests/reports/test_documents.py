@@ -16,11 +16,11 @@ from leakbound.reports.comparison import compare
 from leakbound.reports.render import document
 from leakbound.reports.render.gaps import environment, escape, fill
 from leakbound.reports.results.attribute_page import attribute_page
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.bound_page import bound_page
 from leakbound.reports.results.comparison import comparison_page
 from leakbound.reports.results.papers import papers_page
-from leakbound.reports.results.release_page import release_page
+from leakbound.reports.results.release.page import release_page
 from leakbound.reports.sentences import Sentence, sentences
 from tests.reports import made_audits, made_bounds, made_designs, made_guesses, made_protected, samples
 from tests.reports.nasty import NASTY, with_text

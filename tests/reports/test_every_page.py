@@ -16,10 +16,10 @@ from leakbound.core.tradeoff.claims import Claim
 from leakbound.plans.bounds import BOUND_PLANS
 from leakbound.reports import Verdict, claims_page
 from leakbound.reports.comparison import compare
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_advice import advice
-from leakbound.reports.results.audit_claims import claims, counted
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.advice import advice
+from leakbound.reports.results.audit.claims import claims, counted
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.sentences import Sentence, sentences
 from tests.reports import made_bounds, made_designs, made_guesses, made_protected, samples
 from tests.reports.abouts import changed

@@ -13,9 +13,9 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.numbers import HALF_OF_95_PERCENT
-from leakbound.reports.results.release import release_result
-from leakbound.reports.results.release_page import ReleasePage, release_page
-from leakbound.reports.results.release_table import Table, cost_rows, sample_worth, value_rows
+from leakbound.reports.results.release.page import ReleasePage, release_page
+from leakbound.reports.results.release.result import release_result
+from leakbound.reports.results.release.table import Table, cost_rows, sample_worth, value_rows
 from tests.reports import made_protected
 from tests.reports.made_protected import attack, ceiling, protected, values, without
 from tests.reports.said import flat, said, term

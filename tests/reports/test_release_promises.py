@@ -19,8 +19,8 @@ from leakbound.reports.content import schema
 from leakbound.reports.phrases import game, words
 from leakbound.reports.render.html import notebook
 from leakbound.reports.results.findings import quantity_of
-from leakbound.reports.results.release import question_of
-from leakbound.reports.results.release_page import release_page
+from leakbound.reports.results.release.page import release_page
+from leakbound.reports.results.release.result import question_of
 from tests.reports import made_designs, made_protected
 from tests.reports.abouts import changed
 from tests.reports.made_designs import ALL, DESIGNS, DIGEST, ETA, N, design_report

@@ -266,7 +266,7 @@ def _say_below_0(report: Report, *, has_ledger: bool) -> None:
     """Say how counts below 0 are avoided, where there are some."""
     about = import_module("leakbound.reports.about")
     own = about.about_as(about.ProtectedAbout, report.about)
-    n_below_0 = import_module("leakbound.reports.results.release_table").n_below_0
+    n_below_0 = import_module("leakbound.reports.results.release.table").n_below_0
     tables = [own.table, *(statistic.table for statistic in own.statistics)]
     n_below = sum(n_below_0(table) for table in tables if table is not None)
     if n_below:

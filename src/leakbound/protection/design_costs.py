@@ -39,7 +39,7 @@ from leakbound.releases.statistics.of_plan import statistic_of
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakbound.reports.render.document import terminal
-from leakbound.reports.results.release_designs import designs_page
+from leakbound.reports.results.release.designs import designs_page
 from leakbound.runtime.all_but_one import values_of
 
 Array = np.ndarray

@@ -15,7 +15,7 @@ from leakbound.reports.charts import roc as plots
 from leakbound.reports.charts.canvas import ATTACK, CLAIM, MUTE, shorten
 from leakbound.reports.charts.lines import floor_of, lines_of
 from leakbound.reports.numbers import percent
-from leakbound.reports.results.audit import results
+from leakbound.reports.results.audit.result import results
 from tests.reports import samples
 from tests.reports.charts.reading import texts
 

@@ -11,7 +11,7 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.render.html import notebook, page
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import ATTACKS, made, spread

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from leakbound.core.findings import Finding, Term
-from leakbound.reports.results import audit_answer as words
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_advice import advice
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit import answer as words
+from leakbound.reports.results.audit.advice import advice
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.sections.words import lettered, listed, say, several
 from tests.reports import samples
 from tests.reports.abouts import changed

@@ -6,8 +6,8 @@ from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
-from leakbound.reports.results import audit_claims as verdicts
-from leakbound.reports.results.audit import results
+from leakbound.reports.results.audit import claims as verdicts
+from leakbound.reports.results.audit.result import results
 from tests.reports.made import made
 from tests.reports.page_reading import said as text_of
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_answer import epsilon as sentences_of
+from leakbound.reports.results.audit.answer import epsilon as sentences_of
+from leakbound.reports.results.audit.result import results
 from tests.reports.page_reading import said
 
 

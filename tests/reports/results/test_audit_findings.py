@@ -1,8 +1,8 @@
 import pytest
 
 from leakbound.core.findings import QUANTITIES, Finding, Term
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_findings import audit_row, audit_tables
+from leakbound.reports.results.audit.findings import audit_row, audit_tables
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.sentences import sentences
 from tests.reports.made import made
 from tests.reports.page_reading import said

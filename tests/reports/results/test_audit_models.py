@@ -11,10 +11,10 @@ from leakbound.core.findings import Finding
 from leakbound.reports import Report
 from leakbound.reports.charts.quality import quality_point, tradeoff
 from leakbound.reports.render.html import page
-from leakbound.reports.results.audit import QUALITIES, ordered, results
-from leakbound.reports.results.audit_models import ModelRow, ModelsTable, models_table
-from leakbound.reports.results.audit_page import audit_page
-from leakbound.reports.results.audit_policy import policy_part
+from leakbound.reports.results.audit.models import ModelRow, ModelsTable, models_table
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.policy import policy_part
+from leakbound.reports.results.audit.result import QUALITIES, ordered, results
 from leakbound.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.abouts import changed

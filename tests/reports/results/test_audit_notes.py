@@ -11,9 +11,9 @@ from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.about import GamesFacts
 from leakbound.reports.publication import without_records
 from leakbound.reports.render.html import page
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_page import audit_page
-from leakbound.reports.results.audit_records import median
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.records import median
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.sections.method import assumptions, intervals
 from tests.reports import samples
 from tests.reports.made import games, made, spread

@@ -5,8 +5,8 @@ from leakbound.reports import Report
 from leakbound.reports.charts.audits import audit_charts
 from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.strips import strip, strip_axis
-from leakbound.reports.results.audit import MOST, most_exposed
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.result import MOST, most_exposed
 from tests.reports.made import made, spread
 
 

@@ -2,7 +2,7 @@ from leakbound.core.findings import Finding, Term
 from leakbound.core.tradeoff import Piecewise
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import GamesFacts
-from leakbound.reports.results.audit import results
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.sections.quantities import shown
 from tests.reports import samples
 from tests.reports.made import games, lower_limit, made, spread

@@ -14,9 +14,9 @@ import leakbound as ls
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import Report
 from leakbound.reports.content import schema
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_groups import slice_columns
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.groups import slice_columns
+from leakbound.reports.results.audit.page import audit_page
+from leakbound.reports.results.audit.result import results
 from leakbound.reports.results.comparison import comparison_page
 from tests.reports.page_reading import Page
 

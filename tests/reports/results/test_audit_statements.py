@@ -10,9 +10,9 @@ import pytest
 from leakbound.core.tradeoff import EpsilonDelta
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
-from leakbound.reports.results import audit_answer as words
-from leakbound.reports.results.audit import results
-from leakbound.reports.results.audit_statements import BANDS, Numbers, band, statements
+from leakbound.reports.results.audit import answer as words
+from leakbound.reports.results.audit.result import results
+from leakbound.reports.results.audit.statements import BANDS, Numbers, band, statements
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
 from tests.reports.page_reading import said

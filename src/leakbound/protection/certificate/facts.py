@@ -20,7 +20,7 @@ from leakbound.protection.setting.rounding import PrintedShape
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.reports.about import CertificateFacts, DataFacts, NoiseFacts, ProtectedAbout, ReleasedValue, envelope
 from leakbound.reports.numbers import outward, rounded_to_noise
-from leakbound.reports.results.release import question_of
+from leakbound.reports.results.release.result import question_of
 
 Array = np.ndarray
 Audience = Literal["public", "owner"]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.reports.about import PlannedNumber, PublishedCell, PublishedTable
 from leakbound.reports.numbers import HALF_OF_95_PERCENT
-from leakbound.reports.results.release_table import half_of, label_of
+from leakbound.reports.results.release.table import half_of, label_of
 
 Array = np.ndarray
 

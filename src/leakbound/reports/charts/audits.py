@@ -22,12 +22,12 @@ from leakbound.reports.charts.slices import Bar, slices, slices_size
 from leakbound.reports.charts.strips import strip, strip_axis
 from leakbound.reports.numbers import count
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.audit import Result, most_exposed, ordered, results
-from leakbound.reports.results.audit_answer import least_of_100
-from leakbound.reports.results.audit_claims import most_allowed
-from leakbound.reports.results.audit_groups import Part, accuracy_text, group_parts, has_group_part, slice_columns
-from leakbound.reports.results.audit_models import compared_models, one_quality
-from leakbound.reports.results.audit_page import drawn_releases, shows_gain
+from leakbound.reports.results.audit.answer import least_of_100
+from leakbound.reports.results.audit.claims import most_allowed
+from leakbound.reports.results.audit.groups import Part, accuracy_text, group_parts, has_group_part, slice_columns
+from leakbound.reports.results.audit.models import compared_models, one_quality
+from leakbound.reports.results.audit.page import drawn_releases, shows_gain
+from leakbound.reports.results.audit.result import Result, most_exposed, ordered, results
 
 
 def audit_charts(report: Report) -> dict[str, Figure | str]:

@@ -13,9 +13,9 @@ from leakbound.reports import Curve, Report
 from leakbound.reports.charts.canvas import DASHED, DOTTED, shorten
 from leakbound.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakbound.reports.phrases import RELEASES, WITHOUT, place, row_word
-from leakbound.reports.results.audit import Result, results
+from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
-from leakbound.reports.results.release import release_result
+from leakbound.reports.results.release.result import release_result
 from leakbound.reports.sections.curves import RATES, SMALL_ADVANTAGE
 from leakbound.reports.sections.parts import attack_words
 from leakbound.reports.sections.words import GREEK, PARAMETER

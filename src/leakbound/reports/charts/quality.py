@@ -26,7 +26,7 @@ from leakbound.reports.charts.canvas import (
     write,
 )
 from leakbound.reports.numbers import near
-from leakbound.reports.results.audit import Result, varied
+from leakbound.reports.results.audit.result import Result, varied
 
 QUALITY = Size(440, 330, 48, 20, 52, 26)
 TICKS = 6  # of the vertical scale, both ends included

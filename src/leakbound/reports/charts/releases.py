@@ -11,8 +11,8 @@ from leakbound.reports.charts.canvas import figure_of
 from leakbound.reports.charts.dots import Row, dots, dots_size
 from leakbound.reports.charts.lines import chart
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
-from leakbound.reports.results.release import ReleaseResult, release_result
-from leakbound.reports.results.release_page import dots_of
+from leakbound.reports.results.release.page import dots_of
+from leakbound.reports.results.release.result import ReleaseResult, release_result
 
 
 def release_charts(report: Report) -> Mapping[str, Figure]:

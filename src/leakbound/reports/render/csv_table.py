@@ -10,9 +10,9 @@ from leakbound.core.checks import visible
 from leakbound.reports import Report
 from leakbound.reports.about import ProtectedAbout, PublishedTable, about_as
 from leakbound.reports.numbers import noise_interval
-from leakbound.reports.results.release import release_result
-from leakbound.reports.results.release_designs import named
-from leakbound.reports.results.release_table import label_of, total_name
+from leakbound.reports.results.release.designs import named
+from leakbound.reports.results.release.result import release_result
+from leakbound.reports.results.release.table import label_of, total_name
 
 _OF_95_PERCENT = {"gaussian": 1.959964}  # half of the central interval, of the standard deviation
 # low and high are the ends of the central 95 % interval of the noise; empty where it is not Gaussian. The last is the

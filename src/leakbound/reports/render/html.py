@@ -22,9 +22,9 @@ from leakbound.reports.render.document import Charts, document_name
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
 from leakbound.reports.results.attribute_page import attribute_page
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.bound_page import bound_page
-from leakbound.reports.results.release_page import release_page
+from leakbound.reports.results.release.page import release_page
 from leakbound.reports.sections.curves import one_curve
 
 

@@ -15,9 +15,9 @@ from leakbound.reports import Report
 from leakbound.reports.numbers import MINUS, THIN
 from leakbound.reports.render.document import document_name, terminal
 from leakbound.reports.results.attribute_page import attribute_page
-from leakbound.reports.results.audit_page import audit_page
+from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.bound_page import bound_page
-from leakbound.reports.results.release_page import release_page
+from leakbound.reports.results.release.page import release_page
 
 WIDTH = 100  # of a line, unless asked otherwise
 NARROWEST = 40  # tables of fewer columns cannot be read

@@ -15,7 +15,7 @@ from leakbound.reports.numbers import MINUS, count, percent, percent_at_most, pl
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import attribute_results
-from leakbound.reports.results.audit import Result, results
+from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
 from leakbound.reports.results.made import Named, Program

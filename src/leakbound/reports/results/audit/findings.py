@@ -10,7 +10,7 @@ from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
 from leakbound.reports.numbers import THIN, count, percent
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.audit import Result
+from leakbound.reports.results.audit.result import Result
 from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
 from leakbound.reports.sections.parts import Part
 from leakbound.reports.sections.quantities import FRACTIONS, shown

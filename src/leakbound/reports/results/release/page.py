@@ -26,10 +26,10 @@ from leakbound.reports.numbers import (
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
 from leakbound.reports.results.made import Made, Named, made
-from leakbound.reports.results.release import ReleaseResult, release_result
-from leakbound.reports.results.release_designs import PROMISES, Designs, Rules, designs_of, rules_checked
-from leakbound.reports.results.release_parameters import Notes, statistic_notes
-from leakbound.reports.results.release_table import (
+from leakbound.reports.results.release.designs import PROMISES, Designs, Rules, designs_of, rules_checked
+from leakbound.reports.results.release.parameters import Notes, statistic_notes
+from leakbound.reports.results.release.result import ReleaseResult, release_result
+from leakbound.reports.results.release.table import (
     MOST_FOLDED,
     MOST_ROWS,
     NOTHING,

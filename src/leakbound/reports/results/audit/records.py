@@ -10,8 +10,8 @@ import numpy as np
 from leakbound.reports import Table, plain
 from leakbound.reports.about import GamesFacts
 from leakbound.reports.numbers import count, percent
-from leakbound.reports.results.audit import Result, level, most_exposed, record_name, written
-from leakbound.reports.results.audit_answer import exposed_of_groups, least_of_100, single_records
+from leakbound.reports.results.audit.answer import exposed_of_groups, least_of_100, single_records
+from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
 from leakbound.reports.sections.words import listed, several

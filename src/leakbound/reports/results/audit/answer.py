@@ -8,8 +8,8 @@ from dataclasses import replace
 from leakbound.core.findings import Finding
 from leakbound.core.reasons import words as reason_words
 from leakbound.reports.numbers import count, digits, down, near, parameter, settled, signs
-from leakbound.reports.results.audit import Result, level, most_exposed, record_name, written
-from leakbound.reports.results.audit_statements import Numbers, Statements, statements
+from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
+from leakbound.reports.results.audit.statements import Numbers, Statements, statements
 from leakbound.reports.results.findings import Text
 from leakbound.reports.sections.quantities import shown
 from leakbound.reports.sections.words import cited, listed, several

@@ -10,7 +10,7 @@ from leakbound.core.findings import Finding, Term
 from leakbound.core.reasons import words as reason_words
 from leakbound.reports.about import CheckFacts, DecisionFacts
 from leakbound.reports.numbers import MINUS, THIN, count, percent
-from leakbound.reports.results.audit import Result, ordered, written
+from leakbound.reports.results.audit.result import Result, ordered, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.sections.quantities import shown
 from leakbound.reports.sections.words import listed

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from leakbound.reports.numbers import count
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.audit import Result, written
-from leakbound.reports.results.audit_answer import INFERRED, chosen
-from leakbound.reports.results.audit_statements import CLEAR, Statements
+from leakbound.reports.results.audit.answer import INFERRED, chosen
+from leakbound.reports.results.audit.result import Result, written
+from leakbound.reports.results.audit.statements import CLEAR, Statements
 from leakbound.reports.results.findings import Text
 from leakbound.reports.sections.words import listed, several
 from leakbound.reports.sentences import Sentence, sentences

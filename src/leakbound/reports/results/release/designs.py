@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakbound.reports.numbers import count, parameter, signs
 from leakbound.reports.results.findings import Text
-from leakbound.reports.results.release_table import MOST_IN_TERMINAL, Head, Row, Table, first_rows, folded, size, span
+from leakbound.reports.results.release.table import MOST_IN_TERMINAL, Head, Row, Table, first_rows, folded, size, span
 from leakbound.reports.sections.words import several
 from leakbound.reports.sentences import Sentence
 

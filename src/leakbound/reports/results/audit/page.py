@@ -14,9 +14,8 @@ from leakbound.reports.about import AuditAbout
 from leakbound.reports.numbers import THIN, count, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
-from leakbound.reports.results.audit import Result, level, most_exposed, ordered, record_name, results, written
-from leakbound.reports.results.audit_advice import advice, decides
-from leakbound.reports.results.audit_answer import (
+from leakbound.reports.results.audit.advice import advice, decides
+from leakbound.reports.results.audit.answer import (
     answer,
     baseline,
     epsilon,
@@ -26,9 +25,9 @@ from leakbound.reports.results.audit_answer import (
     theorems,
     warnings,
 )
-from leakbound.reports.results.audit_claims import Claimed, claims, contradictions, counted, leading
-from leakbound.reports.results.audit_findings import AuditTable, audit_tables
-from leakbound.reports.results.audit_groups import (
+from leakbound.reports.results.audit.claims import Claimed, claims, contradictions, counted, leading
+from leakbound.reports.results.audit.findings import AuditTable, audit_tables
+from leakbound.reports.results.audit.groups import (
     PartsOfRelease,
     accuracy_text,
     groups_of,
@@ -36,9 +35,10 @@ from leakbound.reports.results.audit_groups import (
     slices_of,
     with_interval,
 )
-from leakbound.reports.results.audit_models import ModelsTable, models_table
-from leakbound.reports.results.audit_policy import Check, PolicyPart, policy_part
-from leakbound.reports.results.audit_records import RecordsPart, records_part
+from leakbound.reports.results.audit.models import ModelsTable, models_table
+from leakbound.reports.results.audit.policy import Check, PolicyPart, policy_part
+from leakbound.reports.results.audit.records import RecordsPart, records_part
+from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Made, Named, made, stored
 from leakbound.reports.sections.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of

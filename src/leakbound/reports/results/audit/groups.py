@@ -9,8 +9,8 @@ from leakbound.core.findings import Finding, slice_column
 from leakbound.core.reasons import words as reason_words
 from leakbound.reports.about import FEWEST_OF_SLICE, GroupFacts
 from leakbound.reports.numbers import count, percent
-from leakbound.reports.results.audit import Result, level, written
-from leakbound.reports.results.audit_answer import baseline, exposed_of_groups
+from leakbound.reports.results.audit.answer import baseline, exposed_of_groups
+from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
 from leakbound.reports.sections.quantities import shown

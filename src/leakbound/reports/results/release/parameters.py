@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leakbound.reports.about import ColumnScale, PublishedTable, StatisticParameters
 from leakbound.reports.numbers import count, parameter, powers, significant, signs
 from leakbound.reports.results.findings import Text
-from leakbound.reports.results.release import ReleaseResult
+from leakbound.reports.results.release.result import ReleaseResult
 from leakbound.reports.sections.words import capital
 from leakbound.reports.sentences import Sentence
 

@@ -22,8 +22,8 @@ from leakbound.reports.numbers import (
     signs,
     up,
 )
-from leakbound.reports.results.audit import Result, level, written
-from leakbound.reports.results.audit_answer import least_of_100
+from leakbound.reports.results.audit.answer import least_of_100
+from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.sections.words import GREEK
 from leakbound.reports.sentences import Sentence

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leakbound.reports.about import PlannedNumber, PublishedCell, PublishedTable, ReleasedValue
 from leakbound.reports.numbers import HALF_OF_95_PERCENT, THIN, count, near, powers, significant, signs
 from leakbound.reports.results.findings import Text
-from leakbound.reports.results.release import ReleaseResult
+from leakbound.reports.results.release.result import ReleaseResult
 from leakbound.reports.sections.words import capital
 from leakbound.reports.sentences import Sentence
 
