@@ -187,7 +187,7 @@ def test_imports_go_down(name):
 
 
 # What each folder of reports may import of reports: its own files, and the folders before it.
-OF_REPORTS = ("sections", "results", "charts", "render")
+OF_REPORTS = ("results", "charts", "render")
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if room(name) == "reports"])
@@ -276,7 +276,7 @@ OPENS_FILES = {"open", "open_memmap", "memmap"}
 OF_FILES = {"os", "shutil", "tempfile", "pathlib", "io"}  # modules by which files are opened, written and moved
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) in ("core", "attacks", "metrics", "bounds")])
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) in ("core", "attacks", "metrics", "bounds", "noise")])
 def test_libraries_open_no_file(name):
     """Files are what `files` and the applications are for; a library is handed arrays."""
     if name != "core/on_disk.py":  # its arrays have no name: they are memory that lies on a disk

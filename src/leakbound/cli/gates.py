@@ -12,7 +12,7 @@ from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.reports import Report, phrases
 from leakbound.reports.about import AuditAbout, GroupsFacts, ReleaseFacts, decisions_of, failed_of, releases_of
 from leakbound.reports.below_chance import below_chance
-from leakbound.reports.sections.words import listed
+from leakbound.reports.results.words import listed
 
 NO_MODELS = ("no_reference", "few_references", "no_reference_of_both", "no_reference_with", "no_reference_without")
 MOST_NAMED = 8  # groups

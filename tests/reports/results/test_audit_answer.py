@@ -7,7 +7,7 @@ from leakbound.reports.results.audit import answer as words
 from leakbound.reports.results.audit.advice import advice
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.audit.result import results
-from leakbound.reports.sections.words import lettered, listed, say, several
+from leakbound.reports.results.words import lettered, listed, say, several
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread

@@ -15,7 +15,7 @@ from leakbound.reports.results.audit.models import ModelRow, ModelsTable, models
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.audit.policy import policy_part
 from leakbound.reports.results.audit.result import QUALITIES, ordered, results
-from leakbound.reports.sections.quantities import shown
+from leakbound.reports.results.quantities import shown
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread

@@ -14,7 +14,7 @@ from leakbound.reports.render.html import page
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.audit.records import median
 from leakbound.reports.results.audit.result import results
-from leakbound.reports.sections.method import assumptions, intervals
+from leakbound.reports.results.method import assumptions, intervals
 from tests.reports import samples
 from tests.reports.made import games, made, spread
 from tests.reports.page_reading import Page, said

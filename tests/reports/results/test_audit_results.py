@@ -3,7 +3,7 @@ from leakbound.core.tradeoff import Piecewise
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import GamesFacts
 from leakbound.reports.results.audit.result import results
-from leakbound.reports.sections.quantities import shown
+from leakbound.reports.results.quantities import shown
 from tests.reports import samples
 from tests.reports.made import games, lower_limit, made, spread
 

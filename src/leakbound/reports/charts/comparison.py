@@ -16,7 +16,7 @@ from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
 from leakbound.reports.comparison import Comparison
 from leakbound.reports.results.comparison import Judged, Standing, accuracy_text, drawn, judged
-from leakbound.reports.sections.curves import RATES
+from leakbound.reports.results.curves import RATES
 
 
 def plot(comparison: Comparison, ax: Axes | None = None) -> Axes:

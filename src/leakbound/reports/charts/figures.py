@@ -14,7 +14,7 @@ from leakbound.reports.charts.guesses import guesses
 from leakbound.reports.charts.lines import Chart, chart, curve_chart
 from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
-from leakbound.reports.sections.curves import one_curve
+from leakbound.reports.results.curves import one_curve
 
 MOST_ATTACKS = 4  # on a protected release
 

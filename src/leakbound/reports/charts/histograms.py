@@ -31,7 +31,7 @@ from leakbound.reports.charts.canvas import (
 from leakbound.reports.numbers import count, digits, settled
 from leakbound.reports.phrases import plural
 from leakbound.reports.results.ranking import bins, is_logarithmic
-from leakbound.reports.sections.words import article, several
+from leakbound.reports.results.words import article, several
 
 Array = np.ndarray
 NAME, SMALL = 12.5, 11.5  # sizes of type

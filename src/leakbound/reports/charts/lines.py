@@ -15,10 +15,10 @@ from leakbound.reports.charts.curves import FALSE_ALARMS, Line, Role
 from leakbound.reports.phrases import RELEASES, WITHOUT, place, row_word
 from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
+from leakbound.reports.results.curves import RATES, SMALL_ADVANTAGE
+from leakbound.reports.results.parts import attack_words
 from leakbound.reports.results.release.result import release_result
-from leakbound.reports.sections.curves import RATES, SMALL_ADVANTAGE
-from leakbound.reports.sections.parts import attack_words
-from leakbound.reports.sections.words import GREEK, PARAMETER
+from leakbound.reports.results.words import GREEK, PARAMETER
 from leakbound.reports.sentences import Sentence
 
 _CEILING_FLOOR = 1e-4  # smallest rate of a ceiling that is drawn alone

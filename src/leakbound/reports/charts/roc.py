@@ -22,7 +22,7 @@ from leakbound.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, sp
 from leakbound.reports.charts.lines import Chart, chart
 from leakbound.reports.charts.strips import strip, strip_axis
 from leakbound.reports.numbers import percent
-from leakbound.reports.sections.words import listed
+from leakbound.reports.results.words import listed
 
 __all__ = (
     "GAIN",

@@ -24,8 +24,8 @@ from leakbound.reports.render.document import page as page_of
 from leakbound.reports.results.attribute_page import attribute_page
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.results.curves import one_curve
 from leakbound.reports.results.release.page import release_page
-from leakbound.reports.sections.curves import one_curve
 
 
 def page(report: Report) -> str:

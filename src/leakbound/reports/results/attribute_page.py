@@ -15,9 +15,9 @@ from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
 from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
 from leakbound.reports.results.made import ChartName, Made, Named, made, stored
-from leakbound.reports.sections.parts import Part
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import article, begun, capital, cited, listed, note, sentence, several
+from leakbound.reports.results.parts import Part
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import article, begun, capital, cited, listed, note, sentence, several
 from leakbound.reports.sentences import Sentence
 
 NONE = Sentence("value.none")

@@ -10,8 +10,8 @@ from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report, phrases
 from leakbound.reports.about import BoundAbout, about_as
 from leakbound.reports.phrases import place
+from leakbound.reports.results.parts import Part, parts_of
 from leakbound.reports.results.ranking import Ranking
-from leakbound.reports.sections.parts import Part, parts_of
 
 
 @dataclass(frozen=True)

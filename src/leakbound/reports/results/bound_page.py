@@ -13,13 +13,13 @@ from leakbound.reports.numbers import count, near, percent, percent_at_most
 from leakbound.reports.phrases import of_cells, place, plural, row_word
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
+from leakbound.reports.results.curves import SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of, value_of
 from leakbound.reports.results.made import Made, Named, made
+from leakbound.reports.results.parts import Part
+from leakbound.reports.results.quantities import NO_DIFFERENCE, shown
 from leakbound.reports.results.ranking import MOST, Ranking
-from leakbound.reports.sections.curves import SMALL_ADVANTAGE, formula_of
-from leakbound.reports.sections.parts import Part
-from leakbound.reports.sections.quantities import NO_DIFFERENCE, shown
-from leakbound.reports.sections.words import article, capital, cited, several
+from leakbound.reports.results.words import article, capital, cited, several
 from leakbound.reports.sentences import Sentence, in_text, sentences
 
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table

@@ -17,11 +17,11 @@ from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import attribute_results
 from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import bound_result
+from leakbound.reports.results.curves import RATES
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
 from leakbound.reports.results.made import Named, Program
-from leakbound.reports.sections.curves import RATES
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import capital, cited
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import capital, cited
 from leakbound.reports.sentences import Sentence
 
 Kind = Literal["measured", "gain", "ceiling"]

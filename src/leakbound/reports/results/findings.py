@@ -9,9 +9,9 @@ from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
 from leakbound.reports.numbers import THIN, count, parameter, percent, powers, signs
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.parts import Part, attack_words
-from leakbound.reports.sections.quantities import FRACTIONS, shown
-from leakbound.reports.sections.words import capital, cited, several
+from leakbound.reports.results.parts import Part, attack_words
+from leakbound.reports.results.quantities import FRACTIONS, shown
+from leakbound.reports.results.words import capital, cited, several
 from leakbound.reports.sentences import Sentence
 
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from leakbound.reports import Report
 from leakbound.reports.about import AttributeAbout, AuditAbout, all_notes
 from leakbound.reports.numbers import count
-from leakbound.reports.sections.method import Judged, assumptions, intervals
-from leakbound.reports.sections.words import capital, note
+from leakbound.reports.results.method import Judged, assumptions, intervals
+from leakbound.reports.results.words import capital, note
 from leakbound.reports.sentences import Sentence
 from leakbound.reports.toml import toml
 from leakbound.version import __version__

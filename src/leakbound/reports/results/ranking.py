@@ -17,7 +17,7 @@ from leakbound.core.findings import BoundType
 from leakbound.reports import Table
 from leakbound.reports.numbers import THIN, count, digits, fractions, near, percent, settled
 from leakbound.reports.phrases import plural
-from leakbound.reports.sections.words import capital
+from leakbound.reports.results.words import capital
 from leakbound.reports.sentences import Sentence
 
 Array = np.ndarray

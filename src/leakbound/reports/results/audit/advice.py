@@ -10,7 +10,7 @@ from leakbound.reports.results.audit.answer import INFERRED, chosen
 from leakbound.reports.results.audit.result import Result, written
 from leakbound.reports.results.audit.statements import CLEAR, Statements
 from leakbound.reports.results.findings import Text
-from leakbound.reports.sections.words import listed, several
+from leakbound.reports.results.words import listed, several
 from leakbound.reports.sentences import Sentence, sentences
 
 HARDLY = ("little", "little_untested", "no_leak", "ranking_only")

@@ -11,8 +11,8 @@ from leakbound.reports.numbers import count, digits, down, near, parameter, sett
 from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
 from leakbound.reports.results.audit.statements import Numbers, Statements, statements
 from leakbound.reports.results.findings import Text
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import cited, listed, several
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import cited, listed, several
 from leakbound.reports.sentences import Sentence, sentences
 
 WITHOUT_GROUPS = ("nothing_played", "too_few", "planted")  # headlines that nothing is said of a group after

@@ -25,7 +25,7 @@ from leakbound.reports.numbers import (
 from leakbound.reports.results.audit.answer import least_of_100
 from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import Text
-from leakbound.reports.sections.words import GREEK
+from leakbound.reports.results.words import GREEK
 from leakbound.reports.sentences import Sentence
 
 CONDITIONS = ("step_by_step", "independent_canaries")  # without which a lower bound does not hold

@@ -12,9 +12,9 @@ from leakbound.reports.numbers import THIN, count, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.results.audit.result import Result
 from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
-from leakbound.reports.sections.parts import Part
-from leakbound.reports.sections.quantities import FRACTIONS, shown
-from leakbound.reports.sections.words import cited, listed, several
+from leakbound.reports.results.parts import Part
+from leakbound.reports.results.quantities import FRACTIONS, shown
+from leakbound.reports.results.words import cited, listed, several
 from leakbound.reports.sentences import Sentence
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold

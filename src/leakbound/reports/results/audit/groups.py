@@ -13,8 +13,8 @@ from leakbound.reports.results.audit.answer import baseline, exposed_of_groups
 from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import begun, listed, several
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import begun, listed, several
 from leakbound.reports.sentences import Sentence
 
 MOST_SHOWN = 20  # groups of a page

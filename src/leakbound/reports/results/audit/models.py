@@ -13,8 +13,8 @@ from leakbound.reports.results.audit.result import Result, ordered, varied, writ
 from leakbound.reports.results.audit.statements import ALMOST_PERFECT, CLEAR, HIGH
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import Named
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import listed
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import listed
 from leakbound.reports.sentences import Sentence
 
 DECISIONS = ("release", "ask", "do_not_release")

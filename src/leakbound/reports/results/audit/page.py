@@ -39,12 +39,12 @@ from leakbound.reports.results.audit.models import ModelsTable, models_table
 from leakbound.reports.results.audit.policy import Check, PolicyPart, policy_part
 from leakbound.reports.results.audit.records import RecordsPart, records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
+from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Made, Named, made, stored
-from leakbound.reports.sections.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import article, begun, capital, cited, listed, note, several
-from leakbound.reports.sections.words import sentence as with_full_stop
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import article, begun, capital, cited, listed, note, several
+from leakbound.reports.results.words import sentence as with_full_stop
 from leakbound.reports.sentences import Sentence
 
 MOST_CURVES = 4

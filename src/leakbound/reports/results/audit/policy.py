@@ -12,8 +12,8 @@ from leakbound.reports.about import CheckFacts, DecisionFacts
 from leakbound.reports.numbers import MINUS, THIN, count, percent
 from leakbound.reports.results.audit.result import Result, ordered, written
 from leakbound.reports.results.findings import Text
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import listed
+from leakbound.reports.results.quantities import shown
+from leakbound.reports.results.words import listed
 from leakbound.reports.sentences import Sentence
 
 SEVERITY = ("not_kept", "open", "kept")  # the reasons for the verdict come first

@@ -14,7 +14,7 @@ from leakbound.reports.results.audit.answer import exposed_of_groups, least_of_1
 from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
-from leakbound.reports.sections.words import listed, several
+from leakbound.reports.results.words import listed, several
 from leakbound.reports.sentences import Sentence
 
 FIELD = 40  # characters of a field

@@ -9,7 +9,7 @@ from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakbound.reports.numbers import count, parameter, signs
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.table import MOST_IN_TERMINAL, Head, Row, Table, first_rows, folded, size, span
-from leakbound.reports.sections.words import several
+from leakbound.reports.results.words import several
 from leakbound.reports.sentences import Sentence
 
 MOST_COLUMNS = 6  # numbers that are shown next to each other

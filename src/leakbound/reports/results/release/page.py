@@ -24,8 +24,11 @@ from leakbound.reports.numbers import (
     signs,
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
+from leakbound.reports.results.curves import SMALL_ADVANTAGE
 from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
 from leakbound.reports.results.made import Made, Named, made
+from leakbound.reports.results.parts import Part, attack_words
+from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.release.designs import PROMISES, Designs, Rules, designs_of, rules_checked
 from leakbound.reports.results.release.parameters import Notes, statistic_notes
 from leakbound.reports.results.release.result import ReleaseResult, release_result
@@ -46,10 +49,7 @@ from leakbound.reports.results.release.table import (
     span,
     table,
 )
-from leakbound.reports.sections.curves import SMALL_ADVANTAGE
-from leakbound.reports.sections.parts import Part, attack_words
-from leakbound.reports.sections.quantities import shown
-from leakbound.reports.sections.words import article, capital, sentence, several
+from leakbound.reports.results.words import article, capital, sentence, several
 from leakbound.reports.sentences import Sentence, sentences
 
 MOST_ATTACKS = 4  # in the chart

@@ -9,7 +9,7 @@ from leakbound.reports.about import ColumnScale, PublishedTable, StatisticParame
 from leakbound.reports.numbers import count, parameter, powers, significant, signs
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.result import ReleaseResult
-from leakbound.reports.sections.words import capital
+from leakbound.reports.results.words import capital
 from leakbound.reports.sentences import Sentence
 
 MOST_SCALES = 12  # columns whose centre and spread are shown

@@ -11,7 +11,7 @@ from leakbound.core.findings import Finding
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import CertificateFacts, ProtectedAbout, ReleasedValue, about_as
 from leakbound.reports.phrases import WITHOUT, plural
-from leakbound.reports.sections.parts import Part, attack_words, parts_of
+from leakbound.reports.results.parts import Part, attack_words, parts_of
 from leakbound.reports.sentences import Sentence, sentences
 
 

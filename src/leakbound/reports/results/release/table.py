@@ -10,7 +10,7 @@ from leakbound.reports.about import PlannedNumber, PublishedCell, PublishedTable
 from leakbound.reports.numbers import HALF_OF_95_PERCENT, THIN, count, near, powers, significant, signs
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.result import ReleaseResult
-from leakbound.reports.sections.words import capital
+from leakbound.reports.results.words import capital
 from leakbound.reports.sentences import Sentence
 
 MOST_ROWS = 8  # rows that a page shows at once; the others fold

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import phrases
-from leakbound.reports.sections.words import capital, listed, sentence
+from leakbound.reports.results.words import capital, listed, sentence
 
 QUANTITIES = {
     "auc": "area under the curve",

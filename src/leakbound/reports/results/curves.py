@@ -9,7 +9,7 @@ from markupsafe import Markup
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakbound.reports import Curve
 from leakbound.reports.numbers import parameter, percent, percent_at_most, signs
-from leakbound.reports.sections.words import lettered, listed, say
+from leakbound.reports.results.words import lettered, listed, say
 from leakbound.reports.sentences import Sentence
 
 LEAST_ALARMS = 10  # fewer false alarms support no rate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from leakbound.core.findings import EVERY, Finding, Scope
 from leakbound.reports import phrases
 from leakbound.reports.about import About
-from leakbound.reports.sections.words import capital
+from leakbound.reports.results.words import capital
 
 TITLES = {"bayes": "exact Bayes"}
 

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.reports.sections import words
+from leakbound.reports.results import words
 from tests.marks import nightly_but
 from tests.reports.page_reading import Page
 
