@@ -276,7 +276,10 @@ OPENS_FILES = {"open", "open_memmap", "memmap"}
 OF_FILES = {"os", "shutil", "tempfile", "pathlib", "io"}  # modules by which files are opened, written and moved
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) in ("core", "attacks", "metrics", "bounds", "noise")])
+LIBRARIES = ("core", "attacks", "metrics", "bounds", "noise")
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if room(name) in LIBRARIES])
 def test_libraries_open_no_file(name):
     """Files are what `files` and the applications are for; a library is handed arrays."""
     if name != "core/on_disk.py":  # its arrays have no name: they are memory that lies on a disk
