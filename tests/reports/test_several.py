@@ -16,7 +16,8 @@ def with_others(*others: dict[str, Any], design: str = "leave-one-out") -> Repor
 
 
 def text(report: Report) -> str:
-    return " ".join(report.table().split())
+    """All that the page says, as plain text with one space between the words."""
+    return " ".join(report.table(full=True).split())
 
 
 @pytest.mark.usefixtures("without_charts")
@@ -27,30 +28,31 @@ class TestSeveral:
         report = several(design, owner)
         page, whole = report.to_html(), text(report)
         for heading in ("Means", "Hours"):
-            assert f"<h4>{heading}</h4>" in page
+            assert f"<p><strong>{heading}</strong></p>\n<table>" in page
             assert f"{heading} Statistic " in whole
         assert "on seeing all 2 statistics of this release, is right in at most 55.0 of 100 cases" in whole
         assert "on seeing all 2 statistics of this release is right with probability at most 0.5500" in whole
         assert whole.count("on seeing this release alone") == 0
-        assert ", 2 statistics, promise eta = 0.05" in whole
+        assert " · 2 statistics · promise η = 0.05" in whole
+        assert " · 2 statistics · promise η = 0.05" in report.table().replace("\n", " ")
 
     def test_the_certificate_names_them_and_the_noise_of_each(self, design, owner) -> None:
         whole = text(several(design, owner))
-        assert "Statistics: means (weight 2) and hours (weight 1). They are one release: " in whole
-        assert "Noise: Means: gaussian, standard deviation 0.23 years, 0.021 EUR 1,000, on a grid of step 0.5." in whole
+        assert "Statistics means (weight 2); hours (weight 1); released together. They are one release: " in whole
+        assert "Noise Means: gaussian, standard deviation 0.23 years, 0.021 EUR 1,000, on a grid of step 0.5." in whole
         assert "Hours: gaussian, standard deviation 0.15 hours, on a grid of step " in whole
-        assert "The noise is made from a secret key in the ledger" in whole
+        assert "It is made from a secret key in the ledger" in whole
 
 
 def test_equal_weights_are_not_worth_a_word() -> None:
-    assert "Statistics: means and hours. They are" in text(several(weights=(1, 1)))
+    assert "Statistics means; hours; released together. They are" in text(several(weights=(1, 1)))
 
 
 def test_a_single_statistic_has_no_word_of_several() -> None:
     whole = text(design_report("leave-one-out"))
     assert "statistics of this release" not in whole
-    assert "Statistics:" not in whole
-    assert "Other designs:" not in whole
+    assert "• Statistics" not in whole
+    assert "under another promise:" not in whole
 
 
 class TestOtherDesigns:
@@ -60,9 +62,9 @@ class TestOtherDesigns:
         report = with_others(OTHER, half)
         for shown in (text(report), Page(report.to_html()).whole):
             assert (
-                "The same data were released under another design: differential privacy, release 3 of 2027-01-04, "
-                "entry abababababab; half draws, release 1, entry cdcdcdcdcdcd. No joint number is promised over "
-                "releases of two designs: "
+                "The same data were released under another promise: promise anyone, release 3 of 2027-01-04, "
+                "entry abababababab; promise drawn, release 1, entry cdcdcdcdcdcd. No joint number is promised over "
+                "releases of two promises: "
             ) in " ".join(shown.split())
 
     def test_many_are_counted(self) -> None:
@@ -73,7 +75,7 @@ class TestOtherDesigns:
 
     def test_they_are_part_of_the_certificate_of_every_design(self) -> None:
         for design in DESIGNS:
-            assert "Other designs: The same data" in text(with_others(OTHER | {"design": "half"}, design=design))
+            assert "• Other promises The same data" in text(with_others(OTHER | {"design": "half"}, design=design))
 
 
 def test_the_noise_that_tells_most_of_the_data_has_the_word() -> None:

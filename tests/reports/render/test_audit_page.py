@@ -61,7 +61,7 @@ def test_headings_go_in_order_and_landmarks_are_there(pages):
 
 
 def headings(text):
-    return re.findall(r"<h2>(.*?)</h2>", text)
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
 
 
 def test_the_answer_comes_first_then_what_can_be_done_and_the_rest_is_folded(pages):
