@@ -148,7 +148,7 @@ CASES = [
     Bad("audit latin.toml", "latin.toml: not TOML: 'utf-8' codec can't decode"),
     Bad(
         "audit key.toml",
-        "key.toml: unknown key 'modles' (did you mean 'n_models'?); known: title, unit, date, author, ",
+        "key.toml: unknown key 'modles' (did you mean 'n_models'?); known: title, unit, date, ",
     ),
     Bad(
         "audit deep_key.toml", "deep_key.toml: unknown key 'model.0.sett' (did you mean 'set'?); known: spec, name, set"

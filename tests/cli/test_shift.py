@@ -29,7 +29,7 @@ def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it, without_pages):
 
 @pytest.mark.slow
 def test_signals_with_their_records(leakbound):
-    plain = f"audit signals signals.npz --attack loss --n-jobs 1 {GATE}"
+    plain = f"audit signals signals.npz --attack loss --n-jobs 1 --full {GATE}"
     said = leakbound(plain)
     assert said.code == 0
     assert "was not tested: the records were not given" in " ".join(said.out.split())
@@ -51,7 +51,7 @@ def test_scores_with_their_records(leakbound):
     member = np.arange(N) < N // 2
     table = np.column_stack([member, rng.normal(size=N)])
     np.savetxt("scores.csv", table, delimiter=",", header="member,score", comments="")
-    plain = f"audit scores scores.csv --n-jobs 1 {GATE}"
+    plain = f"audit scores scores.csv --n-jobs 1 --full {GATE}"
     said = leakbound(plain)
     assert said.code == 0
     assert "was not tested: the records were not given" in " ".join(said.out.split())
