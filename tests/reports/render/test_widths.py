@@ -52,12 +52,13 @@ def test_the_width_is_100_unless_given(name):
     assert report.table() == report.table(width=100)
 
 
-def test_words_stay_whole_where_the_table_can_continue_below():
-    text = made_protected.means().table(60)
-    words = set(made_protected.means().table(WIDE).split())
-    assert set(text.split()) <= words
-    statistic = [line for line in text.splitlines() if line.startswith("Statistic ")]
-    assert len(statistic) > 2  # the table of costs is in two parts
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("width", [80, 100])
+def test_words_stay_whole_in_a_terminal_of_80_columns(width, full):
+    report = made_protected.means()
+    words = set(report.table(WIDE, full).split())
+    broken = {word for word in report.table(width, full).split() if word.strip("─")} - words
+    assert not broken
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -122,11 +122,6 @@ def baseline(accuracy: float, likelier: str = "") -> str:
     return f"guessing from the prior alone gives {right}"
 
 
-def made_with(about: About) -> str:
-    """Name the version; on PyPI the name belongs to another project, so that no command with it is printed."""
-    return f"Made with leakbound {about.leakbound} (installation: from its repository)."
-
-
 def _when(facts: ExecutionFacts) -> str:
     """Say when the models that came from the store were written."""
     if not facts.first_written:
