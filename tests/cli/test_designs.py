@@ -92,16 +92,20 @@ class TestChoice:
         )
         assert "--promise file" in text.split("Release it with leakbound protect")[1]
 
-    def test_every_number_of_a_comparison_is_shown(self, leakbound) -> None:
-        """More numbers than fit beside each other are rows, each with its standard error in its own unit."""
+    def test_every_number_of_a_comparison_is_in_the_file(self, leakbound) -> None:
+        """More numbers than fit beside each other are rows, each with its standard error; a terminal has the first."""
         rng = np.random.default_rng(1)
         frame = pd.DataFrame({f"c{place}": rng.normal(scale=place + 1, size=80) for place in range(8)})
         frame.to_csv("data/people.csv", index=False)
-        lines = leakbound(command("calibrate", "--full --compare drawn,fits=40")).out.splitlines()
-        rows = {line[1:].split("  ")[0]: line.split() for line in lines if line.startswith(" mean of ")}
-        assert list(rows) == [f"mean of c{place}" for place in range(8)]
+        out = leakbound(command("calibrate", "--compare drawn,fits=40 --out there")).out
+        rows = {line[1:].split("  ")[0]: line.split() for line in out.splitlines() if line.startswith(" mean of ")}
+        assert list(rows) == [f"mean of c{place}" for place in range(6)]
+        assert "designs.csv in the folder of --out has all" in " ".join(out.split())
         errors = [float(cells[-1]) for cells in rows.values()]
-        assert errors == pytest.approx(frame.sem().to_list(), rel=0.05)
+        assert errors == pytest.approx(frame.sem().to_list()[:6], rel=0.05)
+        costs = pd.read_csv("there/designs.csv")
+        assert costs.name.to_list() == [f"mean of c{place}" for place in range(8)]
+        assert costs.standard_error.to_list() == pytest.approx(frame.sem().to_list())
 
     def test_the_comparison_and_its_recommendation_on_a_page(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr("leakbound.reports.report.Report.to_html", real_page)
