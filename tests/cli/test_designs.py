@@ -105,7 +105,7 @@ class TestChoice:
         assert errors == pytest.approx(frame.sem().to_list()[:6], rel=0.05)
         costs = pd.read_csv("there/designs.csv")
         assert costs.name.to_list() == [f"mean of c{place}" for place in range(8)]
-        assert costs.standard_error.to_list() == pytest.approx(frame.sem().to_list())
+        assert costs.standard_error.to_list() == pytest.approx(frame.sem().to_list(), rel=1e-5)
 
     def test_the_comparison_and_its_recommendation_on_a_page(self, leakbound, monkeypatch) -> None:
         monkeypatch.setattr("leakbound.reports.report.Report.to_html", real_page)
