@@ -12,7 +12,7 @@ import pytest
 
 import leakbound as ls
 from leakbound.plans.promises import NAME_OF
-from leakbound.reports.results import release_designs
+from leakbound.reports.results.release import designs as release_designs
 from tests.cli.calling import Left, caller, draw_no_pages
 
 LEVELS = "--levels sector=care,trade,build,it,food --levels region=n,s,e,w"

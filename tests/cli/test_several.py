@@ -131,7 +131,7 @@ def test_a_second_design(leakbound) -> None:
     others = json.loads(Path("survey/release.json").read_text())["about"]["certificate"]["others"]
     entry = json.loads(Path("counts/release.json").read_text())["about"]["certificate"]["entry"]
     assert others == [{"design": "dp", "date": "2027-01-04", "number": 1, "digest": entry["digest"]}]
-    assert "promise anyone, release 1 of 2027-01-04" in " ".join(left.out.split())
+    assert "Promise anyone, release 1 of 2027-01-04" in " ".join(left.out.split())
     assert leakbound(f"protect {counts} --n-jobs 1 --date 2027-01-04 --out again").code == 0
     assert Path("again/release.csv").read_bytes() == Path("counts/release.csv").read_bytes()
 

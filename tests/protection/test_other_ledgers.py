@@ -90,8 +90,8 @@ class TestSecondDesign:
         own = [] if second == "half" else [f"people.csv.{second}.ledger"]
         assert ledgers() == sorted(["people.csv.ledger", *own])
         text = " ".join(other.certificate.table(full=True).split())
-        assert "Other promises The same data were released under another promise: " in text
-        assert f"release 1 of {DATE}, entry {digest[:12]}; No joint number is promised over releases of two" in text
+        assert "Other promises The same data were released under another promise. " in text
+        assert f"release 1 of {DATE}, entry {digest[:12]}. No joint number is promised over releases of two" in text
 
 
 class TestBothWays:

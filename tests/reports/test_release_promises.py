@@ -379,12 +379,12 @@ def test_other_releases_of_the_same_data_are_named():
     retired = {**made_designs.OTHER, "design": "per-instance"}
     report = design_report("leave-one-out", certificate={"others": [made_designs.OTHER, same, retired]})
     assert term(report, "Other promises").startswith(
-        "The same data were released under another promise: promise anyone, release 3 of 2027-01-04, entry "
-        f"{'ab' * 6}; promise per instance, release 3 of 2027-01-04, entry {'ab' * 6}; No joint number"
+        "The same data were released under another promise. Promise anyone, release 3 of 2027-01-04, entry "
+        f"{'ab' * 6}. Promise per instance, release 3 of 2027-01-04, entry {'ab' * 6}. No joint number"
     )
-    assert f"promise file, release 3, entry {'ab' * 6};" in term(report, "Other ledgers")
+    assert f"Promise file, release 3, entry {'ab' * 6}." in term(report, "Other ledgers")
     many = design_report("leave-one-out", certificate={"others": [made_designs.OTHER] * 8})
-    assert "and 2 more, which the JSON names." in term(many, "Other promises")
+    assert "And 2 more, which the JSON names." in term(many, "Other promises")
 
 
 # values and costs

@@ -62,14 +62,14 @@ class TestOtherDesigns:
         report = with_others(OTHER, half)
         for shown in (text(report), Page(report.to_html()).whole):
             assert (
-                "The same data were released under another promise: promise anyone, release 3 of 2027-01-04, "
-                "entry abababababab; promise drawn, release 1, entry cdcdcdcdcdcd. No joint number is promised over "
+                "The same data were released under another promise. Promise anyone, release 3 of 2027-01-04, "
+                "entry abababababab. Promise drawn, release 1, entry cdcdcdcdcdcd. No joint number is promised over "
                 "releases of two promises: "
             ) in " ".join(shown.split())
 
     def test_many_are_counted(self) -> None:
         others = [OTHER | {"number": number} for number in range(1, 10)]
-        assert "release 6 of 2027-01-04, entry abababababab; and 3 more, which the JSON names. No" in text(
+        assert "release 6 of 2027-01-04, entry abababababab. And 3 more, which the JSON names. No" in text(
             with_others(*others)
         )
 
