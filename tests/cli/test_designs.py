@@ -72,7 +72,9 @@ class TestChoice:
         frame.to_csv("data/people.csv", index=False)
         asked = "--by town --range wage=0:80 --compare drawn,fits=40"
         text = " ".join(leakbound(command("calibrate", f"{asked} --levels town=a,b,c")).out.split())
-        assert "anyone: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
+        assert (
+            "anyone: 1 of 6 numbers would be left out, because the noise of their counts is too large (mean of" in text
+        )
         assert "Recommended: promise = anyone. The ranges of the columns are declared" in text
         text = " ".join(leakbound(command("calibrate", asked)).out.split())
         assert "Recommended: promise = file. The levels of the groups are not declared" in text

@@ -530,7 +530,7 @@ class TestEarlierLedgers:
         made = self.again("file")
         (other,) = made.certificate.about.certificate.others
         assert (other.design, other.date, other.number) == ("per-instance", "2026-11-20", 1)
-        assert "under another promise: promise per instance, release 1 of 2026-11-20" in " ".join(
+        assert "under another promise. Promise per instance, release 1 of 2026-11-20" in " ".join(
             made.certificate.table(full=True).split()
         )
 
