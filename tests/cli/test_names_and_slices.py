@@ -47,7 +47,9 @@ def test_flags(leakbound):
     assert names_of(report) == {"town = Bern", "town = Chur", "label = high", "label = low"}
     assert report.about.plan["id"] == "customer_id"
     assert report.about.plan["game"] == {"half_split": {"slices": ["town", "label"]}}
-    assert "slice" in said.out
+    assert "Slice by slice" in said.out
+    for name in names_of(report):
+        assert f"\n {name} " in said.out
     assert not [note for note in report.about.notes if "customer_id" in note]
 
 
