@@ -113,7 +113,7 @@ class TestCopies:
             certificate = half.about.certificate
             assert "known_people" in [term.id for term in certificate.assumptions]
             assert [other.number for other in certificate.others] == [1]
-        assert "Other ledgers Another ledger holds people of these data: " in " ".join(
+        assert "Other ledgers Another ledger holds people of these data. " in " ".join(
             made.certificate.table(full=True).split()
         )
 
