@@ -16,7 +16,6 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +61,12 @@ def load_yaml(path: Path) -> Any:
 
 
 def test_every_file_that_is_not_python_is_named_in_the_package_data() -> None:
-    patterns = PACKAGE_DATA["leakbound"]
-    data = [name.removeprefix("leakbound/") for name in dist_files.sources() if not name.endswith(".py")]
-    assert {name for name in data if not any(fnmatchcase(name, pattern) for pattern in patterns)} == set()
-    assert {pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in data)} == set()
+    package = ROOT / "src" / "leakbound"
+    data = {package / name.removeprefix("leakbound/") for name in dist_files.sources() if not name.endswith(".py")}
+    # As the build reads a pattern: one star does not pass a folder's border.
+    named = {pattern: set(package.glob(pattern)) for pattern in PACKAGE_DATA["leakbound"]}
+    assert data - set().union(*named.values()) == set()
+    assert [pattern for pattern, files in named.items() if not files & data] == []
 
 
 def test_a_file_that_is_missing_from_a_wheel_is_named(tmp_path: Path) -> None:
