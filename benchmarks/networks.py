@@ -98,15 +98,6 @@ def has_bfloat16() -> bool:
     return any(value is True for name, value in torch.cpu.get_capabilities().items() if "bf16" in name)
 
 
-def has_fast_matmul() -> bool:
-    """Whether fast_matmul is exact enough here; where the products lose digits, it is refused."""
-    try:
-        with working(Recipe(fast_matmul=True)):
-            return True
-    except ValueError:
-        return False
-
-
 def short_rows() -> list[Row]:
     """What takes seconds."""
     torch.set_num_threads(1)
@@ -119,15 +110,13 @@ def short_rows() -> list[Row]:
 
 
 def long_rows() -> list[Row]:
-    """The others: with fast_matmul where it is exact enough, in bfloat16 where the processor has it."""
+    """The others: in bfloat16 where the processor has it."""
     torch.set_num_threads(1)
     dense_networks, images = ((lambda: dense(446, 128, 30)),) * 2, (convolutions, plain_convolutions)
-    fast, of_images = Recipe(epochs=1, batch=100, fast_matmul=True), Recipe(epochs=1, batch=50)
+    of_images = Recipe(epochs=1, batch=50)
     rows = [compared("2 small CNNs that pool before tanh, against a plain loop", images, 2, of_images, 1.6)]
-    if has_fast_matmul():
-        rows.append(compared("24 networks 446-128-30, fast_matmul, against a loop", dense_networks, 24, fast, 2.5))
     if has_bfloat16():
-        mixed = replace(fast, fast_matmul=False, mixed_precision=True)
+        mixed = Recipe(epochs=1, batch=100, mixed_precision=True)
         mixed_images = replace(of_images, mixed_precision=True)
         rows += [
             compared("24 networks 446-128-30, bfloat16, against a loop in float32", dense_networks, 24, mixed, 2.5),

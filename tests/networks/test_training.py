@@ -107,19 +107,6 @@ def test_the_state_of_the_process_is_left_alone(training_data_of):
     assert torch.equal(torch.get_rng_state(), expected)
 
 
-def test_imprecise_products_are_refused(monkeypatch):
-    monkeypatch.setattr(devices, "_error_of_products", lambda device: 3e-3)
-    before = torch.get_float32_matmul_precision()
-    with pytest.raises(ValueError, match=r"products err by 0\.003, more than 2e-06"), working(Recipe(fast_matmul=True)):
-        pass
-    assert torch.get_float32_matmul_precision() == before
-
-
-def test_products_are_measured():
-    """Rounded to bfloat16 they would err by 1e-3."""
-    assert 1e-8 < devices._error_of_products.__wrapped__(torch.device("cpu")) < 2e-6
-
-
 def test_a_gpu_that_is_not_there(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="needs a GPU"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from typing import Any, TypeVar
 
 import torch
@@ -14,7 +13,6 @@ from leakbound.core.workers import worker_number
 from leakbound.releases.networks.recipe import Recipe
 
 T = TypeVar("T")
-LARGEST_ERROR = 2e-6  # relative, of a product of matrices in float32
 
 
 def device_of(recipe: Recipe) -> torch.device:
@@ -52,23 +50,19 @@ def _gpu_of_this_worker() -> torch.device:
 
 @contextmanager
 def working(recipe: Recipe) -> Iterator[torch.device]:
-    """Set one thread and the precision of the recipe, and restore both afterwards.
+    """Set one thread, and restore their number afterwards.
 
     Threads on busy processors cost up to eight times what they save. With one thread the results do not depend on the
     number of workers. On a GPU of CUDA the same sums are added in the same order every time; see `_repeatable`.
     """
     device = device_of(recipe)
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with _repeatable() if device.type == "cuda" else nullcontext():
-            if recipe.fast_matmul:
-                torch.set_float32_matmul_precision("medium")
-                _refuse_imprecision(_error_of_products(device))
             yield device
     finally:
         torch.set_num_threads(threads)
-        torch.set_float32_matmul_precision(precision)
 
 
 @contextmanager
@@ -144,19 +138,3 @@ def clear_of_memory(refusal: str) -> Iterator[None]:
         if not out_of_memory(error):
             raise
         raise MemoryError(refusal) from None
-
-
-@cache
-def _error_of_products(device: torch.device) -> float:
-    """Measure the relative error of a product in float32, with PyTorch's present settings, against float64."""
-    generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(shape, generator=generator).to(device) for shape in ((128, 1024), (1024, 128)))
-    exact = a.cpu().double() @ b.cpu().double()  # the GPU of an Apple computer has no float64
-    return float(torch.linalg.norm((a @ b).cpu().double() - exact) / torch.linalg.norm(exact))
-
-
-def _refuse_imprecision(error: float) -> None:
-    if error > LARGEST_ERROR:
-        raise ValueError(
-            f"fast_matmul: on this machine products err by {error:.1g}, more than {LARGEST_ERROR:g}; leave it out"
-        )

@@ -1,10 +1,14 @@
-"""How a network is called, and where its logits are in what it returns: found by a trial on two points."""
+"""How a network is called, and what it must answer: one rule, which a trial on two points checks.
+
+A tensor is given to it as it is, a dictionary by its names, a list or tuple as its arguments. It returns its logits: a
+tensor of shape (points, classes), or (points,) for one logit, or something whose ``logits`` is that tensor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,27 +21,18 @@ from leakbound.releases.networks.tensors import AnyInputs, Inputs, inputs_of, to
 from leakbound.releases.specs import first_line
 
 Array = np.ndarray
-Call = Literal["batch", "keywords", "arguments"]
-Logits = Literal["output", "attribute", "key", "first"]
 RESHAPING = ("Squeeze", "Unsqueeze", "View", "UnsafeView", "Reshape", "Select", "Slice", "Alias", "ToCopy")
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The way in which a network is called and answers."""
+    """Whether a network takes a tensor and returns a matrix of logits, or must be wrapped so that it does."""
 
-    call: Call = "batch"
-    logits: Logits = "output"  # what it returns, its attribute or entry "logits", or the first of several tensors
-    one_number: bool = False
-
-    @property
-    def plain(self) -> bool:
-        """Whether the network takes a batch and returns a matrix of logits."""
-        return self == Interface()
+    plain: bool = True
 
     def adapt(self, module: nn.Module) -> nn.Module:
         """Wrap a network so that it takes a batch and returns a matrix of logits; a plain one stays as it is."""
-        return module if self.plain else AdaptedNetwork(module, self)
+        return module if self.plain else AdaptedNetwork(module)
 
     def names(self, layers: str | tuple[str, ...]) -> str | tuple[str, ...]:
         """Return the names of layers in the wrapped network."""
@@ -50,16 +45,15 @@ class Interface:
 class AdaptedNetwork(nn.Module):
     """A network whose batches and answers have the form that the rest of this package works with."""
 
-    def __init__(self, network: nn.Module, interface: Interface) -> None:
+    def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
-        self.interface = interface
         self.training = network.training
 
     def forward(self, batch: Any) -> Float[Tensor, "b C"]:
         """Compute the logits."""
-        logits = _logits(_called(self.network, batch, self.interface.call), self.interface.logits)
-        return logits.reshape(-1, 1) if self.interface.one_number else logits
+        logits = _logits(_called(self.network, batch))
+        return logits.reshape(-1, 1) if logits.ndim == 1 else logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,63 +67,52 @@ class Reading:
 
 
 def reading_of_array(module: nn.Module, x: Any, name: str) -> Reading:
-    """Find how a network reads an array, a frame or images: as float32, or whole numbers as int64 if that fails."""
+    """Find how a network reads an array, a frame or images: whole numbers as int64 if it has an embedding."""
     if isinstance(x, Sequences):
         raise ValueError(
             "the rows of x have different lengths; pad them, or give train={'collate': FUNCTION}, which makes a batch "
             "of a list of (x, y)"
         )
-    inputs = inputs_of(x)
     tokens = token_inputs(x) if isinstance(x, np.ndarray) else None
+    if tokens is None:
+        return reading_of(module, inputs_of(x), name)
+    has_embedding = any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())
     try:
-        return reading_of(module, inputs, name)
+        return reading_of(module, tokens if has_embedding else inputs_of(x), name)
     except ValueError as error:
-        if tokens is None or not isinstance(error.__cause__, Exception):
+        if error.__cause__ is None:  # the network read them, and what it answers is refused
             raise
-        first_error = error
-    try:
-        return reading_of(module, tokens, name)
-    except ValueError as error:
-        looks_up = any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())
-        if looks_up or not isinstance(error.__cause__, Exception):
-            raise
-    raise first_error
+        rule = "float32 for networks without nn.Embedding; by name, X={'x': X}, they are int64"
+        if has_embedding:
+            rule = "int64 for networks with nn.Embedding; X.astype('float32') are none"
+        raise ValueError(f"{error}; whole numbers are {rule}") from error.__cause__
 
 
 def reading_of(module: nn.Module, inputs: AnyInputs, name: str) -> Reading:
     """Find how a network reads inputs."""
     parameter = next(module.parameters())
     batch = inputs.batch(_trial_points(inputs), parameter.device)
-    answer, call = None, "batch"
-    first_error: Exception | None = None
     training = module.training
     try:
-        for call in _calls(batch):
-            try:
-                with seeded(0, parameter.device), torch.enable_grad():
-                    answer = _called(module.eval(), batch, call)
-                first_error = None
-                break
-            except Exception as error:  # the network is the user's: it may raise anything
-                first_error = first_error or error
-    finally:
-        module.train(training)
-    if first_error is not None:
-        why = first_line(first_error)
+        with seeded(0, parameter.device), torch.enable_grad():
+            answer = _called(module.eval(), batch)
+    except Exception as error:  # the network is the user's: it may raise anything
+        why = first_line(error)
         if isinstance(inputs, Inputs) and not inputs.integers and parameter.dtype != torch.float32:
             why = f"its weights are {parameter.dtype}, points are float32"
-        raise ValueError(f"{name} cannot read {inputs.title}: {why}") from first_error
-    place = _place_of_logits(answer)
-    if place is None:
+        raise ValueError(f"{name} cannot read {inputs.title}: {why}") from error
+    finally:
+        module.train(training)
+    logits = _logits(answer)
+    if not isinstance(logits, Tensor):
         raise _no_logits(name, f"a {type(answer).__name__}")
-    logits = _logits(answer, place)
-    one_number = logits.ndim == 1
     if logits.ndim not in (1, 2) or len(logits) != 2:
         raise _no_logits(name, f"shape {tuple(logits.shape)}")
-    if not one_number:
+    if logits.ndim == 2:
         _refuse_probabilities(logits.detach(), name)
-    n_outputs = 1 if one_number else logits.shape[1]
-    return Reading(inputs, Interface(call, place, one_number), n_outputs, _ends_in_sigmoid(logits))
+    is_plain = isinstance(batch, Tensor) and isinstance(answer, Tensor) and answer.ndim == 2
+    n_outputs = 1 if logits.ndim == 1 else logits.shape[1]
+    return Reading(inputs, Interface(is_plain), n_outputs, _ends_in_sigmoid(logits))
 
 
 def refuse_sigmoid(reading: Reading, name: str) -> None:
@@ -146,42 +129,24 @@ def _trial_points(inputs: AnyInputs) -> Int[Array, " 2"]:
     return np.arange(2)
 
 
-def _calls(batch: Any) -> Iterable[Call]:
-    """List the ways in which a network may take a batch, the likeliest first."""
+def _called(module: nn.Module, batch: Any) -> Any:
     if isinstance(batch, Mapping):
-        return ("keywords", "batch")
-    return ("arguments", "batch") if type(batch) in (list, tuple) else ("batch",)
-
-
-def _called(module: nn.Module, batch: Any, call: Call) -> Any:
-    if call == "keywords":
         return module(**batch)
-    return module(*batch) if call == "arguments" else module(batch)
+    return module(*batch) if type(batch) in (list, tuple) else module(batch)
 
 
-def _place_of_logits(answer: Any) -> Logits | None:
-    """Tell where the logits are in what a network returns; None if there are none."""
+def _logits(answer: Any) -> Any:
+    """Return the logits in what a network returns: the tensor itself, or what is called ``logits`` in it."""
     if isinstance(answer, Tensor):
-        return "output"
-    if isinstance(getattr(answer, "logits", None), Tensor):
-        return "attribute"
-    if isinstance(answer, Mapping) and isinstance(answer.get("logits"), Tensor):
-        return "key"
-    if isinstance(answer, list | tuple) and len(answer) and isinstance(answer[0], Tensor):
-        return "first"
-    return None
-
-
-def _logits(answer: Any, place: Logits) -> Tensor:
-    if place == "attribute":
-        return answer.logits
-    if place == "key":
-        return answer["logits"]
-    return answer[0] if place == "first" else answer
+        return answer
+    return answer.get("logits") if isinstance(answer, Mapping) else getattr(answer, "logits", None)
 
 
 def _no_logits(name: str, what: str) -> ValueError:
-    return ValueError(f"{name} must answer 2 points with a tensor of shape (2, classes), got {what}")
+    return ValueError(
+        f"{name} must answer 2 points with a tensor of shape (2, classes), got {what}; wrap it in a network whose "
+        "forward returns the logits alone"
+    )
 
 
 def _refuse_probabilities(output: Float[Tensor, "b C"], name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import InitVar, asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from leakbound.core.checks import count, fraction, non_negative, one_of, positive, probability
@@ -20,11 +20,6 @@ SHIFT = 4  # pixels of a crop
 DEVICES = ("cpu", "cuda", "mps", "auto")
 
 
-class _Default(int):
-    """A default that can be told from the same number where that is given."""
-
-
-BATCH = _Default(64)
 Collate = Callable[[list[tuple[Any, Any]]], tuple[Any, Any]]
 
 
@@ -67,9 +62,6 @@ class Recipe:
         Of crops, in pixels: 4 unless given.
     device : {"cpu", "cuda", "cuda:N", "mps", "auto"}
         ``cuda:1`` is the second GPU, ``mps`` that of an Apple computer; ``auto``: a GPU of CUDA if there is one.
-    fast_matmul : bool
-        Multiply float32 matrices at PyTorch's precision "medium". On processors without hardware for bfloat16 that is
-        another library at full precision, up to twice as fast; refused if its relative error is more than 2e-6.
     mixed_precision : bool
         Products and convolutions in bfloat16, parameters and losses in float32 (``torch.autocast``): for networks that
         are trained in this way. More than twice as fast on processors and GPUs with hardware for bfloat16, and several
@@ -78,8 +70,6 @@ class Recipe:
         Makes a batch, as the ``collate_fn`` of a DataLoader: from a list of pairs (x, y) to (inputs, labels), the
         labels in the same order. y is the index of the class, or the response. It is needed for rows of different
         lengths.
-    batch_size : int, optional
-        Another name for ``batch``; give one of them.
 
     Raises
     ------
@@ -101,22 +91,16 @@ class Recipe:
     momentum: float = 0.0
     weight_decay: float = 0.0
     epochs: int = 30
-    batch: int = BATCH
+    batch: int = 64
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     stop: float | None = None
     augment: Literal["none", "flip", "crop", "flip_crop"] = "none"
     shift: int | None = None
     device: str = "cpu"
-    fast_matmul: bool = False
     mixed_precision: bool = False
     collate: Collate | None = field(default=None, repr=False)
-    batch_size: InitVar[int | None] = None
 
-    def __post_init__(self, batch_size: int | None) -> None:
-        if batch_size is not None:
-            if self.batch is not BATCH:
-                raise ValueError("train has both batch and batch_size, which are the same; give one of them")
-            object.__setattr__(self, "batch", batch_size)
+    def __post_init__(self) -> None:
         one_of("optimiser", self.optimiser, OPTIMISERS)
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("loss", self.loss, LOSSES)
@@ -128,10 +112,8 @@ class Recipe:
                 "collate must be a function from a list of (x, y) to (inputs, labels), "
                 f"got a {type(self.collate).__name__}"
             )
-        for name in ("fast_matmul", "mixed_precision"):
-            value = getattr(self, name)
-            if not isinstance(value, bool):
-                raise ValueError(f"{name} must be true or false, got {value!r}")
+        if not isinstance(self.mixed_precision, bool):
+            raise ValueError(f"mixed_precision must be true or false, got {self.mixed_precision!r}")
         checked = {
             "lr": positive("lr", self.lr),
             "momentum": probability("momentum", self.momentum),
@@ -213,7 +195,7 @@ class Recipe:
         Examples
         --------
         >>> from leakbound.releases.networks.recipe import Recipe
-        >>> Recipe.of({"batch_size": 32}).batch
+        >>> Recipe.of({"batch": 32}).batch
         32
         """
         return from_words(cls, words, "train")
