@@ -123,6 +123,20 @@ def test_rows_that_kill_each_worker_are_named(where, tmp_path, request) -> None:
     np.testing.assert_array_equal(observed(mended, Execution(tmp_path / "store", n_jobs=1)), EXPECTED)
 
 
+def test_workers_that_do_not_end_in_time_are_no_error(monkeypatch) -> None:
+    """Dask waits for a killed worker that it starts again, and gives up."""
+    close = distributed.LocalCluster.close
+
+    def too_late(cluster: Any, timeout: float | None = None) -> None:
+        close(cluster, timeout)
+        if cluster.status is distributed.Status.closed:
+            raise TimeoutError("nanny")
+
+    with connected("local:1") as engine:
+        assert engine.executor.submit(pow, 2, 3).result() == 8
+        monkeypatch.setattr(distributed.LocalCluster, "close", too_late)
+
+
 class KilledWorker(Exception):
     """Stands for the error of Dask, which is known by its name."""
 

@@ -115,7 +115,7 @@ class ExecutionFacts(Facts):
     made: Count
     first_written: Text = Field("", description="When the oldest of the models from the store was written there.")
     last_written: Text = Field("", description="When the newest of them was.")
-    retries: Count = Field(default=0, description="How often the store was asked again because it did not answer.")
+    retries: Count = Field(default=0, description="Always 0; reports of earlier versions have it.")
     other_machine: Count = Field(
         0,
         description="Chunks that another kind of machine stored first, with other bytes: those are in the result.",

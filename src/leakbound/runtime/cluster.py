@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -219,7 +219,7 @@ def _client_of(address: str) -> Iterator[Any]:
         import_module("dask.config").set({"distributed.scheduler.allowed-failures": 0}),
     ):
         # with keys of its own no other user of this machine can send it tasks
-        started = distributed.LocalCluster(
+        cluster = distributed.LocalCluster(
             n_workers=int(local["n"]),
             threads_per_worker=1,
             processes=True,
@@ -228,10 +228,16 @@ def _client_of(address: str) -> Iterator[Any]:
             protocol="tls",
             security=distributed.Security.temporary(),
         )
-    with started as cluster, distributed.Client(cluster, set_as_default=False) as client:
-        if (state := for_workers()) is not None:
-            client.register_plugin(_with_user_modules(distributed.WorkerPlugin, state))
-        yield client
+    try:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            if (state := for_workers()) is not None:
+                client.register_plugin(_with_user_modules(distributed.WorkerPlugin, state))
+            yield client
+    finally:
+        # a worker that was killed may be started again just now, and Dask gives up waiting for it: everything is done
+        # and stored, and its processes end with this one
+        with suppress(TimeoutError):
+            cluster.close()
 
 
 def _with_user_modules(base: Any, state: tuple[str, tuple[str, ...]]) -> Any:

@@ -137,8 +137,6 @@ def execution(about: About) -> str:
         return ""
     facts = about.execution
     sentences = [f"Models: {facts.reused:,} came from the store{_when(facts)}, {facts.made:,} were made in this run."]
-    if facts.retries:
-        sentences.append(f"Attempts that the store did not answer, and that were repeated: {facts.retries:,}.")
     if facts.other_machine:
         sentences.append(
             f"Chunks that another kind of machine had stored with other bytes, and that were used: "
