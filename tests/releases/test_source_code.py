@@ -376,20 +376,6 @@ class TestLiveValues:
         sys.modules["helper"].A.close()  # pyright: ignore[reportAttributeAccessIssue]
         assert str(caught.value) == "helper.A is a TextIOWrapper, which two runs cannot compare"
 
-    def test_what_fits_have_changed_counts_as_before(self, project):
-        """A counter, and a module that is imported inside of a function."""
-        text = "N = 0\n" + MODEL + "def count():\n    global N\n    N += 1\n    import helper\n    return helper.A\n"
-        project({"mine.py": text, "helper.py": "A = 1\n"})
-        mine = model({"mine.py": ""})
-        with source_code.user_code() as before:
-            first = digest_of(mine)
-        with source_code.values_as_before(before, lambda: digest_of(mine)):
-            imported("mine:count")()
-            assert digest_of(mine) != first
-        assert digest_of(mine) == first
-        sys.modules["mine"].N = 7  # pyright: ignore[reportAttributeAccessIssue]
-        assert digest_of(mine) != first
-
 
 TREE = (
     "from sklearn.tree import DecisionTreeClassifier\nfrom depth import DEPTH\n\n"

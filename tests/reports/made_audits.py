@@ -78,9 +78,7 @@ def full() -> Report:
         "release": ["forest"], "record": [17], "games": [64], "won": [64], "low": [0.88], "exposed": [True],
         "margin": [1.0], "preview": [{"image": [[0, 255], [255, 0]], "fields": {"age": "40"}}], **first,
     }  # fmt: skip
-    execution = ExecutionFacts(
-        reused=1, made=2, first_written="a", last_written="b", other_machine=1, differing=1
-    )
+    execution = ExecutionFacts(reused=1, made=2, first_written="a", last_written="b", other_machine=1, differing=1)
     proof = Curve("a proof", "forest", "certified", Gaussian(1.0), verdict=Verdict(claim, "refuted", "mu", 1.0, 2.0))
     about = report.about.model_copy(update={"execution": execution})
     return replace(report, about=about, curves=(*report.curves, proof), record_table=table)

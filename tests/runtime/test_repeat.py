@@ -15,7 +15,7 @@ DONE: list[int] = []
 
 
 def drawn(seed: int, size: int) -> dict[str, object]:
-    """Noted where it is done in this process."""
+    """Noted where it is done in this process: a value of the module, and so a part of the key until it is emptied."""
     DONE.append(seed)
     return {"draw": ls.seeds.stream(seed, "draw").random(size), "size": size}
 
@@ -47,8 +47,10 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
 
 def test_what_is_in_the_store_is_not_done_again(tmp_path):
     ls.repeat(drawn, [(1, 2), (2, 2)], store=tmp_path, n_jobs=1)
+    assert DONE == [1, 2]
+    DONE.clear()
     found = ls.repeat(drawn, [(2, 2), (3, 2), (1, 2)], store=tmp_path, n_jobs=1)
-    assert DONE == [1, 2, 3]
+    assert DONE == [3]
     np.testing.assert_array_equal(found[2]["draw"], ls.seeds.stream(1, "draw").random(2))
 
 
@@ -56,8 +58,9 @@ def test_a_run_that_fails_keeps_what_was_finished(tmp_path):
     with pytest.raises(ValueError, match="no more"):
         ls.repeat(failing, [(1,), (2,), (3,)], store=tmp_path, n_jobs=1)
     assert DONE == [1]
+    DONE.clear()
     ls.repeat(failing, [(1,), (3,)], store=tmp_path, n_jobs=1)
-    assert DONE == [1, 3]
+    assert DONE == [3]
 
 
 def test_a_task_whose_code_cannot_be_followed_is_not_stored(tmp_path):
@@ -82,9 +85,16 @@ def test_a_task_of_the_script_that_is_run_is_stored_and_one_of_a_session_is_not(
 
 
 def test_other_data_are_another_run(tmp_path):
-    for source in ("one", "other", "one"):
+    for source, done in (("one", [1]), ("other", [1]), ("one", [])):
+        DONE.clear()
         ls.repeat(drawn, [(1, 2)], data=source, store=tmp_path, n_jobs=1)
-    assert DONE == [1, 1]
+        assert DONE == done
+
+
+def test_a_task_that_changes_a_value_that_it_names_is_done_again_in_the_same_process(tmp_path):
+    for done in ([1], [1, 1]):
+        ls.repeat(drawn, [(1, 2)], store=tmp_path, n_jobs=1)
+        assert DONE == done
 
 
 def test_arrays_cannot_be_part_of_a_key(tmp_path):

@@ -9,7 +9,7 @@ nothing is stored. What a function reads while it runs is not here, but in `leak
 
 from __future__ import annotations
 
-import dis
+import ast
 import hashlib
 import importlib.util
 import inspect
@@ -19,14 +19,13 @@ import platform
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, ModuleSpec
 from importlib.metadata import packages_distributions, version
-from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Literal
@@ -43,6 +42,7 @@ LOADERS = {
 }  # fmt: skip
 HARMLESS = {"importlib.metadata", "importlib.resources"}
 CHOOSING = {"__import__", "exec", "eval", "__loader__"}
+CHOOSING_METHODS = {"__import__", "import_module", "exec_module"}
 OF_SYS = {"modules", "meta_path", "path_hooks"}
 # Names by which functions reach a value whose name is computed.
 BY_NAME = {"getattr", "globals", "vars", "__dict__", "attrgetter"}
@@ -66,7 +66,6 @@ _SITES = tuple(
     }
 )
 _OF_PACKAGES = {"site-packages", "dist-packages"}
-_STATES_BEFORE: dict[tuple[str, str], str] = {}  # live values of a module before fits, by those that the fits left
 
 
 class NoCanonicalForm(Exception):
@@ -126,25 +125,6 @@ def other_module(here: UserCode, there: UserCode) -> str:
         if same is None or same.source != state.source or (state.live != NOT_IMPORTED and same.live != state.live):
             return state.module
     return ""
-
-
-@contextmanager
-def values_as_before(before: UserCode, describe: Callable[[], object]) -> Iterator[None]:
-    """Count live values as what they were before fits in this context: counters, caches, imports inside functions."""
-    try:
-        yield
-    finally:
-        if before.states:
-            with user_code() as after, suppress(NoCanonicalForm):
-                describe()
-            _note_left_by_fits(before, after)
-
-
-def _note_left_by_fits(before: UserCode, after: UserCode) -> None:
-    for name, state in after.states.items():
-        first = before.states.get(name)
-        if first is not None and first.live != state.live:
-            _STATES_BEFORE[state.module, state.live] = first.live
 
 
 @dataclass(frozen=True)
@@ -277,11 +257,7 @@ class _Reached:
 
     def states(self) -> list[State]:
         """Return the source and the live values of each module."""
-        live = {name: _digest(self.live.get(name, {})) for name in self.modules}
-        return [
-            State(name, source, _STATES_BEFORE.get((name, live[name]), live[name]))
-            for name, source in self.modules.items()
-        ]
+        return [State(name, source, _digest(self.live.get(name, {}))) for name, source in self.modules.items()]
 
     def digest(self) -> str | None:
         """Return the digest of all that was reached; None if no user module was."""
@@ -308,10 +284,9 @@ class _Reached:
     def _refuse_cached_values(self) -> None:
         """Refuse values that were cached before what is read was watched."""
         for name, function in self.cached.items():
-            if (name, _digest(self.live[name])) not in _STATES_BEFORE:
-                raise NoCanonicalForm(
-                    f"{name}.{function} keeps values (functools.cache), and what they were computed from is not known"
-                )
+            raise NoCanonicalForm(
+                f"{name}.{function} keeps values (functools.cache), and what they were computed from is not known"
+            )
 
 
 def digest_of(value: Any, main: bool = False) -> str | None:
@@ -449,32 +424,35 @@ def _source(name: str, file: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _read(content: bytes, package: str) -> _Source:
-    """Read what a source file imports, wherever in the file, in what Python makes of it."""
+    """Read what a source file imports, wherever in the file, what its functions name, and what in it chooses code."""
+    tree = ast.parse(content)
     needed: dict[str, None] = {}
     possible: dict[str, None] = {}
-    names: set[str] = set()
     dynamic: list[str] = []
-    codes = list(_code_objects(compile(content, "<source>", "exec", dont_inherit=True)))
-    steps_of = [[step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"] for code in codes]
-    names_of_sys: set[str] = set()
-    for steps in steps_of:
-        names_of_sys.update(after.argval for step, after in pairwise(steps) if step.argval == "sys")
-    for steps in steps_of:
-        for idx, step in enumerate(steps):
-            if step.opname != "IMPORT_NAME":
-                continue
-            # Python loads the level and the names before it imports
-            level, listed = steps[idx - 2].argval, steps[idx - 1].argval
-            module = _absolute(step.argval, level, package)
-            full_names = [f"{module}.{name}" for name in listed or ()]
+    names_of_sys = {"sys"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                needed[alias.name] = None
+                dynamic += [alias.name] if alias.name in LOADERS else []
+                names_of_sys |= {alias.asname or "sys"} if alias.name == "sys" else set()
+        elif isinstance(node, ast.ImportFrom):
+            module = _absolute(node.module or "", node.level, package)
+            full_names = [f"{module}.{alias.name}" for alias in node.names]
             needed[module] = None
             possible.update(dict.fromkeys(full_names))
-            dynamic += [module] if listed is None and module in LOADERS else []
             dynamic += [name for name in full_names if _is_loader(module, name)]
-    for steps in steps_of:
-        dynamic += _chosen_code(steps, names_of_sys)
-    for code in codes[1:]:  # the first one runs once, when the module is imported
-        names.update(code.co_names, (constant for constant in code.co_consts if isinstance(constant, str)))
+        elif isinstance(node, ast.Name) and node.id in CHOOSING:
+            dynamic.append(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in CHOOSING_METHODS:
+            dynamic.append(node.attr)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in OF_SYS and isinstance(node.value, ast.Name):
+            dynamic += [f"sys.{node.attr}"] if node.value.id in names_of_sys else []
+    # the code of the module itself runs once, when it is imported, and names nothing that a fit reads
+    inner = list(_code_objects(compile(tree, "<source>", "exec", dont_inherit=True)))[1:]
+    texts = {constant for code in inner for constant in code.co_consts if isinstance(constant, str)}
+    names = texts.union(*(code.co_names for code in inner))
     return _Source(tuple(needed), tuple(possible), frozenset(names), dynamic[0] if dynamic else "")
 
 
@@ -498,19 +476,6 @@ def _is_loader(module: str, full_name: str) -> bool:
     """Tell whether something that is imported from a module chooses code at run time."""
     name = full_name.rpartition(".")[2]
     return name in CHOOSING or (module == "sys" and name in OF_SYS) or (module in LOADERS and full_name not in HARMLESS)
-
-
-def _chosen_code(steps: Sequence[dis.Instruction], names_of_sys: set[str]) -> Iterator[str]:
-    """Yield what in a code object imports or runs what a text names."""
-    for before, step in zip([None, *steps], steps, strict=False):
-        if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"} and step.argval in CHOOSING:
-            yield step.argval
-        if step.opname not in {"LOAD_ATTR", "LOAD_METHOD"}:
-            continue
-        if step.argval in {"__import__", "import_module", "exec_module"}:
-            yield step.argval
-        if step.argval in OF_SYS and before is not None and before.argval in names_of_sys:
-            yield f"sys.{step.argval}"
 
 
 def _found(module: str, name: str) -> Any:

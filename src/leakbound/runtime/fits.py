@@ -27,7 +27,6 @@ from leakbound.releases.source_code import (
     UserCode,
     digest_of_classes,
     user_code,
-    values_as_before,
 )
 from leakbound.runtime import pool
 from leakbound.runtime.checkpoints import StoredCheckpoints
@@ -350,8 +349,7 @@ class _Run:
     def _make_here(self, numbers: Sequence[int]) -> Iterator[tuple[int, Mapping[str, Array]]]:
         """Make chunks by processes of this machine."""
         n_jobs, place, store = self.execution.n_jobs, self.execution.temporary_place, self.store
-        unchanged = values_as_before(self.job.code, partial(describe_release, self.job.release))
-        with self._killed_in_one_line(), unchanged:
+        with self._killed_in_one_line():
             if store is None:
                 calls = ((number, self._arguments(number)) for number in numbers)
                 yield from pool.run_numbered(self.job.make, calls, len(numbers), n_jobs, place)

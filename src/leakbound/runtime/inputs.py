@@ -160,7 +160,7 @@ class Watch:
         self._thread = threading.get_ident()
         self._begin = time.time_ns() - _CLOCK
         self._n_processes = _n_processes()
-        self._has_moved = False
+        self._folder = os.getcwd()  # a path in it is kept as it was given, so that project and store can move
         self._has_started_program = False
 
     def end(self) -> None:
@@ -199,8 +199,6 @@ class Watch:
             _MADE.add(os.path.abspath(os.fsdecode(arguments[0])))
         elif event == "os.rename":  # and of os.replace
             _MADE.add(os.path.abspath(os.fsdecode(arguments[1])))
-        elif event == "os.chdir":
-            self._has_moved = True
         elif event in ("subprocess.Popen", "os.posix_spawn"):
             self._started(arguments[0], arguments[1])
         elif event != "ctypes.dlopen" or _has_loaded(frame):
@@ -227,12 +225,12 @@ class Watch:
             return
         path = "." if opened is None else os.fsdecode(opened)
         full = os.path.abspath(path)
-        if not _is_left_out(full + os.sep) and not self._is_product(full) and _is_of_user(frame, True):
+        if not _is_left_out(full + os.sep) and not self._is_product(full) and _is_of_model(frame, lists=True):
             self._add(path, full)
 
     def _add(self, path: str, full: str) -> None:
         digest = digest_of_file(full)
-        if self._files.setdefault(full if self._has_moved else path, digest) != digest:
+        if self._files.setdefault(path if os.getcwd() == self._folder else full, digest) != digest:
             self.cannot_see(f"reads {os.path.basename(path)}, which was changed meanwhile")
 
     def _is_product(self, full: str) -> bool:
@@ -275,7 +273,7 @@ _SAME_CODE: set[str] = set()  # digests of modules that were found to be the sam
 _KNOWN: weakref.WeakKeyDictionary[ModuleType, Inputs] = weakref.WeakKeyDictionary()
 _THREADS = {"_thread.start_new_thread", "_thread.start_joinable_thread"}
 _NOTED = {
-    "open", "sqlite3.connect", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.chdir", "subprocess.Popen",
+    "open", "sqlite3.connect", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "subprocess.Popen",
     "os.posix_spawn", *_UNSEEN, *_THREADS,
 }  # fmt: skip
 
@@ -380,20 +378,6 @@ def _is_installed(full: str) -> bool:
     return is_installed(os.path.realpath(full))
 
 
-def _is_of_user(frame: FrameType | None, lists: bool = False) -> bool:
-    """Whether code of the user has led to this; Python lists folders by itself when it imports."""
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", ""))
-        if lists and name.startswith("importlib"):
-            return False
-        if name.startswith(_OWN + "runtime."):
-            return False
-        if _is_written_by_user(frame):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _has_loaded(frame: FrameType | None) -> bool:
     """Whether code of the user loads a library with ctypes itself; what installed code loads goes by its version."""
     while frame is not None:
@@ -409,16 +393,21 @@ def _is_written_by_user(frame: FrameType) -> bool:
     return not file.startswith(("<", _HERE)) and not _is_installed(file)
 
 
-def _is_of_model(frame: FrameType | None) -> bool:
-    """Whether a model has opened a file; leakbound itself opens those of the data and of the store."""
-    if _is_of_user(frame):
-        return True
+def _is_of_model(frame: FrameType | None, lists: bool = False) -> bool:
+    """Whether a model has opened a file, or the user's code in it has listed a folder.
+
+    leakbound itself opens the files of the data and of the store, and Python lists folders when it imports.
+    """
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
+        if lists and name.startswith("importlib"):
+            return False
         if name.startswith(_OWN) and name != __name__:
-            return name.startswith((_OWN + "releases.", _OWN + "dpsgd."))
+            return not lists and name.startswith((_OWN + "releases.", _OWN + "dpsgd."))
+        if _is_written_by_user(frame):
+            return True
         frame = frame.f_back
-    return True  # in a thread that the model has started
+    return not lists  # in a thread that the model has started
 
 
 _ENVIRONMENT = _watching_environment()

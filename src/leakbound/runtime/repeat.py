@@ -18,7 +18,7 @@ from jaxtyping import Shaped
 
 from leakbound.core.checks import known_keywords
 from leakbound.files.temporary import process_name
-from leakbound.releases.source_code import NoCanonicalForm, UserCode, digest_of, user_code, values_as_before
+from leakbound.releases.source_code import NoCanonicalForm, UserCode, digest_of, user_code
 from leakbound.runtime import pool
 from leakbound.runtime.inputs import NOTHING_READ, Inputs, watched
 from leakbound.runtime.places import local_folder
@@ -102,7 +102,7 @@ def repeat(
         # the rest, by the workers
         todo = [number for number in range(len(arguments)) if number not in results]
         prepared = chunk_store.prepared() if chunk_store and todo else nullcontext()
-        with prepared, values_as_before(reached, partial(_code, task)):
+        with prepared:
             place = local_folder(store)
             watching = partial(_done_watched if chunk_store else _done, task, reached)
             unseen = ""
