@@ -7,7 +7,6 @@ What differs is declared, with the reason.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import inspect
 import os
 import pydoc
@@ -16,10 +15,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Required, get_args, get_origin, get_overloads, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ import leakbound as ls
 from leakbound import protection
 from leakbound.attacks import ATTACKS
 from leakbound.auditing import api
-from leakbound.bounding import api as bounding_api
 from leakbound.bounding.api import bound
 from leakbound.bounds import BOUNDS
 from leakbound.cli import audits, bounds, given, protects
@@ -184,7 +182,7 @@ def test_every_public_call_is_compared() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [*(call.function for call in CALLS.values()), api.run, bound, protection.declare, protection.calibrate_file,
+    [*(call.function for call in CALLS.values()), api.run, protection.declare, protection.calibrate_file,
      protection.protect_file, protection.declare_file, ls.repeat, ls.signals_of, ls.reproduce],
     ids=lambda function: function.__name__,
 )  # fmt: skip
@@ -200,31 +198,15 @@ def test_what_is_declared_has_the_words_of_what_is_released() -> None:
     assert set(keywords_of(protection.declare)) == set(keywords_of(protection.protect)) - {"store", "n_jobs"}
 
 
-@cache
-def overloads_of_bound() -> tuple[Callable[..., Any], ...]:
-    """From the source itself: the type checks of the tests wrap functions, and ``get_overloads`` would see one."""
-    spec = importlib.util.spec_from_file_location("bounding_api_alone", bounding_api.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return tuple(get_overloads(module.bound))
-
-
-@pytest.mark.parametrize("name", list(BOUND_PLANS))
-def test_bounds_have_the_keywords_of_their_plans(name: str) -> None:
-    """Their defaults stand in the help, which has a test of its own."""
-    (overload,) = (each for each in overloads_of_bound() if get_args(get_type_hints(each)["name"]) == (name,))
-    (options,) = get_args(get_type_hints(overload)["options"])
-    fields = BOUND_PLANS[name].model_fields
-    hints = get_type_hints(options, overload.__globals__, include_extras=True)
-    assert set(hints) == set(fields) | {"command"}
-    for field, info in fields.items():
-        hint, is_required = hints[field], get_origin(hints[field]) is Required
-        assert is_required == info.is_required(), field
-        kinds = {info.annotation, *get_args(info.annotation)}
-        choices = next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
-        assert choices_of(get_args(hint)[0] if is_required else hint) == choices
+def test_the_signature_of_bound_has_the_keywords_of_all_plans() -> None:
+    """What `help()` shows; each default that does not depend on the bound is that of the plans."""
+    shown = inspect.signature(bound).parameters
+    assert set(shown) == {"name", "command"}.union(*(plan.model_fields for plan in BOUND_PLANS.values()))
+    assert (shown["prior"].default, shown["unit"].default, shown["id"].default) == (0.5, "record", None)
+    assert {name for name, each in shown.items() if each.default == "see below"} == {
+        "by", "clip", "column", "data", "delta", "gap", "information", "noise_multiplier", "noise_scale", "sampling",
+    }  # fmt: skip
+    assert "noise_multiplier=" in pydoc.plain(pydoc.render_doc(ls.bound)).partition("Compute what")[0]
 
 
 @pytest.mark.parametrize("name", list(BOUND_PLANS))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Required, TypedDict, Unpack, overload
+import inspect
+from typing import Any
 
 from leakbound.bounding.ceilings import Stated
 from leakbound.bounds import Bound, find
@@ -17,160 +16,8 @@ from leakbound.reports.about import BoundAbout, DataFacts, TheoremFacts, envelop
 from leakbound.reports.sentences import Sentence
 from leakbound.runtime.progress import progress
 
-Adjacency = Literal["add_remove", "replace_one"]
-Sampling = Literal["fixed", "poisson"]
 
-
-class _Options(TypedDict, total=False):
-    """What every bound takes: the page, and the rates of interest."""
-
-    title: str
-    unit: str
-    date: str
-    fpr: Sequence[float]
-    command: str
-
-
-class _DataOptions(_Options, total=False):
-    """What every bound of a table takes."""
-
-    data: Required[str | os.PathLike[str]]
-    drop_missing: bool
-    separator: str | None
-    decimal: Literal[".", ","] | None
-    encoding: str | None
-
-
-class _Dp(_Options, total=False):
-    epsilon: float | None
-    at_most: str | None
-    delta: float
-    adjacency: Adjacency
-    sampling: Sampling
-    prior: float
-
-
-class _Gaussian(_Options, total=False):
-    mu: float | None
-    at_most: str | None
-    delta: float
-    adjacency: Adjacency
-    sampling: Sampling
-    prior: float
-
-
-class _Dpsgd(_Options, total=False):
-    noise_multiplier: Required[float]
-    sample_rate: float | None
-    steps: int | None
-    epochs: float | None
-    batch_size: int | None
-    records: int | None
-    batches: Literal["poisson", "fixed"]
-    delta: float
-    adjacency: Adjacency
-    prior: float
-
-
-class _Pmp(_DataOptions, total=False):
-    drop: Sequence[str]
-    mechanism: Literal["mean", "exponential"]
-    clip: Required[float]
-    scale: float | None
-    delta: float
-    epsilon: float | None
-    at_most: str | None
-    candidates: int
-    method: Literal["auto", "exact", "sampled"]
-    n_subsets: int
-    confidence: float
-    seed: int
-
-
-class _Leakage(_DataOptions, total=False):
-    drop: Sequence[str]
-    id: str | None
-    covariance: Literal["diagonal", "full", "ledoit_wolf"]
-    released: int | None
-    rate: float
-    delta: float
-
-
-class _Table(_DataOptions, total=False):
-    by: Required[str | Sequence[str]]
-    sampling: Sampling
-    prior: float
-    k: int | None
-    eta: float | None
-
-
-class _Total(_DataOptions, total=False):
-    column: Required[str]
-    id: str | None
-    round: float
-    sampling: Sampling
-    prior: float
-    k: int | None
-
-
-class _LeaveOneOut(_DataOptions, total=False):
-    label: str | None
-    drop: Sequence[str]
-    statistic: str
-    by: str | Sequence[str]
-    levels: Mapping[str, Sequence[Any]]
-    set: Mapping[str, Any]
-    id: str | None
-    group: str | None
-    noise_scale: Required[float | Sequence[float]]
-    eta: float | None
-    delta: float
-    seed: int
-
-
-class _Gap(_Options, total=False):
-    gap: Required[float]
-    low: float
-    high: float
-    prior: float
-
-
-class _Information(_Options, total=False):
-    information: Required[float]
-    prior: float
-
-
-class _Regression(_DataOptions, total=False):
-    drop: Sequence[str]
-    id: str | None
-    noise_std: float
-
-
-@overload
-def bound(name: Literal["dp"], **options: Unpack[_Dp]) -> Report: ...
-@overload
-def bound(name: Literal["gaussian"], **options: Unpack[_Gaussian]) -> Report: ...
-@overload
-def bound(name: Literal["dpsgd"], **options: Unpack[_Dpsgd]) -> Report: ...
-@overload
-def bound(name: Literal["pmp"], **options: Unpack[_Pmp]) -> Report: ...
-@overload
-def bound(name: Literal["leakage"], **options: Unpack[_Leakage]) -> Report: ...
-@overload
-def bound(name: Literal["table"], **options: Unpack[_Table]) -> Report: ...
-@overload
-def bound(name: Literal["total"], **options: Unpack[_Total]) -> Report: ...
-@overload
-def bound(name: Literal["leave-one-out"], **options: Unpack[_LeaveOneOut]) -> Report: ...
-@overload
-def bound(name: Literal["gap"], **options: Unpack[_Gap]) -> Report: ...
-@overload
-def bound(name: Literal["information"], **options: Unpack[_Information]) -> Report: ...
-@overload
-def bound(name: Literal["regression"], **options: Unpack[_Regression]) -> Report: ...
-
-
-def bound(name: str, *, command: str = "", **options: object) -> Report:
+def bound(name: str, *, command: str = "", **options: Any) -> Report:
     """Compute what a theorem allows any attacker, as a report: what ``leakbound bound NAME`` does.
 
     Parameters
@@ -248,6 +95,24 @@ def bound(name: str, *, command: str = "", **options: object) -> Report:
     except NotApplicable as reason:
         raise ValueError(f"bound {name}: {reason}") from None
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)
+
+
+def _signature() -> inspect.Signature:
+    """Write the keywords of all bounds in place of ``**options``, for ``help()`` and for editors."""
+    defaults: dict[str, list[Any]] = {}
+    for plan in BOUND_PLANS.values():
+        for name, field in plan.model_fields.items():
+            defaults.setdefault(name, []).append("see below" if field.is_required() else field.default)
+    signature = inspect.signature(bound)
+    parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    for name, values in defaults.items():
+        # a delta, say, has another default in each bound
+        default = values[0] if values.count(values[0]) == len(values) else "see below"
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+    return signature.replace(parameters=parameters)
+
+
+bound.__signature__ = _signature()  # pyright: ignore[reportFunctionMemberAccess] -- what help() shows
 
 
 def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbout:
