@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 import leakbound as ls
-from leakbound.plans import promises
+from leakbound.plans import AuditPlan, promises, read
 from leakbound.plans.moved import OF_PROTECTIONS
 
 
@@ -20,6 +20,15 @@ def test_every_promise_that_has_the_field_is_named(word: str) -> None:
         assert field in {each.name for each in fields(getattr(promises, name))}
     if word in ("noise", "games", "confidence", "noise_scale"):
         assert [name for name, _ in named] == ["File", "Drawn"]
+
+
+@pytest.mark.parametrize(
+    ("word", "says"), [("cluster", "unknown key 'cluster'"), ("n_canaries", "n_canaries is now n of")]
+)
+def test_a_key_that_is_nowhere_now_is_unknown(word: str, says: str) -> None:
+    """It was once said to be "now" nothing at all."""
+    with pytest.raises(ValueError, match=f"^plan.toml: {says}"):
+        read(AuditPlan, {word: 3}, "plan.toml")
 
 
 def test_the_old_word_of_a_promise_says_what_is_retired() -> None:

@@ -314,10 +314,12 @@ def first_complaint(error: ValidationError, known_at: Callable[[list[str]], list
 def _where_it_is_now(kind: type[Plan], error: ValidationError) -> str:
     """Say of the first unknown key that a plan had once where it is now; nothing if there is none."""
     for complaint in error.errors(include_url=False):
+        if complaint["type"] != "extra_forbidden":
+            continue
         path = [str(step) for step in complaint["loc"]]
-        moved = _kind_at(kind, path[:-1]).moved
-        if complaint["type"] == "extra_forbidden" and path[-1] in moved:
-            return f"{'.'.join(path)} is now {moved[path[-1]].key}"
+        moved = _kind_at(kind, path[:-1]).moved.get(path[-1])
+        if moved is not None and moved.key:
+            return f"{'.'.join(path)} is now {moved.key}"
     return ""
 
 

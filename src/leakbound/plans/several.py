@@ -142,8 +142,9 @@ def _shared_with(table: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for name in content:
-        if name not in known and name in ProtectionPlan.moved:
-            raise ValueError(f"{where}: {name} is now {ProtectionPlan.moved[name].key}")
+        moved = ProtectionPlan.moved.get(name)
+        if name not in known and moved is not None:
+            raise ValueError(f"{where}: {name} is now {moved.key}")
         if name in _OF_TABLES_ALONE and name not in known:
             raise ValueError(f"{where}: {name} belongs to a single statistic: give it in its [[statistic]] table")
         if name not in known:
