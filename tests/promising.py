@@ -16,11 +16,7 @@ from leakbound.plans.choices import name_of
 from leakbound.plans.page import Page, Store
 from leakbound.plans.promises import as_promise
 
-STATISTICS = {
-    name_of(kind): kind
-    for kind in vars(statistic_objects).values()
-    if isinstance(kind, type) and issubclass(kind, statistic_objects._Words) and kind is not statistic_objects._Words
-}
+STATISTICS = {name_of(kind): kind for kind in statistic_objects.Statistic.__subclasses__()}
 OF_A_STATISTIC = ("by", "levels", "merge", "non_negative", "set")
 OF_A_PAGE = ("title", "unit", "date")
 OF_A_CALL = ("command", "store", "n_jobs", "before", "simulated", "publish", "tell_owner")

@@ -17,8 +17,8 @@ Levels = Annotated[dict[str, tuple[Any, ...]], Field()]
 _OF_A_PLAN = ("by", "levels", "merge", "non_negative")  # keys of a plan; other fields are below its key set
 
 
-class _Words:
-    """What a statistic says as keys of a plan."""
+class Statistic:
+    """A statistic by its name, with the fields that it alone knows."""
 
     @property
     def words(self) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class _Words:
 
 
 @choice
-class Table(_Words):
+class Table(Statistic):
     """Counts in the cells of a table.
 
     Parameters
@@ -62,7 +62,7 @@ class Table(_Words):
 
 
 @choice
-class Mean(_Words):
+class Mean(Statistic):
     """The mean of each column, of all records or of each group.
 
     Parameters
@@ -86,7 +86,7 @@ class Mean(_Words):
 
 
 @choice
-class Histogram(_Words):
+class Histogram(Statistic):
     """Counts in bins of columns.
 
     Parameters
@@ -112,7 +112,7 @@ class Histogram(_Words):
 
 
 @choice
-class Sum(_Words):
+class Sum(Statistic):
     """The sum of each column.
 
     Examples
@@ -124,7 +124,7 @@ class Sum(_Words):
 
 
 @choice
-class SecondMoment(_Words):
+class SecondMoment(Statistic):
     """Mean products of columns.
 
     Parameters
@@ -143,7 +143,7 @@ class SecondMoment(_Words):
 
 
 @choice
-class Covariance(_Words):
+class Covariance(Statistic):
     """The covariance of the columns.
 
     Examples
@@ -155,7 +155,7 @@ class Covariance(_Words):
 
 
 @choice
-class Correlation(_Words):
+class Correlation(Statistic):
     """The correlations of the columns.
 
     Examples
@@ -167,7 +167,7 @@ class Correlation(_Words):
 
 
 @choice
-class Ratio(_Words):
+class Ratio(Statistic):
     """The total of each column over that of one of them.
 
     Parameters
@@ -186,7 +186,7 @@ class Ratio(_Words):
 
 
 @choice
-class Quantiles(_Words):
+class Quantiles(Statistic):
     """Quantiles of each column.
 
     Parameters
@@ -205,7 +205,7 @@ class Quantiles(_Words):
 
 
 @choice
-class Ols(_Words):
+class Ols(Statistic):
     """Coefficients of least squares.
 
     Examples
@@ -217,7 +217,7 @@ class Ols(_Words):
 
 
 @choice
-class StandardErrors(_Words):
+class StandardErrors(Statistic):
     """Standard errors of the coefficients of least squares.
 
     Examples
@@ -229,7 +229,7 @@ class StandardErrors(_Words):
 
 
 @choice
-class Ridge(_Words):
+class Ridge(Statistic):
     """Least squares with a penalty.
 
     Parameters
@@ -248,7 +248,7 @@ class Ridge(_Words):
 
 
 @choice
-class Logistic(_Words):
+class Logistic(Statistic):
     """Coefficients of a logistic regression.
 
     Parameters
@@ -273,7 +273,7 @@ class Logistic(_Words):
 
 
 @choice
-class Poisson(_Words):
+class Poisson(Statistic):
     """Coefficients of a Poisson regression.
 
     Parameters
@@ -292,7 +292,7 @@ class Poisson(_Words):
 
 
 @choice
-class Huber(_Words):
+class Huber(Statistic):
     """Coefficients of a Huber regression.
 
     Parameters
@@ -311,25 +311,6 @@ class Huber(_Words):
 
     threshold: Any
     penalty: Any = 0.0
-
-
-Statistic = (
-    Table
-    | Mean
-    | Histogram
-    | Sum
-    | SecondMoment
-    | Covariance
-    | Correlation
-    | Ratio
-    | Quantiles
-    | Ols
-    | StandardErrors
-    | Ridge
-    | Logistic
-    | Poisson
-    | Huber
-)
 
 
 @choice
@@ -382,7 +363,7 @@ def words_of_statistic(statistic: Any) -> dict[str, Any]:
         raise ValueError(
             "a statistic of a list is a name, an object as Quantiles([0.5]), or Weighted(statistic, weight)"
         )
-    return statistic.words if isinstance(statistic, _Words | Weighted) else {"statistic": statistic}
+    return statistic.words if isinstance(statistic, Statistic | Weighted) else {"statistic": statistic}
 
 
 def tables_of(statistics: Sequence[Any]) -> list[Mapping[str, Any]]:
