@@ -11,7 +11,7 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from leakbound.cli import audits, bounds, given, main, protects
+from leakbound.cli import audits, bounds, given, main, options, protects
 from leakbound.cli.options import Spelling, argument, command, grouped, option, options_of, words_of
 from leakbound.plans import BOUND_PLANS, ProtectionPlan
 from leakbound.plans.audits import AuditPlan, TrainedPlan
@@ -94,8 +94,8 @@ def test_a_name_that_is_given_twice_is_refused(flags) -> None:
 def test_help_is_the_description_with_the_default(typed) -> None:
     lines = [re.sub(r" {2,}", "  ", line.strip("│ ")) for line in typed("--help").splitlines()]
     assert "Bake a cake." in lines
-    options = [line for line in lines if line.startswith("--") and "--help" not in line]
-    assert options == [
+    shown = [line for line in lines if line.startswith("--") and "--help" not in line]
+    assert shown == [
         "--flour  <float>  Kilograms.",
         "--eggs  <int>  Number of them. [3]",
         "--kind  <str>  Of the tin. [round]",
@@ -137,9 +137,9 @@ def test_a_command_is_named_and_may_have_options_of_its_own() -> None:
 PLANS_OF_COMMANDS = {
     "audit": (AuditPlan, audits.OF_THE_RUN),
     "audit model": (TrainedPlan, given.OF_A_TRAINED_MODEL),
-    "calibrate": (CalibrationPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),
-    "calibrate dpsgd": (MultiplierPlan, (protects.AS_JSON,)),
-    "protect": (ProtectionPlan, (*protects.OF_THE_FITS, protects.AS_JSON)),
+    "calibrate": (CalibrationPlan, (*protects.OF_THE_FITS, options.AS_JSON)),
+    "calibrate dpsgd": (MultiplierPlan, (options.AS_JSON,)),
+    "protect": (ProtectionPlan, (*protects.OF_THE_FITS, options.AS_JSON)),
     **{f"bound {name}": (plan, bounds.OF_THE_RUN) for name, plan in BOUND_PLANS.items()},
 }
 
@@ -173,10 +173,17 @@ def test_every_flag_and_every_keyword_of_a_command_is_there_once(name) -> None:
         assert set(plan.model_fields) <= set(by_name)
 
 
+def test_an_option_is_in_one_panel_at_most() -> None:
+    names = [name for panel in options.PANELS.values() for name in panel]
+    assert len(set(names)) == len(names)
+    every = {each.name for command in EVERY_COMMAND.values() for each in command.params}
+    assert set(names) <= every
+
+
 def test_two_options_with_one_keyword_are_refused() -> None:
     twice = [option("out", str, "Where."), option("out", str, "Elsewhere.", flag="--elsewhere")]
     with pytest.raises(ValueError, match="two options with the keyword 'out'"):
-        grouped(twice, {}, "Output")
+        grouped(twice, "Output")
 
 
 def test_the_plan_of_a_protection_is_read_whole() -> None:

@@ -9,7 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ import typer
 
 from leakbound.cli.options import (
     ALLOW,
+    AS_JSON,
     CONTEXT,
     FULL,
     ORDER,
@@ -48,25 +49,7 @@ if TYPE_CHECKING:
     from leakbound.runtime.execution import Tally
 
 DEFAULT_MODEL = "sklearn.ensemble:RandomForestClassifier"
-OF_ALL = {  # of all audits; a field that holds several values is a flag for one of them
-    "drop": Spelling(help="A column that is no feature; repeatable."),
-    "id": Spelling(help="The column that names the records, for you; no feature."),
-    "attacks": Spelling("--attack", "A name of leakbound attacks, or all."),
-    "claim": Spelling(help="A promise to test, as eta=0.05, or mu=1,adjacency=replace_one."),
-    "fpr": Spelling(help="A false positive rate, as a fraction; repeatable. [0.01, 0.001]"),
-    "fail_above": Spelling(help="tpr@0.01=0.05: exit code 3 above; repeatable."),
-    "policy": Spelling(help="A policy in TOML, or research: verdicts."),
-}
-OF_FITS = {
-    "data": Spelling(help="A .csv, .parquet, .npz or folder of images."),
-    "dataset": Spelling(help="digits, breast_cancer or wine."),
-    "group": Spelling(help="The column that names the unit of privacy."),
-    "model": Spelling(help="module:name of an estimator or a network."),
-    "game": Spelling(help="half_split, per_datum, average_datum, canaries,n=500 or attribute,column=sex. [half_split]"),
-    "n_models": Spelling(help="Models to fit. [64; 1 of planted canaries]"),
-    "depends_on": Spelling(help="A file that the training reads unseen, as by a program that it starts; repeatable."),
-    "vary": Spelling(help="NAME=a,b,c: the --model with each of these values; repeatable."),
-}
+OF_ALL = {"attacks": Spelling("--attack")}  # of all audits: a flag for one of several values
 SLICE = "Compare the groups that a column makes: label, group or its name; repeatable."
 SET = option("set_", list[str] | None, "NAME=VALUE, a parameter of the --model before it.", flag="--set")
 TRAIN = option(
@@ -84,7 +67,7 @@ OUTPUT = (
     PUBLISH,
     option("pdf", bool, "Also write OUT/report.pdf: by Chromium, else by WeasyPrint.", False, "--pdf"),
     FULL,
-    option("as_json", bool, "Print the report's JSON alone.", False, "--json"),
+    AS_JSON,
 )
 OF_THE_RUN = (
     argument("plan", Path, "A plan in TOML (see leakbound init)."),
@@ -112,20 +95,6 @@ BRIEF = (
 )  # fmt: skip
 ALL_SIGNALS = {"likelihood_ratio", "glir"}  # attacks that need all of their signals, where others need one of them
 FLAGS_OF_A_MODEL = {"set_": "--set", "train": "--train", "dpsgd": "--dpsgd"}
-GROUPS = {  # panels of the help of all audits, in its order
-    "Data": (
-        "dataset", "data", "label", "group", "drop", "id", "slices", "members", "others", "references_are", "sampling",
-        "separator", "decimal", "encoding",
-    ),
-    "Model": (
-        "model", "set_", "train", "dpsgd", "n_models", "until", "predict", "weights", "probabilities",
-        "unpickle_trusted", "trust", "classes", "queries", "vary",
-    ),
-    "Attack": ("game", "attacks", "fpr", "confidence", "prior", "seed"),
-    "Claim": ("claim", "fail_above", "policy", "accept_shift"),
-    "Output": ("title", "unit", "date", "author", "out", "show_records", "publish", "pdf", "full", "as_json"),
-    "Execution": ("store", "depends_on", "n_jobs", "from_store", "partial", "allow_modules", "dry_run"),
-}  # fmt: skip
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,19 +105,32 @@ def given(flags: Mapping[str, Any]) -> dict[str, Any]:
     return typed
 
 
+@dataclass(frozen=True)
+class Output:
+    """Where the report of an audit goes, and what of it is shown: the flags of `OUTPUT`."""
+
+    out: Path
+    show_records: bool
+    publish: bool
+    pdf: bool
+    full: bool
+    as_json: bool
+
+    @classmethod
+    def taken_from(cls, flags: dict[str, Any]) -> Output:
+        """Take the flags of the output out of those of a command."""
+        return cls(**{field.name: flags.pop(field.name) for field in fields(cls)})
+
+
 def reported(
-    out: Path,
-    show_records: bool,
-    publish: bool,
-    pdf: bool,
-    full: bool,
-    as_json: bool,
+    output: Output,
     limits: Sequence[str],
     make: Callable[[], Report],
     has_store: bool = True,
     tally: Tally | None = None,
 ) -> None:
     """Make a report, write and print it, and leave with the exit code of its limits."""
+    out, publish = output.out, output.publish
     started = time.time()
     refuse_file(out)
     # a store elsewhere leaves nothing to be made before the report
@@ -157,10 +139,11 @@ def reported(
         report = make()
     if not report.about.command:
         report = replace(report, about=report.about.model_copy(update={"command": command_line()}))
-    write(report, out, show_records, started, publish)
-    emit(report if show_records and not publish else report.without_records(), out, as_json, full=full)
-    if pdf:
-        report.to_pdf(out / "report.pdf", show_records, publish=publish)
+    write(report, out, output.show_records, started, publish)
+    shown = report if output.show_records and not publish else report.without_records()
+    emit(shown, out, output.as_json, full=output.full)
+    if output.pdf:
+        report.to_pdf(out / "report.pdf", output.show_records, publish=publish)
         say(f"wrote {out / 'report.pdf'}")
     _say_what_is_set_aside(report)
     if tally is not None:
@@ -174,23 +157,18 @@ def reported(
 def _audit(
     context: typer.Context,
     plan: Path | None,
-    out: Path,
-    show_records: bool,
-    publish: bool,
-    pdf: bool,
-    full: bool,
     allow_modules: str | None,
     dry_run: bool,
-    as_json: bool,
     **flags: Any,
 ) -> None:
     """Audit a plan."""
+    output = Output.taken_from(flags)
     flags["order"] = context.meta[ORDER]
     with leave_of(allow_modules, flags):
         options = given(flags)
         audit_plan, n_jobs = _plan(plan, options), options.get("n_jobs")
         if dry_run:
-            _emit_dry_run(audit_plan, n_jobs, as_json)
+            _emit_dry_run(audit_plan, n_jobs, output.as_json)
             return
 
         from leakbound.runtime.execution import Tally
@@ -200,14 +178,14 @@ def _audit(
         def make() -> Report:
             from leakbound.auditing.api import run
 
-            store = options.get("store") or str(out / "store")
+            store = options.get("store") or str(output.out / "store")
             from_store = "all" if "from_store" in options else ""  # which models must be in the store already
             if "partial" in options:
                 from_store = "finished"
             where = {"store": store, "n_jobs": n_jobs, "from_store": from_store, "tally": tally}
             return run(audit_plan, **where, command=command_line())
 
-        reported(out, show_records, publish, pdf, full, as_json, audit_plan.fail_above, make, "store" in options, tally)
+        reported(output, audit_plan.fail_above, make, "store" in options, tally)
 
 
 def _say_what_is_set_aside(report: Report) -> None:
@@ -490,7 +468,7 @@ audit = command(
     _audit,
     [
         CONTEXT,
-        *brief(grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=OF_ALL | OF_FITS)], GROUPS, "Plan"), BRIEF),
+        *brief(grouped([*OF_THE_RUN, *options_of(AuditPlan, spelt=OF_ALL)], "Plan"), BRIEF),
     ],
     name="audit",
 )

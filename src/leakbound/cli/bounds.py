@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from leakbound.bounds import BOUNDS, Bound
-from leakbound.cli.options import FULL, HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
+from leakbound.cli.options import AS_JSON, FULL, HELP, PUBLISH, RECORDS, command, grouped, option, options_of, words_of
 from leakbound.cli.output import OUT, command_line, emit, refuse_file, write
 from leakbound.plans.bounds import BOUND_PLANS
 from leakbound.plans.plan import PagePlan
@@ -21,28 +21,8 @@ OF_THE_RUN = (
     RECORDS,
     PUBLISH,
     FULL,
-    option("as_json", bool, "Print the report's JSON and nothing else.", False, "--json"),
+    AS_JSON,
 )
-
-GROUPS = {  # panels of the help; what is not here is of the theorem
-    "Data": (
-        "data",
-        "label",
-        "drop",
-        "drop_missing",
-        "id",
-        "group",
-        "by",
-        "levels",
-        "column",
-        "round",
-        "separator",
-        "decimal",
-        "encoding",
-    ),
-    "Game": ("adjacency", "sampling", "prior", "k"),
-    "Output": ("title", "unit", "date", "fpr", "out", "show_records", "publish", "full", "as_json"),
-}
 app = typer.Typer(
     help="What a theorem allows any attacker.",
     epilog=f"Example: {BOUNDS['dp'].example}",
@@ -72,7 +52,7 @@ def _command(row: Bound, plan: type[PagePlan]) -> Callable[..., None]:
             write(report, folder, records, started, publish)
         emit(report if records and not publish else report.without_records(), folder, as_json, full=full)
 
-    return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *of_the_run], GROUPS, "Theorem"))
+    return command(f"{row.summary}\n\n{row.source}", run, grouped([*options_of(plan), *of_the_run], "Theorem"))
 
 
 for row in BOUNDS.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from leakbound.cli.audits import (
-    GROUPS,
     OF_ALL,
     OUTPUT,
     SET,
     SLICE,
     STORE,
     TRAIN,
+    Output,
     given,
     model_tables,
     refuse_without_model,
@@ -47,27 +47,14 @@ if TYPE_CHECKING:
     from leakbound.data import Data
     from leakbound.reports import Report
 
-OF_GIVEN = OF_ALL | {
-    "slices": Spelling("--slice", SLICE),
-    "prior": Spelling(help="Fraction of members at which accuracy is reported, with its baseline. [0.5]"),
-}
+OF_GIVEN = OF_ALL | {"slices": Spelling("--slice", SLICE)}
 WORKERS = option("n_jobs", int | None, "Worker processes. [all cores]")
 OF_COLUMNS = ("id", "slices", "label", "drop", "separator", "decimal", "encoding")  # flags about the file of --data
 
 
-def _model(
-    context: typer.Context,
-    file: Path | None,
-    out: Path,
-    show_records: bool,
-    publish: bool,
-    pdf: bool,
-    full: bool,
-    allow_modules: str | None,
-    as_json: bool,
-    **flags: Any,
-) -> None:
+def _model(context: typer.Context, file: Path | None, allow_modules: str | None, **flags: Any) -> None:
     """Audit one trained model."""
+    output = Output.taken_from(flags)
     flags |= {"order": context.meta[ORDER], "model_file": file}
     with leave_of(allow_modules, flags):
         options = given(flags)
@@ -76,48 +63,23 @@ def _model(
         def make() -> Report:
             if "probabilities" in options:
                 return _of_probabilities(plan, options)
-            return _of_model(plan, options, options.get("store") or str(out / "store"))
+            return _of_model(plan, options, options.get("store") or str(output.out / "store"))
 
-        reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, make, "store" in options)
-
-
-def _scores(
-    context: typer.Context,
-    file: Path | None,
-    out: Path,
-    show_records: bool,
-    publish: bool,
-    pdf: bool,
-    full: bool,
-    as_json: bool,
-    **flags: Any,
-) -> None:
-    """Audit the scores of another program."""
-    options = given(flags)
-    if file is None:
-        raise ValueError("leakbound audit scores needs a table: member, score[, model][, id]")
-    plan = _plan(GivenPlan, options, "audit scores")
-    reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, partial(_of_scores, plan, options, file))
+        reported(output, plan.fail_above, make, "store" in options)
 
 
-def _signals(
-    context: typer.Context,
-    file: Path | None,
-    out: Path,
-    show_records: bool,
-    publish: bool,
-    pdf: bool,
-    full: bool,
-    as_json: bool,
-    **flags: Any,
-) -> None:
-    """Audit signals of another program."""
-    options = given(flags)
-    if file is None:
-        raise ValueError("leakbound audit signals needs an .npz file, or a folder of leakbound.write_blocks")
-    plan = _plan(GivenPlan, options, "audit signals")
+def _of_file(name: str, needs: str, audited: Callable[[GivenPlan, Mapping[str, Any], Path], Report]) -> Any:
+    """Make a command that audits what another program has written to a file."""
 
-    reported(out, show_records, publish, pdf, full, as_json, plan.fail_above, partial(_of_signals, plan, options, file))
+    def run(context: typer.Context, file: Path | None, **flags: Any) -> None:
+        output = Output.taken_from(flags)
+        options = given(flags)
+        if file is None:
+            raise ValueError(f"leakbound {name} needs {needs}")
+        plan = _plan(GivenPlan, options, name)
+        reported(output, plan.fail_above, partial(audited, plan, options, file))
+
+    return run
 
 
 def _plan(kind: type[P], options: Mapping[str, Any], where: str) -> P:
@@ -371,7 +333,7 @@ def _made(
     doc: str, run: Any, own: Sequence[Any], plan: type[GivenPlan], skip: Sequence[str], shown: Sequence[str], name: str
 ) -> Any:
     fields = options_of(plan, skip, {each: how for each, how in OF_GIVEN.items() if each not in skip})
-    return command(doc, run, [CONTEXT, *brief(grouped([*own, *fields], GROUPS, "Plan"), shown)], name)
+    return command(doc, run, [CONTEXT, *brief(grouped([*own, *fields], "Plan"), shown)], name)
 
 
 model = _made(
@@ -382,25 +344,14 @@ model = _made(
     TrainedPlan,
     (),
     (
-        "file",
-        "members",
-        "others",
-        "label",
-        "predict",
-        "weights",
-        "probabilities",
-        "model",
-        "attacks",
-        "claim",
-        "policy",
-        "out",
-        "as_json",
+        "file", "members", "others", "label", "predict", "weights", "probabilities", "model", "attacks", "claim",
+        "policy", "out", "as_json",
     ),
     "audit_model",
-)
+)  # fmt: skip
 scores = _made(
     "Audit the scores of an attack of your own; higher = member.",
-    _scores,
+    _of_file("audit scores", "a table: member, score[, model][, id]", _of_scores),
     OF_SCORES,
     GivenPlan,
     ("attacks", "seed"),
@@ -409,7 +360,7 @@ scores = _made(
 )
 signals = _made(
     "Audit signals of another program: a loss for each model and record, and who was in.",
-    _signals,
+    _of_file("audit signals", "an .npz file, or a folder of leakbound.write_blocks", _of_signals),
     OF_SIGNALS,
     GivenPlan,
     ("seed",),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import is_dataclass
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
@@ -16,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
+from leakbound.plans.choices import flag_of
 from leakbound.plans.plan import OneText, Plan, columns, named_lists, settings
 
 if TYPE_CHECKING:
@@ -70,6 +72,31 @@ class OrderedCommand(BriefCommand):
         return super().parse_args(ctx, args)
 
 
+PANELS = {  # of the help of all commands, in its order
+    "Data": (
+        "plan", "dataset", "data", "label", "group", "drop", "drop_missing", "id", "slices", "members", "others",
+        "references_are", "column", "round", "separator", "decimal", "encoding",
+    ),
+    "Model": (
+        "model", "set_", "n_models", "until", "predict", "weights", "probabilities", "unpickle_trusted", "trust",
+        "classes", "queries", "vary",
+    ),
+    "Training": (
+        "train", "dpsgd", "noise_multiplier", "sample_rate", "steps", "epochs", "batch_size", "records", "batches",
+    ),
+    "Statistic": ("statistic", "by", "levels", "set", "merge", "non_negative"),
+    "Promise": ("eta", "promise", "range", "budget", "insecure_seed"),
+    "Game": ("game", "adjacency", "sampling", "prior", "k"),
+    "Attack and comparison": ("attacks", "fpr", "confidence", "seed", "signals", "compare"),
+    "Claim": ("claim", "fail_above", "policy", "accept_shift"),
+    "Output": (
+        "title", "unit", "date", "author", "out", "rules", "ledger", "another_promise", "allow_known_people",
+        "known_ledgers", "declare", "show_records", "publish", "pdf", "full", "as_json",
+    ),
+    "Execution": (
+        "store", "depends_on", "n_jobs", "from_store", "partial", "download", "allow_modules", "dry_run",
+    ),
+}  # fmt: skip
 OF_COLUMNS = ("drop",)  # flags of names, with commas between them or repeated, as --by is
 HELP = {"help_option_names": ["-h", "--help"]}  # of every command
 AS_THE_FIELDS: Mapping[str, Spelling] = MappingProxyType({})
@@ -111,25 +138,23 @@ def argument(name: str, kind: Any, text: str) -> inspect.Parameter:
     return _keyword(name, Annotated[kind | None, typer.Argument(help=_without_markup(text))], None)
 
 
-def grouped(
-    parameters: Sequence[inspect.Parameter], groups: Mapping[str, Sequence[str]], rest: str
-) -> list[inspect.Parameter]:
-    """Order the options of a command by groups, each of which is a panel of its help.
+def grouped(parameters: Sequence[inspect.Parameter], rest: str) -> list[inspect.Parameter]:
+    """Order the options of a command by `PANELS`; those that are in none of them come first, in a panel of their own.
 
-    >>> options = [option("out", str, "Where."), option("eta", float, "What.")]
-    >>> [parameter.name for parameter in grouped(options, {"Output": ["out"]}, "Claim")]
-    ['eta', 'out']
+    >>> options = [option("out", str, "Where."), option("noise_std", float, "What.")]
+    >>> [parameter.name for parameter in grouped(options, "Theorem")]
+    ['noise_std', 'out']
     """
     by_name: dict[str, inspect.Parameter] = {}
     for parameter in parameters:
         if parameter.name in by_name:
             raise ValueError(f"a command has two options with the keyword {parameter.name!r}; each needs its own")
         by_name[parameter.name] = parameter
-    in_groups = [name for names in groups.values() for name in names]
+    in_panels = [name for names in PANELS.values() for name in names]
     ordered = [
-        _changed(parameter, rich_help_panel=rest) for name, parameter in by_name.items() if name not in in_groups
+        _changed(parameter, rich_help_panel=rest) for name, parameter in by_name.items() if name not in in_panels
     ]
-    for panel, names in groups.items():
+    for panel, names in PANELS.items():
         ordered += [_changed(by_name[name], rich_help_panel=panel) for name in names if name in by_name]
     return ordered
 
@@ -243,6 +268,8 @@ def _shown(value: Any) -> str:
     """Show a default in brackets; that of a flag is not shown."""
     if isinstance(value, bool):
         return ""
+    if is_dataclass(value):
+        return flag_of(value)
     if isinstance(value, tuple):
         return ", ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
     return str(value)
@@ -269,6 +296,7 @@ RECORDS = option(  # its keyword is no word of a plan: "records" is a field of D
     True,
     "--records/--no-records",
 )
+AS_JSON = option("as_json", bool, "Print the report's JSON alone.", False, "--json")
 FULL = option("full", bool, "Print all that the page says, not the answer alone.", False)
 PUBLISH = option(
     "publish",

@@ -136,11 +136,7 @@ def _run(
     return documents
 
 
-GROUPS = {  # panels of the help
-    "Output": ("out", "full", "as_json"),
-    "Execution": ("store", "n_jobs", "download"),
-}
-reproduce = command(HELP, _reproduce, grouped(OPTIONS, GROUPS, "Experiment"), "reproduce")
+reproduce = command(HELP, _reproduce, grouped(OPTIONS, "Experiment"), "reproduce")
 
 
 def _one(room: Any, experiment: Experiment, lab: Any, out: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
@@ -19,6 +18,8 @@ import typer
 
 from leakbound.cli.options import (
     ALLOW,
+    AS_JSON,
+    CONTEXT,
     FULL,
     HELP,
     BriefGroup,
@@ -49,9 +50,7 @@ if TYPE_CHECKING:
 
 NOISE_CSV, DESIGNS_CSV = "noise.csv", "designs.csv"
 STORE = f"{OUT}/store"  # of both commands: protect uses the fits that calibrate left
-PLAN = option(
-    "plan", Path | None, "A plan in TOML with these flags as keys, and a [[statistic]] table for each of several."
-)
+PLAN = option("plan", Path | None, "A plan in TOML: these flags as keys, a [[statistic]] table for each of several.")
 OF_PROMISES = "; ".join(f"{name_of(kind)} has {', '.join(fields_of(kind))}" for kind in PROMISES) + "."
 OF_ANYONE = (  # what names columns is a flag of its own
     option("range", list[str] | None, "What a column can hold, as wage=0:80: for promise anyone."),
@@ -68,7 +67,6 @@ OF_ANYONE = (  # what names columns is a flag of its own
         f"a promise with its fields, as drawn,fits=500. {OF_PROMISES}",
     ),
 )
-AS_JSON = option("as_json", bool, "Print the report's JSON alone.", False, "--json")
 OF_THE_FITS = (
     option("signals", Path | None, "File (.npz) of simulated releases, for leakbound audit signals. [none]"),
     option("store", str | None, f"Folder or URL (s3://BUCKET/FOLDER) of finished fits. [{STORE}]"),
@@ -76,49 +74,18 @@ OF_THE_FITS = (
     ALLOW,
 )
 SPELT = {  # shorter than in the plan, for those who read the short help
-    "data": Spelling(help="A .csv, .parquet or .npz file."),
-    "drop": Spelling(help="Columns that are not used."),
-    "label": Spelling(help="Response column of a regression."),
-    "id": Spelling(help="The column that names the records."),
     "statistic": Spelling(help="mean, table, quantiles, ols, ...: see --help-all. [mean]"),
     "set": Spelling(
         help=f"Parameters of the statistic, as bins=10 or probabilities=[0.5]. Statistics: {', '.join(STATISTICS)}, or "
         "module:function."
     ),
-    "by": Spelling(help="Columns of a table, or of groups of a mean, as a,b."),
     "levels": Spelling(help="Public levels of a column, as sector=care,trade."),
-    "eta": Spelling(help="Allowed accuracy above the better prior guess."),
     "promise": Spelling(help="anyone, file or drawn; with fields: drawn,k=100."),
 }
 OF_A_RELEASE = SPELT | {"ledger": Spelling(help="Private memory of releases. [beside the data]")}
 BRIEF = (
     "plan", "data", "drop", "label", "id", "statistic", "by", "levels", "eta", "promise", "range", "out", "as_json",
 )  # fmt: skip
-
-GROUPS = {  # panels of the help
-    "Data": ("plan", "data", "label", "drop", "drop_missing", "id", "group", "separator", "decimal", "encoding"),
-    "Statistic": ("statistic", "by", "levels", "set"),
-    "Promise": ("eta", "promise", "range", "others", "budget", "insecure_seed"),
-    "Attack and comparison": ("fpr", "signals", "compare"),
-    "Output": (
-        "merge",
-        "non_negative",
-        "rules",
-        "title",
-        "unit",
-        "date",
-        "out",
-        "ledger",
-        "another_promise",
-        "allow_known_people",
-        "known_ledgers",
-        "declare",
-        "full",
-        "as_json",
-    ),
-    "Execution": ("store", "depends_on", "n_jobs", "allow_modules"),
-}
-
 app = typer.Typer(cls=BriefGroup, context_settings=HELP, rich_markup_mode="rich")
 
 
@@ -388,7 +355,6 @@ def _refuse_before(context: typer.Context) -> None:
             raise ValueError(f"calibrate {context.invoked_subcommand} takes no --{flag} before it")
 
 
-_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 app.callback(
     invoke_without_command=True,
     epilog="Example: leakbound calibrate --data people.csv --statistic mean --promise file --eta 0.05",
@@ -397,7 +363,7 @@ app.callback(
         "The least noise with which a statistic keeps a promise; nothing is released.",
         _within_modules(_calibrate),
         [
-            _CONTEXT,
+            CONTEXT,
             *brief(
                 grouped(
                     [
@@ -409,7 +375,6 @@ app.callback(
                         FULL,
                         AS_JSON,
                     ],
-                    GROUPS,
                     "Promise",
                 ),
                 BRIEF,
@@ -418,15 +383,11 @@ app.callback(
         name="calibrate",
     )
 )
-OF_MULTIPLIER = {
-    "Training": ("sample_rate", "steps", "epochs", "batch_size", "records", "batches"),
-    "Output": ("full", "as_json"),
-}
 app.command("dpsgd", epilog="Example: leakbound calibrate dpsgd --sample-rate 0.01 --steps 1000 --advantage 0.1")(
     command(
         "The least noise multiplier of DP-SGD for an advantage, for (fpr, fnr), or for (epsilon, delta).",
         _multiplier,
-        grouped([*options_of(MultiplierPlan), FULL, AS_JSON], OF_MULTIPLIER, "Target"),
+        grouped([*options_of(MultiplierPlan), FULL, AS_JSON], "Target"),
         name="dpsgd",
     )
 )
@@ -448,7 +409,6 @@ protect: Callable[..., None] = command(
                 FULL,
                 AS_JSON,
             ],
-            GROUPS,
             "Promise",
         ),
         (*BRIEF, "ledger"),

@@ -110,20 +110,20 @@ class JudgedPlan(FilePlan, PagePlan):
 
     moved: ClassVar[Mapping[str, Moved]] = OF_AUDITS
     author: str = Field(default="", description="who made the audit: printed on the page as given")
-    data: FilePath | None = Field(default=None, description="a .csv, .parquet or .npz file, or a folder of images")
+    data: FilePath | None = Field(default=None, description="a .csv, .parquet, .npz or folder of images")
     label: str | None = Field(default=None, min_length=1, description="the column to predict")
     drop: ColumnNames = Field(default=(), description="columns of the file that are no features")
     id: str | None = Field(
         default=None, min_length=1, description="the column that names the records, for their owner; no feature"
     )
-    attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names, or default, or all")
+    attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names of attacks, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
     confidence: Inside = Field(default=0.95, description="of the intervals")
     fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
-    policy: PolicyPlan | None = Field(
-        default=None, description="limits that give each model a verdict: a TOML file, or research, which is built in"
+    policy: PolicyPlan | None = Field(default=None, description="a policy in TOML, or research: verdicts")
+    claim: tuple[ClaimPlan, ...] = Field(
+        default=(), description="a promise to test, as eta=0.05, or mu=1,adjacency=replace_one"
     )
-    claim: tuple[ClaimPlan, ...] = Field(default=(), description="what was promised of them")
 
     @field_validator("fail_above")
     @classmethod
@@ -183,18 +183,16 @@ class AuditPlan(JudgedPlan):
         default=None, description="the column that names the unit of privacy, if it has several rows"
     )
     game: Annotated[Game, PlainValidator(game_of), PlainSerializer(in_words)] = Field(
-        default=HalfSplit(), description="who is in and who is out, and what is guessed"
+        default=HalfSplit(),
+        description="one of half_split, per_datum, average_datum, canaries,n=500 and attribute,column=sex",
     )
-    n_models: Models = Field(
-        default=None,
-        description="models to fit for each release: 64 unless given, 1 for planted canaries; or [n_models.until], how "
-        "well something is to be known",
-    )
+    n_models: Models = Field(default=None, description="models to fit: 64, of planted canaries 1")
     vary: dict[str, tuple[Any, ...]] = Field(
-        default={}, description="values of a parameter of the model, each of which is audited as a model of its own"
+        default={},
+        description="values of a parameter, as max_depth=3,5,none, each of which is audited as a model of its own",
     )
     depends_on: DependsOn = ()
-    model: tuple[ModelPlan, ...] = Field(default=(), description="the releases")
+    model: tuple[ModelPlan, ...] = Field(default=(), description="an estimator or a network, as module:name")
 
     @field_validator("vary")
     @classmethod

@@ -44,7 +44,7 @@ Drop = Annotated[ColumnNames, Field(description="columns of the file that are no
 DropMissing = Annotated[bool, Field(description="leave out rows with a missing value in a column that is used")]
 Id = Annotated[
     str | None,
-    Field(description="the column that names the records, for their owner and for a ledger; not used otherwise"),
+    Field(description="the column of names of records; not used"),
 ]
 Group = Annotated[
     str | None,
@@ -260,9 +260,7 @@ class TotalPlan(DataPlan):
 class StatisticPlan(DataPlan):
     """A statistic of the records of a file."""
 
-    label: str | None = Field(
-        default=None, min_length=1, description="response column of a regression or of a function of (x, y)"
-    )
+    label: str | None = Field(default=None, min_length=1, description="response column of a regression")
     drop: Drop = ()
     drop_missing: bool = Field(
         default=False,
@@ -274,7 +272,7 @@ class StatisticPlan(DataPlan):
         description=f"one of {', '.join(STATISTICS)}, or module:function",
     )
     by: tuple[str, ...] = Field(
-        default=(), description="columns of a histogram or a table, or whose levels are groups of a mean, as a,b"
+        default=(), description="columns of a table, a histogram, or of groups of a mean, as a,b"
     )
     levels: dict[str, tuple[Any, ...]] = Field(
         default={},
