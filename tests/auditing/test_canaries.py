@@ -20,6 +20,10 @@ from leakbound.reports.about import DataFacts
 TREE = release_of(DecisionTreeClassifier(), "tree")
 
 
+def planted_by(plan: AuditPlan, release, loaded):
+    return plant(plan.game, plan.models, release, loaded, plan.seed)
+
+
 def planting(kind="mislabelled", seed=0, n_models=None, n=40, **words) -> AuditPlan:
     return AuditPlan(game=ls.Canaries(kind, n=n, **words), seed=seed, n_models=n_models)
 
@@ -31,7 +35,7 @@ def wine() -> Data:
 
 class TestPlant:
     def test_mislabelled_canaries_have_another_label_and_all_else_is_as_it_was(self, wine):
-        made = plant(planting(seed=3), TREE, wine)
+        made = planted_by(planting(seed=3), TREE, wine)
         canary = made.game.target_points
         assert len(canary) == 40
         assert (made.data.points.y[canary] != wine.points.y[canary]).all()
@@ -42,13 +46,13 @@ class TestPlant:
         assert (made.release, made.data.name, made.planted) == (TREE, "wine", "mislabelled")
 
     def test_random_canaries_are_records_as_they_are(self, wine):
-        made = plant(planting("random"), TREE, wine)
+        made = planted_by(planting("random"), TREE, wine)
         assert made.data.points.digest == wine.points.digest
         assert made.game.n_target_points == 40
 
     def test_the_others_are_in_every_model_and_the_canaries_by_coins_of_their_own(self, wine):
         """400 models: a share outside of .5 +- .11 is 4.4 standard deviations away, 5e-4 over 40 canaries."""
-        game = plant(planting(n_models=300, references=100), TREE, wine).game
+        game = planted_by(planting(n_models=300, references=100), TREE, wine).game
         canary = game.target_points
         assert game.member[:, ~game.is_target_point].all()
         assert (game.n_targets, game.n_models, game.sampling) == (300, 400, "poisson")
@@ -57,7 +61,7 @@ class TestPlant:
         assert len(np.unique(game.member, axis=0)) == 400
 
     def test_the_seed_chooses(self, wine):
-        one, same, other = (plant(planting(seed=seed), TREE, wine) for seed in (1, 1, 2))
+        one, same, other = (planted_by(planting(seed=seed), TREE, wine) for seed in (1, 1, 2))
         np.testing.assert_array_equal(one.game.member, same.game.member)
         assert one.data.points.digest == same.data.points.digest
         assert set(one.game.target_points) != set(other.game.target_points)
@@ -73,30 +77,30 @@ class TestPlant:
     )
     def test_what_does_not_fit_is_refused_in_one_line(self, wine, words, line):
         with pytest.raises(ValueError, match=line) as caught:
-            plant(planting(**words), TREE, wine)
+            planted_by(planting(**words), TREE, wine)
         assert "\n" not in str(caught.value)
 
     def test_groups_are_refused(self):
         points = from_arrays(np.arange(8.0)[:, None], np.arange(8) % 2, np.arange(8) // 2)
         with pytest.raises(ValueError, match="canaries is played by single records; use half_split with a group"):
-            plant(planting(n=2), TREE, Data(points, "pairs"))
+            planted_by(planting(n=2), TREE, Data(points, "pairs"))
 
     def test_one_class_has_no_other_label(self):
         points = from_arrays(np.arange(8.0)[:, None], np.zeros(8, dtype=int))
         with pytest.raises(ValueError, match="mislabelled canaries need at least 2 classes, got only 0"):
-            plant(planting(n=2), TREE, Data(points, "one class"))
+            planted_by(planting(n=2), TREE, Data(points, "one class"))
 
 
 class TestSetting:
     def test_of_dirac_canaries_the_steps_alone_are_looked_at(self, wine):
         attacks = [ATTACKS["loss"], ATTACKS["likelihood_ratio"]]
-        game = plant(planting(), TREE, wine).game
+        game = planted_by(planting(), TREE, wine).game
         assert Setting(TREE, wine, game, "dirac").wanted(attacks) == ["step_dot", "step_norm"]
         everything = Setting(TREE, wine, game, "random").wanted(attacks)
         assert everything == ["correct", "log_odds", "loss", "step_dot", "step_norm"]
 
     def test_the_page_counts_the_canaries(self, wine):
-        made = plant(planting(), TREE, wine)
+        made = planted_by(planting(), TREE, wine)
         observed = made.observed({"loss": np.zeros((1, 178), dtype=np.float32)}, [])
         assert observed.facts["description"] == f"{TREE.description}; 40 mislabelled canaries"
         assert (observed.name, observed.data) == ("tree", made.data)
@@ -104,7 +108,7 @@ class TestSetting:
 
     def test_dirac_canaries_are_no_records(self, wine):
         """Three points that stand for canaries: the page must not count them, nor show them."""
-        game = plant(planting(n=3), TREE, wine).game
+        game = planted_by(planting(n=3), TREE, wine).game
         observed = Setting(TREE, wine, game, "dirac").observed(
             {"step_dot": np.zeros((1, 178, 2), dtype=np.float32)}, []
         )
@@ -112,7 +116,7 @@ class TestSetting:
         assert observed.facts["data"] == DataFacts(name="wine", digest=wine.points.digest[:16], records=175)
 
     def test_without_canaries_nothing_is_said_of_them(self, wine):
-        game = plant(planting(), TREE, wine).game
+        game = planted_by(planting(), TREE, wine).game
         assert Setting(TREE, wine, game).observed({}, []).facts["description"] == TREE.description
 
 
@@ -158,6 +162,6 @@ class TestReleases:
 def test_canaries_of_a_table_keep_its_columns():
     frame = pd.DataFrame({"age": np.arange(30), "sex": ["f", "m"] * 15})
     table = Data(from_arrays(frame, np.array(["low", "high", "high"] * 10)), "people")
-    made = plant(planting(n=5), TREE, table).data.points
+    made = planted_by(planting(n=5), TREE, table).data.points
     assert made.x.equals(frame)
     assert set(made.y) == {"low", "high"}

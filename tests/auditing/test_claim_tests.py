@@ -11,16 +11,15 @@ from scipy import stats
 from leakbound.attacks import ATTACKS
 from leakbound.auditing import claim_tests
 from leakbound.auditing.claim_tests import (
-    LEAST_DEGREES,
     LEVEL,
     OF_NOISE,
-    AccountantClaim,
     ClaimTest,
-    StepNoise,
-    accountant_verdict,
-    verdict,
+    Evidence,
+    StepEvidence,
+    judge_claim,
 )
-from leakbound.auditing.noise_tests import NoiseTest
+from leakbound.auditing.noise_tests import LEAST_DEGREES, NoiseTest, StepNoise
+from leakbound.auditing.private_training import promise_text
 from leakbound.core import games
 from leakbound.core.findings import Finding, Term
 from leakbound.core.reasons import words
@@ -28,8 +27,11 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Scores, Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.dpsgd.step_level import StepLevel
 from leakbound.metrics.counting import Guesses
+
+GAME = games.half_split(4, 2)
 
 
 class Told:
@@ -61,22 +63,22 @@ def test_a_leak_refutes_small_claims_and_not_large_ones() -> None:
     game = games.half_split(400, 16)
     trial = _trial(game, Told(0.02))
     small, large = (Claim("epsilon", value, 1e-5, "replace_one") for value in (1.0, 30.0))
-    assert verdict(small, game, trial, []).word == "refuted"
-    assert verdict(large, game, trial, []).word == "not_refuted"
+    assert judge_claim(small, Evidence(game, trial)).word == "refuted"
+    assert judge_claim(large, Evidence(game, trial)).word == "not_refuted"
 
 
 def test_a_leak_in_every_model_is_not_excused_by_delta() -> None:
     """One lucky failure of probability n delta may explain one model, but not eight of them."""
     game = games.half_split(400, 16)
     trial = _trial(game, Told(0.0))
-    assert verdict(Claim("epsilon", 2.0, 1e-4, "replace_one"), game, trial, []).word == "refuted"
+    assert judge_claim(Claim("epsilon", 2.0, 1e-4, "replace_one"), Evidence(game, trial)).word == "refuted"
 
 
 def test_random_scores_refute_nothing() -> None:
     game = games.half_split(400, 16)
     trial = _trial(game, Told(0.5))
     for claim in (Claim("epsilon", 0.0, 0.0, "replace_one"), Claim("mu", 0.1, 0.0, "replace_one"), Claim("eta", 0.0)):
-        assert verdict(claim, game, trial, []).word == "not_refuted"
+        assert judge_claim(claim, Evidence(game, trial)).word == "not_refuted"
 
 
 @pytest.mark.statistics
@@ -101,13 +103,15 @@ def test_level_of_true_claims(n_audits, most) -> None:
 def test_add_remove_claims_are_halved_in_a_fixed_half() -> None:
     game = games.half_split(400, 16)
     trial = _trial(game, Told(0.02))
-    swap, add = (verdict(Claim("epsilon", 1.0, 0.0, kind), game, trial, []) for kind in ("replace_one", "add_remove"))
+    swap, add = (
+        judge_claim(Claim("epsilon", 1.0, 0.0, kind), Evidence(game, trial)) for kind in ("replace_one", "add_remove")
+    )
     assert add.measured == pytest.approx(swap.measured / 2, abs=2e-4)
 
 
 def test_replace_one_claim_in_a_game_of_coins_cannot_be_tested() -> None:
     game = games.half_split(400, 16, sampling="poisson")
-    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), [])
+    made = judge_claim(Claim("epsilon", 1.0, 0.0, "replace_one"), Evidence(game, _trial(game, Told(0.02))))
     assert made.word == "cannot_be_tested"
     assert "fixed" in words(made.reason)
 
@@ -144,7 +148,7 @@ class TestIndependentCanaries:
 def test_eta_is_refuted_by_the_games_of_one_record() -> None:
     game = games.half_split(40, 64)
     trial = _trial(game, Told(0.0))
-    made = verdict(Claim("eta", 0.1), game, trial, [])
+    made = judge_claim(Claim("eta", 0.1), Evidence(game, trial))
     assert made.word == "refuted"
     # all games of 32 targets (the other half are references), 40 records: alpha ** (1/32) by Clopper-Pearson
     assert made.measured == pytest.approx((LEVEL / 40) ** (1 / 32) - 0.5, abs=1e-6)
@@ -157,7 +161,7 @@ def test_the_level_of_a_claim_of_eta_is_divided_by_attacks_and_looks(n_attacks, 
     attacks = [Told(0.0, name=f"attack {number}") for number in range(n_attacks)]
     trial = ClaimTest.of(Signals(game, None, {}), attacks, _same, n_looks)
     expected = (LEVEL / n_looks / n_attacks / 40) ** (1 / 32) - 0.5
-    made = verdict(Claim("eta", 0.1), game, trial, [])
+    made = judge_claim(Claim("eta", 0.1), Evidence(game, trial))
     assert made.measured == pytest.approx(expected, abs=1e-9)
     assert made.confidence == pytest.approx(1 - LEVEL / n_looks, abs=1e-12)
 
@@ -204,7 +208,9 @@ def test_the_p_value_of_the_strongest_attack_is_multiplied_by_their_number(n_att
 @pytest.mark.parametrize("n_looks", [1, 4])
 def test_a_claim_is_refuted_below_the_level_of_one_look(n_looks) -> None:
     claim, game = Claim("epsilon", 0.5, 1e-5, "add_remove"), games.half_split(40, 16, sampling="poisson")
-    below, above = (verdict(claim, game, _fixed(part * LEVEL / n_looks, n_looks=n_looks), []) for part in (0.99, 1.01))
+    below, above = (
+        judge_claim(claim, Evidence(game, _fixed(part * LEVEL / n_looks, n_looks=n_looks))) for part in (0.99, 1.01)
+    )
     assert (below.word, above.word) == ("refuted", "not_refuted")
 
 
@@ -216,7 +222,7 @@ def test_tests_of_the_steps_take_their_part_of_the_level(monkeypatch, n_looks, n
     """Union bound: what the tests of noise, batches and steps may use is no longer left for the curve."""
 
     monkeypatch.setattr(StepLevel, "p_value", lambda self: 1.0)
-    monkeypatch.setattr(AccountantClaim, "ruled_out", lambda self, claim_test, level: 0.0)
+    monkeypatch.setattr(AccountantClaim, "ruled_out", lambda self, p_value, level: 0.0)
     promise = BELOW_ONE
     assert promise.epsilon < 1
     noise = StepNoise(1000.0, 1000) if with_noise else None
@@ -226,7 +232,7 @@ def test_tests_of_the_steps_take_their_part_of_the_level(monkeypatch, n_looks, n
     words = []
     for part in (0.999, 1.001):
         trial = _fixed(part * left, n_looks=n_looks)
-        made = accountant_verdict(promise, trial, [], noise, noise_tests, steps)
+        made = judge_claim(promise, Evidence(GAME, trial, steps=StepEvidence(noise, noise_tests, steps)))
         assert made.confidence == pytest.approx(1 - left, abs=1e-12)
         words.append(made.word)
     assert words == ["refuted", "not_refuted"]
@@ -238,7 +244,7 @@ def test_what_steps_refute_is_said_at_their_own_confidence(monkeypatch) -> None:
         monkeypatch.setattr(StepLevel, name, lambda self, level=0.0, value=value: value)
     steps = object.__new__(StepLevel)
     object.__setattr__(steps, "dpsgd", BELOW_ONE.dpsgd)
-    made = accountant_verdict(BELOW_ONE, _fixed(1.0), [], None, [], steps)
+    made = judge_claim(BELOW_ONE, Evidence(GAME, _fixed(1.0), steps=StepEvidence(None, [], steps)))
     assert made.reason.values["level"] == pytest.approx(100 * (1 - LEVEL / 10))
 
 
@@ -247,8 +253,8 @@ def test_a_claim_of_eta_over_few_records_needs_no_pairs() -> None:
     game = games.half_split(400, 64)
     game = replace(game, is_target_point=np.arange(400) < 3)
     trial = _trial(game, Told(0.02))
-    assert verdict(Claim("eta", 0.05), game, trial, []).word == "refuted"
-    assert verdict(Claim("eta", 0.05), game, _trial(game, Told(0.5)), []).word == "not_refuted"
+    assert judge_claim(Claim("eta", 0.05), Evidence(game, trial)).word == "refuted"
+    assert judge_claim(Claim("eta", 0.05), Evidence(game, _trial(game, Told(0.5)))).word == "not_refuted"
 
 
 def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
@@ -265,7 +271,7 @@ def test_the_operating_point_is_the_one_farthest_above_the_ceiling() -> None:
         )
         for name, fpr, value in (("a", 0.01, 0.5), ("b", 0.001, 0.48), ("b", 0.01, 0.2))
     ]
-    made = verdict(Claim("epsilon", 3.0, 0.0, "replace_one"), game, _trial(game, Told(0.02)), rates)
+    made = judge_claim(Claim("epsilon", 3.0, 0.0, "replace_one"), Evidence(game, _trial(game, Told(0.02)), rates))
     assert made.attack == "b"
     assert made.operating_point["fpr"] == 0.001
     assert made.operating_point["ceiling"] == pytest.approx(np.exp(3.0) * 0.001)
@@ -278,8 +284,8 @@ def test_a_rate_without_an_interval_is_no_operating_point() -> None:
     given = Finding("tpr", 0.3, 0.2, 0.4, attack="b", **common)
     trial = _trial(game, Told(0.02))
     claim = Claim("epsilon", 3.0, 0.0, "replace_one")
-    assert verdict(claim, game, trial, [estimate, given]).attack == "b"
-    assert verdict(claim, game, trial, [estimate]).operating_point == {}
+    assert judge_claim(claim, Evidence(game, trial, [estimate, given])).attack == "b"
+    assert judge_claim(claim, Evidence(game, trial, [estimate])).operating_point == {}
 
 
 def test_nothing_applies() -> None:
@@ -288,7 +294,7 @@ def test_nothing_applies() -> None:
             raise claim_tests.NotApplicable("needs a miracle")
 
     game = games.half_split(400, 16)
-    made = verdict(Claim("epsilon", 1.0, 0.0, "replace_one"), game, _trial(game, Never(0.0)), [])
+    made = judge_claim(Claim("epsilon", 1.0, 0.0, "replace_one"), Evidence(game, _trial(game, Never(0.0))))
     assert (made.word, words(made.reason)) == ("cannot_be_tested", "needs a miracle")
 
 
@@ -303,8 +309,8 @@ def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curve
     first = refused.index(True)
     epsilon = [curve.epsilon(1e-5) for curve in curves]
     assert first > 0
-    assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
-    assert told.text.endswith(
+    assert epsilon[first] * 0.98 <= told.ruled_out(trial.curve_p_value, LEVEL) <= epsilon[first - 1]
+    assert promise_text(told).endswith(
         "by the accountant of noise multiplier 3, sample rate 0.3, 2 steps, batches of fixed size"
     )
 
@@ -338,7 +344,7 @@ class TestNoiseOfSteps:
     @pytest.mark.parametrize(("square", "word"), [(990.0, "cannot_be_tested"), (500.0, "refuted")])
     def test_it_needs_no_attack(self, square, word):
         """By Fisher's approximation the 1e-5 quantile of 1,000 squares is (sqrt(1999) - 4.265)^2/2 = 818."""
-        made = accountant_verdict(self.TOLD, self.NONE, [], StepNoise(square, 1000))
+        made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(square, 1000))))
         assert made.word == word
         assert ("of at most 1.56 (99.999 %), and 2 is claimed" in (words(made.reason) if made.reason else "")) == (
             word == "refuted"
@@ -354,7 +360,7 @@ class TestNoiseOfSteps:
         ],
     )
     def test_it_is_not_made_where_too_little_is_seen(self, noise, word, note):
-        made = accountant_verdict(self.TOLD, self.NONE, [], noise)
+        made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(noise)))
         assert made.word == word
         assert noise.note.startswith(note)
         assert bool(noise.note) == bool(note)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
+from leakbound.auditing.setup import notes_of_game, refuse_no_coins
 from leakbound.runtime.observe import read_signals
 from tests.cli.calling import caller, draw_no_pages
 

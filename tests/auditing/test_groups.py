@@ -17,7 +17,7 @@ from leakbound.auditing.group_checks import _of_one_model
 from leakbound.auditing.groups import AttackedGroups, Grouped, GroupLevels
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import Levels, decision
-from leakbound.auditing.report import assemble
+from leakbound.auditing.report import AuditRun, reported
 from leakbound.cli.gates import failures
 from leakbound.core import games
 from leakbound.core.types import Points, Scores, Signals
@@ -178,7 +178,7 @@ def test_no_groups_in_games_of_single_records(game) -> None:
 
 
 def gates(release, *limits):
-    report = assemble(AuditPlan(fail_above=limits), ATTACKS, [release])
+    report = reported(AuditPlan(fail_above=limits), ATTACKS, AuditRun([release]))
     return failures(report, limits)
 
 
@@ -213,7 +213,7 @@ def test_the_headline_names_the_rare_class_and_who_is_exposed() -> None:
 
 
 def test_a_joined_group_of_all_records_is_not_said_to_have_the_exposed_ones() -> None:
-    report = assemble(AuditPlan(), ATTACKS, [observed((30, 30), n_models=16, leak=(8, 8))])
+    report = reported(AuditPlan(), ATTACKS, AuditRun([observed((30, 30), n_models=16, leak=(8, 8))]))
     facts = report.about.releases[0]
     assert [group.name for group in facts.groups.groups if group.judged] == ["joined group 1"]
     assert facts.games.exposed > 1
@@ -234,8 +234,8 @@ def test_small_classes_are_not_named_where_published() -> None:
     found = judge(observed((2000, 100, 12, 9, 7)), ATTACKS, (0.01,), 0.95)
     facts = {group.name: group.joined for group in found.facts.groups.groups}
     assert facts["joined group 1"] == ("class 4", "class 3", "class 2")
-    report = assemble(
-        AuditPlan(policy={"limits": ["worst_group_accuracy=0.6"]}), ATTACKS, [observed((2000, 100, 12, 9, 7))]
+    report = reported(
+        AuditPlan(policy={"limits": ["worst_group_accuracy=0.6"]}), ATTACKS, AuditRun([observed((2000, 100, 12, 9, 7))])
     )
     free = report.without_records().about.releases[0].groups
     assert {group.name: group.joined for group in free.groups}["joined group 1"] == ("class 2",)
@@ -250,13 +250,13 @@ def test_a_policy_without_a_group_limit_says_so() -> None:
     words = "No limit of this policy looks at groups of records"
     for limit, is_said in (("accuracy=0.6", True), ("worst_group_accuracy=0.6", False)):
         plan = AuditPlan(policy={"limits": [limit]})
-        report = assemble(plan, ATTACKS, [observed((200, 60))])
+        report = reported(plan, ATTACKS, AuditRun([observed((200, 60))]))
         assert (words in " ".join(report.table(width=1000, full=True).split())) == is_said
 
 
 def test_several_models_have_a_column_of_their_worst_groups() -> None:
     releases = [observed((400, 60), leak=(0, 2.5)), replace(observed((400, 60)), name="other")]
-    report = assemble(AuditPlan(), ATTACKS, releases)
+    report = reported(AuditPlan(), ATTACKS, AuditRun(releases))
     page = report.to_html()
     assert "Worst group" in page
     assert ": class 1</td>" in page
@@ -264,7 +264,7 @@ def test_several_models_have_a_column_of_their_worst_groups() -> None:
 
 def test_the_20_worst_of_many_groups_are_shown() -> None:
     release = observed([40] * 25, leak=[0] * 24 + [3.0])
-    report = assemble(AuditPlan(), ATTACKS, [release])
+    report = reported(AuditPlan(), ATTACKS, AuditRun([release]))
     page = report.to_html()
     assert "These are the 20 of 25 groups of which most is revealed." in page
     assert len([each for each in report.findings if each.scope.kind == "group"]) == 25

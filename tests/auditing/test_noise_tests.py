@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, AccountantClaim, ClaimTest, StepNoise, accountant_verdict
-from leakbound.auditing.noise_tests import noise_tests
+from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, ClaimTest, Evidence, StepEvidence, judge_claim
+from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.core import games
 from leakbound.core.findings import Term
 from leakbound.core.reasons import words
 from leakbound.core.types import Signals
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.observed_batches import _bernoulli_variance, batches
+from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.dpsgd.residual_noise import FAMILIES, LEAST_LOG, log_chi_squared, residuals
 from tests.marks import nightly_but
 
@@ -311,6 +312,9 @@ class TestReasons:
         assert noise_tests(signals(), CLAIMED, TENSORS, OF_NOISE) == []
 
 
+GAME = games.half_split(4, 2)
+
+
 class TestVerdict:
     TOLD = AccountantClaim(CLAIMED, "add_remove", 1e-5)
     NONE = ClaimTest("coins", {}, {}, Term("no_attack"))
@@ -319,7 +323,7 @@ class TestVerdict:
         seen = signals([200, 20, 200, 20], fresh(repeated=(-500, 3, 9, 0.0)), [30, 0, 0.1, 0, 1])
         tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
         assert len(tests) == 4
-        made = accountant_verdict(self.TOLD, self.NONE, [], StepNoise(1e4, 1e4), tests)
+        made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(1e4, 1e4), tests)))
         assert made.word == "refuted"
         assert made.reason is not None
         assert made.reason.id == "noise_repeated"
@@ -328,11 +332,14 @@ class TestVerdict:
     def test_right_ones_are_not_refuted(self):
         seen = signals([200, 20, 200, 20], fresh(), [30, 0, 0.1, 0, 1])
         tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
-        assert accountant_verdict(self.TOLD, self.NONE, [], StepNoise(1e4, 1e4), tests).word == "cannot_be_tested"
+        assert (
+            judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(1e4, 1e4), tests))).word
+            == "cannot_be_tested"
+        )
 
     def test_less_noise_everywhere_is_said_of_the_whole(self):
         seen = signals([5, 20, 5, 19])
         tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
-        made = accountant_verdict(self.TOLD, self.NONE, [], StepNoise(10.0, 40.0), tests)
+        made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(10.0, 40.0), tests)))
         assert made.reason is not None
         assert made.reason.id == "too_little_noise"

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import leakbound as ls
 from leakbound.attacks import find
 from leakbound.auditing.observed import ObservedRelease
-from leakbound.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default, with_claims
+from leakbound.auditing.policy import AttackEnds, Levels, decision, ends_of, left_out_of_default
 from leakbound.cli.gates import exit_code, failures
 from leakbound.core.findings import Term
 from leakbound.core.games import half_split
@@ -376,15 +376,17 @@ def test_a_claim_that_the_accountant_denies_is_for_a_person_to_decide(before, af
     reason = Term("declared_gives_more", given=4.766, least=4.756, delta=1e-5)
     claim = Claim("epsilon", 3.0, 1e-5, "add_remove")
     curve = Curve("claim", "forest", "claimed", EpsilonDelta(3.0), verdict=Verdict(claim, "cannot_hold", reason=reason))
-    given = {"release": "forest", "verdict": before, "checks": [{"check": "auc", "outcome": "kept", "limit": 0.6}]}
-    about = changed(made().about, decisions=[given])
-    (found,) = with_claims(Report(about, (), (curve,))).about.decisions
+    low, high = {"release": (0.5, 0.55), "ask": (0.55, 0.65), "do_not_release": (0.65, 0.7)}[before]
+    ends = [{LIMIT: AttackEnds("a", low, low, high)}]
+    assert decision(AUC, observed(), ends).verdict == before
+    found = decision(AUC, observed(), ends, verdicts=[curve.verdict])
+    about = changed(made().about, decisions=[{**found.model_dump(), "release": "forest"}])
     assert found.verdict == after
     assert (found.checks[0].check, found.checks[0].outcome) == ("claim", "open")
     assert found.checks[0].reason.id == "declared_gives_more"
-    part = policy_part(results(Report(changed(about, decisions=[found.model_dump()]), (), (curve,))))
+    part = policy_part(results(Report(about, (), (curve,))))
     assert part is not None
-    assert "claim at least 4.766" in str(part.decisions[0].reasons[0].why)
+    assert "claim at least 4.766" in str(part.decisions[0])
 
 
 def test_a_refuted_claim_refuses_the_model():

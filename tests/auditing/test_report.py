@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
 from leakbound.attacks import find
-from leakbound.auditing.evaluate import ObservedRelease
-from leakbound.auditing.report import assemble
+from leakbound.auditing.observed import ObservedRelease
+from leakbound.auditing.report import AuditRun, reported
 from leakbound.core import games
 from leakbound.core.types import Signals
 from leakbound.plans import AuditPlan, ClaimPlan
@@ -25,7 +25,9 @@ def _subject(name: str, seed: int) -> ObservedRelease:
 
 
 def test_records_of_all_releases_stand_in_one_table() -> None:
-    report = assemble(AuditPlan(), find(["loss"]), [_subject("a", 0), _subject("b", 1)], ["a note"], "leakbound audit")
+    report = reported(
+        AuditPlan(), find(["loss"]), AuditRun([_subject("a", 0), _subject("b", 1)], notes=["a note"]), "leakbound audit"
+    )
     assert report.records()["release"].tolist() == ["a"] * 80 + ["b"] * 80
     assert report.about.notes == ("a note",)
     assert report.about.command == "leakbound audit"
@@ -34,7 +36,7 @@ def test_records_of_all_releases_stand_in_one_table() -> None:
 
 def test_no_path_and_no_clock() -> None:
     plan = AuditPlan(data="/somewhere/private/people.csv", label="income")
-    text = assemble(plan, find(["loss"]), [_subject("a", 0)]).to_json()
+    text = reported(plan, find(["loss"]), AuditRun([_subject("a", 0)])).to_json()
     assert "somewhere" not in text
     assert json.loads(text)["about"]["plan"]["data"] == "people.csv"
 
@@ -42,7 +44,7 @@ def test_no_path_and_no_clock() -> None:
 def test_claim_about_nobody() -> None:
     plan = AuditPlan(claim=(ClaimPlan(eta=0.1, model="forest"),))
     with pytest.raises(ValueError, match="a claim is about 'forest', which is no model here: a"):
-        assemble(plan, find(["loss"]), [_subject("a", 0)])
+        reported(plan, find(["loss"]), AuditRun([_subject("a", 0)]))
 
 
 def test_attacks_that_did_not_run_have_no_row_of_dashes():

@@ -14,7 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 import leakbound as ls
 from leakbound import data
 from leakbound.attacks import find
-from leakbound.auditing.run import claims_of, play, promise, setting
+from leakbound.auditing.private_training import promise
+from leakbound.auditing.run import claims_of, play, setting
 from leakbound.auditing.setup import draw
 from leakbound.cli.gates import exit_code
 from leakbound.core import games
@@ -46,7 +47,7 @@ class TestClaims:
         plan = claiming(
             ClaimPlan(epsilon=2.0, delta=1e-5, adjacency="replace_one"), ClaimPlan(mu=0.5, adjacency="add_remove")
         )
-        assert claims_of(plan, "tree", HALF) == [
+        assert claims_of(plan.claim, "tree", HALF) == [
             Claim("epsilon", 2.0, 1e-5, "replace_one"),
             Claim("mu", 0.5, 0.0, "add_remove"),
         ]
@@ -55,25 +56,25 @@ class TestClaims:
         """With 30 members of 40 the baseline accuracy is three quarters."""
         uneven = games.one_model(30, 10)
         plan = claiming(ClaimPlan(accuracy=0.875), ClaimPlan(eta=0.0625))
-        assert claims_of(plan, "tree", uneven) == [Claim("eta", 0.125), Claim("eta", 0.0625)]
-        assert claims_of(claiming(ClaimPlan(accuracy=0.625)), "tree", HALF) == [Claim("eta", 0.125)]
+        assert claims_of(plan.claim, "tree", uneven) == [Claim("eta", 0.125), Claim("eta", 0.0625)]
+        assert claims_of(claiming(ClaimPlan(accuracy=0.625)).claim, "tree", HALF) == [Claim("eta", 0.125)]
 
     def test_a_claim_is_of_the_release_that_it_names(self):
         plan = claiming(ClaimPlan(eta=0.1, model="tree"), ClaimPlan(eta=0.2))
-        assert claims_of(plan, "tree", HALF) == [Claim("eta", 0.1), Claim("eta", 0.2)]
-        assert claims_of(plan, "stump", HALF) == [Claim("eta", 0.2)]
+        assert claims_of(plan.claim, "tree", HALF) == [Claim("eta", 0.1), Claim("eta", 0.2)]
+        assert claims_of(plan.claim, "stump", HALF) == [Claim("eta", 0.2)]
 
     @pytest.mark.parametrize("claim", [ClaimPlan(eta=0.3), ClaimPlan(accuracy=0.7)])
     def test_what_the_prior_makes_impossible_is_refused(self, claim):
         line = r"not possible where the baseline accuracy is 0\.75; eta is from 0 to 0\.25, accuracy from 0\.75"
         with pytest.raises(ValueError, match=line):
-            claims_of(claiming(claim), "tree", games.one_model(30, 10))
+            claims_of(claiming(claim).claim, "tree", games.one_model(30, 10))
 
 
 class TestSetting:
     def test_without_canaries_the_game_is_that_of_the_plan(self, wine):
         plan = AuditPlan(n_models=6, seed=4)
-        made = setting(plan, find("rmia"), TREE, wine)
+        made = setting(plan.game, plan.models, find("rmia"), TREE, wine, plan.seed)
         np.testing.assert_array_equal(made.game.member, draw(plan.game, 6, wine.points, find("rmia"), 4).member)
         assert len(made.game.population) == 17
         assert made.release == replace(TREE, preparation=Preparation())  # it takes the data as they are
@@ -81,15 +82,15 @@ class TestSetting:
 
     def test_with_canaries_they_are_planted(self, wine):
         plan = AuditPlan(game=ls.Canaries("random", n=9))
-        made = setting(plan, find("loss"), TREE, wine)
+        made = setting(plan.game, plan.models, find("loss"), TREE, wine, plan.seed)
         assert (made.planted, made.game.n_target_points, made.game.n_models) == ("random", 9, 1)
 
     def test_named_canaries_are_drawn_as_any_game(self, wine):
-        made = setting(AuditPlan(game=ls.Canaries(targets=(3, 5)), n_models=4), find("loss"), TREE, wine)
+        made = setting(ls.Canaries(targets=(3, 5)), 4, find("loss"), TREE, wine)
         assert (made.planted, made.game.target_points.tolist()) == ("", [3, 5])
 
     def test_an_estimator_has_no_accountant(self, wine):
-        assert promise(setting(AuditPlan(n_models=4), find("loss"), TREE, wine)) is None
+        assert promise(setting(ls.HalfSplit(), 4, find("loss"), TREE, wine)) is None
 
 
 class TestPlay:

@@ -11,17 +11,21 @@ from leakbound.auditing.claim_tests import (
     LEVEL,
     OF_NOISE,
     OF_STEPS,
-    AccountantClaim,
     ClaimTest,
-    StepNoise,
-    accountant_verdict,
+    Evidence,
+    StepEvidence,
+    judge_claim,
 )
+from leakbound.auditing.noise_tests import StepNoise
+from leakbound.core import games
 from leakbound.core.findings import Term
 from leakbound.core.reasons import words
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.dpsgd.step_level import StepLevel
 from leakbound.metrics.counting import Guesses
 
+GAME = games.half_split(4, 2)
 CLAIMED = DpSgd(noise_multiplier=1.25, sample_rate=0.1, steps=60)
 PROMISE = AccountantClaim(CLAIMED, "add_remove", 1e-5)
 GUESSED = ClaimTest("coins", {"a": Guesses("coins", 200, np.array([40]), np.array([[24]]))}, {})
@@ -34,10 +38,10 @@ QUIET = StepNoise(500.0, 1000)
 
 @pytest.mark.slow
 def test_the_level_is_divided_over_the_tests():
-    made = accountant_verdict(PROMISE, GUESSED, [], steps=RIGHT)
+    made = judge_claim(PROMISE, Evidence(GAME, GUESSED, steps=StepEvidence(level=RIGHT)))
     assert (made.word, made.reason) == ("not_refuted", None)
     assert made.confidence == pytest.approx(1 - (LEVEL - OF_STEPS))
-    with_noise = accountant_verdict(PROMISE, GUESSED, [], StepNoise(1000.0, 1000), steps=RIGHT)
+    with_noise = judge_claim(PROMISE, Evidence(GAME, GUESSED, steps=StepEvidence(StepNoise(1000.0, 1000), level=RIGHT)))
     assert with_noise.confidence == pytest.approx(1 - (LEVEL - OF_STEPS - OF_NOISE))
 
 
@@ -50,7 +54,7 @@ def test_the_level_is_divided_over_the_tests():
     ],
 )
 def test_steps_refute_the_claim_with_or_without_an_attack(guesses, steps, said):
-    made = accountant_verdict(PROMISE, guesses, [], steps=steps)
+    made = judge_claim(PROMISE, Evidence(GAME, guesses, steps=StepEvidence(level=steps)))
     assert made.word == "refuted"
     assert made.reason is not None
     assert said in words(made.reason)
@@ -58,13 +62,13 @@ def test_steps_refute_the_claim_with_or_without_an_attack(guesses, steps, said):
 
 
 def test_without_an_attack_right_steps_test_nothing_that_is_told():
-    made = accountant_verdict(PROMISE, NOT_GUESSED, [], steps=RIGHT)
+    made = judge_claim(PROMISE, Evidence(GAME, NOT_GUESSED, steps=StepEvidence(level=RIGHT)))
     assert (made.word, made.reason) == ("cannot_be_tested", Term("no_attack"))
 
 
 @pytest.mark.slow
 def test_too_little_noise_is_the_reason_where_both_are_found():
-    made = accountant_verdict(PROMISE, GUESSED, [], QUIET, steps=AT_TWICE)
+    made = judge_claim(PROMISE, Evidence(GAME, GUESSED, steps=StepEvidence(QUIET, level=AT_TWICE)))
     assert made.word == "refuted"
     assert made.reason is not None
     assert made.reason.id == "too_little_noise"

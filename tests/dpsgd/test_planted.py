@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 import leakbound as ls
-from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakbound.auditing.noise_tests import noise_tests
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
+from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import LENGTH, PlantedCanaries, read_game

@@ -23,8 +23,8 @@ from torch import nn
 import leakbound as ls
 from leakbound.attacks import ATTACKS
 from leakbound.auditing.canaries import attacks_on, private_network
-from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, AccountantClaim, ClaimTest, StepNoise
-from leakbound.auditing.run import denied
+from leakbound.auditing.claim_tests import LEVEL, OF_NOISE, OF_STEPS, ClaimTest
+from leakbound.auditing.noise_tests import StepNoise
 from leakbound.cli.gates import exit_code
 from leakbound.core import games
 from leakbound.core.findings import Finding, Term
@@ -34,6 +34,7 @@ from leakbound.data import from_arrays
 from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.clipping import clipped_sum
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.promise import AccountantClaim, denied
 from leakbound.metrics.counting import Guesses
 from leakbound.metrics.epsilon import evidence
 from leakbound.papers.azize2024.networks import shallow
@@ -142,7 +143,7 @@ class TestVerdicts:
         # the verdict does not assume it, and another report is compared with each bound by itself
         claim_test = ClaimTest("coins", {"ratio": evidence(self.ratio(report, right), "coins")}, {})
         assert curve.verdict.measured == AccountantClaim(right, "add_remove", 1e-5).ruled_out(
-            claim_test, LEVEL - 7 * OF_NOISE - OF_STEPS
+            claim_test.curve_p_value, LEVEL - 7 * OF_NOISE - OF_STEPS
         )
         compared = [row for row in ls.compare(report, report).rows if row["quantity"].startswith("epsilon")]
         assert sorted(row["first"] for row in compared) == sorted(
@@ -347,10 +348,13 @@ class TestFalseClaims:
     )
     def test_what_the_accountant_says(self, epsilon, delta, adjacency, reason):
         claim = Claim("epsilon", epsilon, delta, adjacency)
-        term = denied(claim, AccountantClaim(SHORT, "add_remove", 1e-5))
-        assert (term.id if term else "") == reason
-        if term is not None:
-            assert term.values["given"] == pytest.approx(1.0755 if adjacency == "add_remove" else 1.7956, abs=1e-4)
+        denial = denied(claim, AccountantClaim(SHORT, "add_remove", 1e-5))
+        assert (denial.reason.id if denial else "") == reason
+        if denial is not None:
+            assert denial.is_certain == (reason == "declared_gives_more")
+            assert denial.reason.values["given"] == pytest.approx(
+                1.0755 if adjacency == "add_remove" else 1.7956, abs=1e-4
+            )
 
     def test_a_mu_is_compared_by_the_epsilon_that_it_allows(self):
         """SHORT gives epsilon = 1.0755 at 1e-5: that of mu = .262, by the closed form of Gaussian privacy."""
@@ -361,14 +365,15 @@ class TestFalseClaims:
 
         mu = float(brentq(excess, 0.1, 1.0))  # pyright: ignore[reportArgumentType] -- a float unless full_output is asked for
         promise = AccountantClaim(SHORT, "add_remove", 1e-5)
-        term = denied(Claim("mu", 0.9 * mu, 0.0, "add_remove"), promise)
-        assert term is not None
+        denial = denied(Claim("mu", 0.9 * mu, 0.0, "add_remove"), promise)
+        assert denial is not None
+        term = denial.reason
         assert term.id == "declared_gives_more_than_mu"
         assert term.values["allowed"] < term.values["least"] < term.values["given"]
         assert denied(Claim("mu", mu, 0.0, "add_remove"), promise) is None
         swapped = denied(Claim("mu", mu, 0.0, "replace_one"), promise)
         assert swapped is not None
-        assert swapped.id == "accountant_gives_more_than_mu"
+        assert swapped.reason.id == "accountant_gives_more_than_mu"
 
     @pytest.mark.parametrize(("noise", "steps"), [(20.0, 100), (4.0, 64), (1.0, 1), (50.0, 1000)])
     def test_the_true_mu_of_whole_batches_is_not_denied(self, noise, steps):
@@ -412,15 +417,17 @@ class TestRuledOut:
         first = refused.index(True)
         assert all(refused[first:])
         epsilon = [curve.epsilon(1e-5) for curve in curves]
-        assert epsilon[first] * 0.98 <= told.ruled_out(trial, LEVEL) <= epsilon[first - 1]
+        assert epsilon[first] * 0.98 <= told.ruled_out(trial.curve_p_value, LEVEL) <= epsilon[first - 1]
 
     def test_nothing_is_ruled_out_by_guessing(self):
-        assert AccountantClaim(self.WHOLE, "add_remove", 1e-5).ruled_out(self.trial(200, 100), LEVEL) == 0.0
+        assert (
+            AccountantClaim(self.WHOLE, "add_remove", 1e-5).ruled_out(self.trial(200, 100).curve_p_value, LEVEL) == 0.0
+        )
 
     def test_what_no_noise_explains_has_an_end(self):
         """One step at rate .05 shows a record in a twentieth of all cases, whatever the noise."""
         told = AccountantClaim(replace(CLAIMED, steps=1), "add_remove", 1e-5)
-        assert 0 < told.ruled_out(self.trial(200, 200), LEVEL) < math.inf
+        assert 0 < told.ruled_out(self.trial(200, 200).curve_p_value, LEVEL) < math.inf
 
 
 class TestBadInput:

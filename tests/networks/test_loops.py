@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakbound.auditing.noise_tests import noise_tests, record_notes
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
+from leakbound.auditing.noise_tests import StepNoise, noise_tests, record_notes
 from leakbound.core.games import canaries
 from leakbound.core.types import Points, Signals
 from leakbound.dpsgd import dpsgd_multiplier

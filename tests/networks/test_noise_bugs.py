@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import leakbound as ls
-from leakbound.auditing.claim_tests import OF_NOISE, StepNoise
-from leakbound.auditing.noise_tests import noise_tests
+from leakbound.auditing.claim_tests import OF_NOISE
+from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.core.games import canaries
 from leakbound.core.reasons import words
 from leakbound.core.types import Points, Signals

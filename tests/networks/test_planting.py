@@ -35,6 +35,10 @@ def noise() -> Data:
     return Data(from_arrays(rng.normal(size=(120, 6)).astype(np.float32), rng.integers(3, size=120)), "noise")
 
 
+def planted_by(plan: AuditPlan, release, loaded):
+    return plant(plan.game, plan.models, release, loaded, plan.seed)
+
+
 def planting(kind="dirac", seed=0, **words) -> AuditPlan:
     return AuditPlan(game=ls.Canaries(kind, n=12, **words), seed=seed)
 
@@ -47,7 +51,7 @@ def seen(setting) -> dict[str, np.ndarray]:
 
 class TestPlant:
     def test_dirac_canaries_stand_behind_the_records(self, noise):
-        made = plant(planting(seed=5), private_network(network, SHORT), noise)
+        made = planted_by(planting(seed=5), private_network(network, SHORT), noise)
         assert made.release.watched == tuple(made.game.target_points.tolist()) == tuple(range(120, 132))
         assert len(set(made.release.coordinates)) == 12
         assert max(made.release.coordinates) < made.release.n_parameters() == 7 * 8 + 9 * 3
@@ -56,40 +60,40 @@ class TestPlant:
 
     @pytest.mark.parametrize("kind", ["mislabelled", "random"])
     def test_records_are_watched_among_others_whose_law_is_known(self, noise, kind):
-        made = plant(planting(kind), private_network(network, SHORT), noise)
+        made = planted_by(planting(kind), private_network(network, SHORT), noise)
         assert made.release.watched == tuple(made.game.target_points.tolist())
         assert (made.release.coordinates, made.release.knowledge) == ((), "distribution")
 
     def test_mahalanobis_canaries_are_those_of_the_training(self, noise):
         release = private_network(network, SHORT)
-        made = plant(planting("mahalanobis", seed=2), release, noise)
+        made = planted_by(planting("mahalanobis", seed=2), release, noise)
         expected = mahalanobis(noise.points, 12, 2, release=release).numbers
         assert made.release.watched == tuple(expected.tolist())
         assert made.planted == "mahalanobis"
 
     @pytest.mark.parametrize(("kind", "knowledge"), [("dirac", "distribution"), ("random", "others")])
     def test_what_is_known_may_be_asked_for(self, noise, kind, knowledge):
-        made = plant(planting(kind, knowledge=knowledge), private_network(network, SHORT), noise)
+        made = planted_by(planting(kind, knowledge=knowledge), private_network(network, SHORT), noise)
         assert made.release.knowledge == knowledge
         assert made.observed(seen(made), []).facts["knowledge"] == knowledge
 
     def test_nothing_is_said_to_be_known_where_no_step_is_seen(self, noise):
-        made = plant(planting("random"), private_network(network, SHORT), noise)
+        made = planted_by(planting("random"), private_network(network, SHORT), noise)
         assert "knowledge" not in made.observed({"loss": np.zeros(made.game.member.shape, dtype=np.float32)}, []).facts
 
     def test_a_training_of_ones_own_has_unknown_batches(self, noise):
         release = private_network(network, {**SHORT.describe(), "train": own})
-        assert plant(planting(), release, noise).release.knowledge == "distribution"
-        assert plant(planting("random"), release, noise).release.train is own
+        assert planted_by(planting(), release, noise).release.knowledge == "distribution"
+        assert planted_by(planting("random"), release, noise).release.train is own
         with pytest.raises(ValueError, match=r"nobody knows the batches of a user-supplied training loop"):
-            plant(planting("random", knowledge="others"), release, noise)
+            planted_by(planting("random", knowledge="others"), release, noise)
 
     def test_a_network_without_dpsgd_shows_no_steps(self, noise):
         release = planned(ModelPlan(spec=f"{HERE}:network"))
         assert isinstance(release, Network)
         assert not is_private(release)
         with pytest.raises(ValueError, match="dirac canaries need the steps of DP-SGD, and network shows none"):
-            plant(planting(), release, noise)
+            planted_by(planting(), release, noise)
 
 
 class TestWords:

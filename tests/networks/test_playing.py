@@ -11,15 +11,17 @@ from torch import nn
 import leakbound as ls
 from leakbound.attacks import find
 from leakbound.auditing.canaries import attacks_on, private_network
-from leakbound.auditing.claim_tests import AccountantClaim
-from leakbound.auditing.run import play, promise, setting
+from leakbound.auditing.private_training import promise
+from leakbound.auditing.run import play, setting
 from leakbound.core.findings import Term
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.data import Data, from_arrays
 from leakbound.dpsgd.accountant import dpsgd
 from leakbound.dpsgd.clipping import noisy_sum
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.plans import AuditPlan, ClaimPlan
+from leakbound.plans.games import HalfSplit
 from leakbound.runtime.observe import Execution
 from tests.networks.training_privately import Training
 
@@ -48,7 +50,8 @@ def no_search(monkeypatch) -> None:
 
 
 def promised(told: DpSgd, data: Data, **words):
-    made = promise(setting(AuditPlan(**words), find("loss"), private_network(network, told), data))
+    plan = AuditPlan(**words)
+    made = promise(setting(plan.game, plan.models, find("loss"), private_network(network, told), data))
     assert made is not None
     return made
 
@@ -69,7 +72,7 @@ class TestPromise:
         assert made.ceiling.epsilon(1e-5) == dpsgd(2.0, 0.1, 4, adjacency).epsilon(1e-5)
 
     def test_epsilon_is_told_at_the_largest_delta_of_the_claims(self, noise):
-        where = setting(AuditPlan(n_models=4), find("loss"), private_network(network, SHORT), noise)
+        where = setting(HalfSplit(), 4, find("loss"), private_network(network, SHORT), noise)
         claims = [Claim("epsilon", 1.0, delta, "add_remove") for delta in (1e-3, 1e-2, 0.0)]
         made = promise(where, claims)
         assert made is not None

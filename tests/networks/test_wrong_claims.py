@@ -14,8 +14,8 @@ from scipy.stats import norm
 from sklearn.datasets import load_digits
 from torch import nn
 
-from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS, StepNoise
-from leakbound.auditing.noise_tests import noise_tests
+from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
+from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.core import games
 from leakbound.core.reasons import words
 from leakbound.core.types import Points, Signals

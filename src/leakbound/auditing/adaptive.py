@@ -9,16 +9,13 @@ claim is refuted at any look with at most the probability with which a single au
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from leakbound.auditing.evaluate import Judgement
+from leakbound.auditing.report import AuditRun
 from leakbound.core.findings import Finding
-from leakbound.plans.audits import AuditPlan
-from leakbound.plans.choices import table_of
 from leakbound.plans.until import Until
-from leakbound.reports import Report
-from leakbound.reports.about import AuditAbout
 
 FIRST = 8  # models at the first look
 
@@ -46,46 +43,66 @@ def level_of_each(confidence: float, n_looks: int) -> float:
     return 1 - (1 - confidence) / n_looks
 
 
-def played_until(plan: AuditPlan, play: Callable[[AuditPlan], Report]) -> Report:
-    """Look at more and more models until what the plan waits for has come."""
-    until = plan.until
-    assert until is not None
+@dataclass(frozen=True)
+class Look:
+    """One of the looks of an audit: how many models it is of, and the level of its intervals."""
+
+    n_models: int
+    confidence: float
+    n_looks: int = 1  # how many are planned: the level of the tests of claims is divided by it
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one look has shown."""
+
+    run: AuditRun
+    judgements: Sequence[Judgement]
+
+
+def look_until(until: Until, confidence: float, see: Callable[[Look], Seen]) -> tuple[Look, Seen]:
+    """Look at more and more models until what the audit waits for has come; return the last look."""
     numbers = looks(until.at_most)
-    level = level_of_each(plan.confidence, len(numbers))
+    level = level_of_each(confidence, len(numbers))
     n_made = 0
-    for place, n_models in enumerate(numbers):
-        report = play(plan.at_look(n_models, level, len(numbers)))
-        about = _about(report)
-        n_made += 0 if about.execution is None else about.execution.made
-        has_come = _all_refuted(report) if until.is_refuted else _narrow(report, until)
-        if has_come or n_models == numbers[-1]:
-            return _with_note(report, plan, numbers[: place + 1], numbers, level, has_come, n_made)
+    for n_models in numbers:
+        look = Look(n_models, level, len(numbers))
+        seen = see(look)
+        execution = seen.run.execution
+        n_made += 0 if execution is None else execution.made
+        has_come = _all_refuted(seen.judgements) if until.is_refuted else _narrow(seen.judgements, until)
+        if not has_come and n_models < numbers[-1]:
+            continue
+        if execution is not None:
+            # each look takes the models of those before it from the store: what the whole audit made is not reused
+            n_reused = max(0, execution.made + execution.reused - n_made)
+            execution = execution.model_copy(update={"made": n_made, "reused": n_reused})
+        notes = (_note(until, confidence, numbers, n_models, has_come), *seen.run.notes)
+        return look, replace(seen, run=replace(seen.run, notes=notes, execution=execution))
     raise AssertionError("the last look returns")
 
 
-def _all_refuted(report: Report) -> bool:
+def _all_refuted(judgements: Sequence[Judgement]) -> bool:
     """Tell whether every claim is refuted."""
-    words = [curve.verdict.word for curve in report.curves if curve.verdict is not None]
+    curves = [curve for judgement in judgements for curve in judgement.curves]
+    words = [curve.verdict.word for curve in curves if curve.verdict is not None]
     return bool(words) and all(word == "refuted" for word in words)
 
 
-def _narrow(report: Report, wanted: Until) -> bool:
+def _narrow(judgements: Sequence[Judgement], wanted: Until) -> bool:
     """Tell whether the interval of the strongest attack on each release is narrow enough."""
-    widths = dict(_widths(report, wanted))
-    return all(width is not None and width <= (wanted.width or 0) for width in widths.values())
+    widths = [_width(judgement, wanted) for judgement in judgements]
+    return all(width is not None and width <= (wanted.width or 0) for width in widths)
 
 
-def _widths(report: Report, wanted: Until) -> Iterator[tuple[str, float | None]]:
-    """Yield the width of the interval of the strongest attack on each release; None where it has no interval."""
-    for release in _about(report).releases:
-        found = [
-            finding
-            for finding in report.findings
-            if finding.release == release.name and finding.attack == release.best and _is(finding, wanted)
-        ]
-        limits = [(finding.low, finding.high) for finding in found if not finding.refused]
-        known = [high - low for low, high in limits if low is not None and high is not None]
-        yield release.name, known[0] if known else None
+def _width(judgement: Judgement, wanted: Until) -> float | None:
+    """Return the width of the interval of the strongest attack on a release; None where it has no interval."""
+    for finding in judgement.findings:
+        if finding.attack != judgement.facts.best or not _is(finding, wanted) or finding.refused:
+            continue
+        if finding.low is not None and finding.high is not None:
+            return finding.high - finding.low
+    return None
 
 
 def _is(finding: Finding, wanted: Until) -> bool:
@@ -97,13 +114,9 @@ def _is(finding: Finding, wanted: Until) -> bool:
     )
 
 
-def _with_note(
-    report: Report, plan: AuditPlan, done: list[int], numbers: list[int], level: float, has_come: bool, n_made: int
-) -> Report:
-    """Say at which numbers of models was looked; the plan is the one that was asked for."""
-    listed = ", ".join(f"{number:,}" for number in done)
-    until = plan.until
-    assert until is not None
+def _note(until: Until, confidence: float, numbers: Sequence[int], last: int, has_come: bool) -> str:
+    """Say at which numbers of models was looked."""
+    listed = ", ".join(f"{number:,}" for number in numbers if number <= last)
     if until.is_refuted:
         ended = "every claim was refuted" if has_come else "not every claim was refuted by all of them"
         tests = f" Each look tests the claims at the level of all tests divided by {len(numbers)}."
@@ -112,20 +125,9 @@ def _with_note(
             "was narrow enough" if has_come else "was not narrow enough with all models"
         )
         tests = ""
-    note = (
+    level = level_of_each(confidence, len(numbers))
+    return (
         f"Models were added until {until.words}: looked at {listed} of at most {numbers[-1]:,} models, and {ended}."
         f"{tests} Intervals of each look have a level of {100 * level:g} %, so that those of all {len(numbers)} looks "
-        f"that were planned hold together with {100 * plan.confidence:g} %"
+        f"that were planned hold together with {100 * confidence:g} %"
     )
-    about = _about(report)
-    asked = {"n_models": table_of(until), "confidence": plan.confidence}
-    facts: dict[str, Any] = {"notes": (note, *about.notes), "plan": {**about.plan, **asked}}
-    if about.execution is not None:
-        n_models = about.execution.made + about.execution.reused
-        facts["execution"] = about.execution.model_copy(update={"made": n_made, "reused": max(0, n_models - n_made)})
-    return replace(report, about=about.model_copy(update=facts))
-
-
-def _about(report: Report) -> AuditAbout:
-    assert isinstance(report.about, AuditAbout)
-    return report.about

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,18 +18,23 @@ from leakbound.attacks import UNKNOWN_INFLATION, Attack, Score, find
 from leakbound.attacks.attribute import strategies
 from leakbound.attacks.balance import design_of
 from leakbound.attacks.given import Given
-from leakbound.auditing.adaptive import played_until
 from leakbound.auditing.attribute.run import infer, named
 from leakbound.auditing.baseline import SourceTest, same_source
 from leakbound.auditing.canaries import Setting, all_planned, attacks_on, private_network
 from leakbound.auditing.evaluate import GIVEN_SPLITS
-from leakbound.auditing.given_games import notes_of_game, refuse_no_coins
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import refuse_unknown_attacks
 from leakbound.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
-from leakbound.auditing.report import assemble
+from leakbound.auditing.report import AuditRun, reported
 from leakbound.auditing.run import claims_of, play, setting
-from leakbound.auditing.setup import note_of_queries, population_share, queried, wanted
+from leakbound.auditing.setup import (
+    note_of_queries,
+    notes_of_game,
+    population_share,
+    queried,
+    refuse_no_coins,
+    wanted,
+)
 from leakbound.core import games
 from leakbound.core.checks import known_keywords, one_line, one_of
 from leakbound.core.findings import Term
@@ -213,9 +218,7 @@ def audit(
     if isinstance(played, Attribute):
         return infer(plan, attack_rows, releases, loaded, execution, column=played.column)
     queries = played.queries if isinstance(played, HalfSplit) else None
-    return _at_looks(
-        plan, execution, lambda part, where: play(part, attack_rows, releases, loaded, where, queries=queries)
-    )
+    return play(plan, attack_rows, releases, loaded, execution, queries=queries)
 
 
 def _in_words(game: PlannedGame) -> PlannedGame:
@@ -304,7 +307,7 @@ def _filled(
         raise ValueError("the store is filled for audits of membership, and the plan has an attribute")
     releases, loaded = _planned(plan)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
-    settings = [setting(plan, attacks, release, loaded) for release in releases]
+    settings = [setting(plan.game, plan.models, attacks, release, loaded, plan.seed) for release in releases]
     if folder is not None:
         _refuse_folder(folder, settings)
         if plan.queries.n > 1:
@@ -352,7 +355,7 @@ def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) 
 
 def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
     """Make the releases of a plan, and read its data."""
-    releases = all_planned(plan)
+    releases = all_planned(plan.releases)
     if not releases:
         raise ValueError(
             "the plan names no model; give it as model (--model module:name), or a [[model]] table with its spec"
@@ -373,18 +376,7 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
         return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
     refuse_unknown_attacks(plan.policy, attacks)
-    return _at_looks(plan, execution, lambda part, where: play(part, attacks, releases, loaded, where, command))
-
-
-def _at_looks(plan: AuditPlan, execution: Execution, audit_of: Callable[[AuditPlan, Execution], Report]) -> Report:
-    """Audit all models of a plan, or more and more of them until an interval is narrow enough."""
-    if plan.until is None:
-        return audit_of(plan, execution)
-    if execution.store is None:
-        raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
-    # each look counts for itself what comes from the store
-    seconds = execution.tally.seconds_a_model  # of all looks
-    return played_until(plan, lambda part: audit_of(part, replace(execution, tally=Tally(seconds_a_model=seconds))))
+    return play(plan, attacks, releases, loaded, execution, command)
 
 
 @known_keywords(_MOVED)
@@ -558,7 +550,7 @@ def audit_model(
         audited.name,
         Signals.observed(game, points, arrays),
         Data(points, MEMBERS_AND_OTHERS),
-        claims_of(plan, audited.name, game),
+        claims_of(plan.claim, audited.name, game),
         _origin(audited, recipe, weights, points),
         sources=_sources(plan, points, game, n_jobs),
         n_shared=shared,
@@ -566,9 +558,9 @@ def audit_model(
         other_recipe=other_recipe,
         slices=compared,
     )
-    report = assemble(plan, attack_rows, [observed], notes)
-    facts = {"execution": execution.facts, "owner_notes": () if recipe is None else tuple(owner_notes([recipe]))}
-    return replace(report, about=report.about.model_copy(update=facts))
+    owner = () if recipe is None else tuple(owner_notes([recipe]))
+    run = AuditRun([observed], notes=notes, owner_notes=owner, execution=execution.facts)
+    return reported(plan, attack_rows, run)
 
 
 @known_keywords(_MOVED)
@@ -653,11 +645,11 @@ def audit_signals(
     if signals.game.kind == "signals":  # a game that the user describes, rather than one that leakbound drew
         refuse_no_coins(signals.game)
         notes = notes_of_game(signals.game, signals.points is not None and signals.points.group is not None)
-    own_claims = claims_of(plan, name, signals.game)
+    own_claims = claims_of(plan.claim, name, signals.game)
     observed = ObservedRelease(name, signals, None, own_claims, sources=sources, names=records.names, slices=compared)
     design = design_of(signals) if any(attack.needs_references for attack in attack_rows) else None
     notes += [*([] if design is None else [design.note]), *repeated_names(records)]
-    report = assemble(plan, attack_rows, [observed], notes)
+    report = reported(plan, attack_rows, AuditRun([observed], notes=notes))
     _refuse_idle_attacks(report, attack_rows)
     return report
 
@@ -778,7 +770,7 @@ def audit_scores(
         records = with_names(records, ids)
     compared = sliced(records, slices)
     refuse_without_groups(compared)
-    own_claims = claims_of(plan, name, game)
+    own_claims = claims_of(plan.claim, name, game)
     observed = ObservedRelease(name, signals, None, own_claims, sources=sources, names=records.names, slices=compared)
     notes = [*repeated_names(records)]
     if compares_targets:
@@ -788,7 +780,7 @@ def audit_scores(
             "their own, or with none, say so (references_are), and the intervals are narrower"
         )
     given = Given(name, value, variance_inflation=UNKNOWN_INFLATION if compares_targets else 1.0)
-    return assemble(plan, (given,), [observed], notes)
+    return reported(plan, (given,), AuditRun([observed], notes=notes))
 
 
 def _records(points: Any, n_points: int, ids: Any) -> Points:

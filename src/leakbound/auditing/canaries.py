@@ -21,7 +21,7 @@ from leakbound.core.types import Game, Release, Signals
 from leakbound.data import Data
 from leakbound.dpsgd.canaries import CANARIES, Canaries
 from leakbound.dpsgd.config import DpSgd
-from leakbound.plans.audits import AuditPlan, ModelPlan
+from leakbound.plans.audits import ModelPlan
 from leakbound.plans.games import Canaries as PlannedCanaries
 from leakbound.releases.factory import Described, family, prepared, release_from
 from leakbound.releases.specs import TORCH, imported, is_network, own
@@ -85,18 +85,18 @@ def planned(model: ModelPlan) -> Described:
     return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
-def all_planned(plan: AuditPlan) -> list[Described]:
+def all_planned(models: Sequence[ModelPlan]) -> list[Described]:
     """Make the releases of a plan, each with a name of its own.
 
     Models of one class that the plan does not name are named by the parameters in which they differ; the same model
     twice keeps its name twice, which is refused where the audit begins.
 
-    >>> trees = [{"spec": "sklearn.tree:DecisionTreeClassifier", "set": {"max_depth": depth}} for depth in (2, 5)]
-    >>> [release.name for release in all_planned(AuditPlan(dataset="wine", model=trees))]
+    >>> trees = [ModelPlan(spec="sklearn.tree:DecisionTreeClassifier", set={"max_depth": depth}) for depth in (2, 5)]
+    >>> [release.name for release in all_planned(trees)]
     ['DecisionTreeClassifier max_depth=2', 'DecisionTreeClassifier max_depth=5']
     """
-    releases = [planned(model) for model in plan.releases]
-    names = _distinct_names(plan.releases, [release.name for release in releases])
+    releases = [planned(model) for model in models]
+    names = _distinct_names(models, [release.name for release in releases])
     return [
         release if release.name == name else replace(cast(Any, release), name=name)
         for release, name in zip(releases, names, strict=True)
@@ -227,44 +227,38 @@ class Setting:
         )
 
 
-def plant(plan: AuditPlan, release: Described, loaded: Data) -> Setting:
+def plant(asked: PlannedCanaries, n_models: int, release: Described, loaded: Data, seed: int = 0) -> Setting:
     """Choose the canaries of a release and toss a fair coin for each.
 
     >>> from leakbound import data
     >>> forest = release_from("sklearn.ensemble:RandomForestClassifier", {})
-    >>> plan = AuditPlan(game="canaries,kind=mislabelled,n=100")
-    >>> plant(plan, forest, data.load("digits")).game.member.shape
+    >>> plant(PlannedCanaries("mislabelled", 100), 1, forest, data.load("digits")).game.member.shape
     (1, 1797)
     """
-    asked, points = plan.game, loaded.points
-    assert isinstance(asked, PlannedCanaries), asked
-    kind = asked.kind
+    points, kind = loaded.points, asked.kind
     if points.group is not None:
         raise ValueError("the game canaries is played by single records; use half_split with a group column")
-    if not is_private(release):
-        if kind not in OF_RECORDS or asked.knowledge is not None:
-            what = f"{kind} canaries need" if kind not in OF_RECORDS else "knowledge is of"
-            raise ValueError(
-                f"{what} the steps of DP-SGD, and {release.name} shows none: give dpsgd, or leave that out and plant "
-                "kind = mislabelled or random, or name them by targets"
-            )
-        canaries = _canaries(kind)(points, asked.n, plan.seed)
-        return Setting(release, replace(loaded, points=canaries.points), _game(asked, canaries, plan), kind)
-    # a training loop of the user's shows no batches, so that the others in them are known to nobody
-    knowledge = asked.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
-    gradients_of = {} if kind in OF_RECORDS else {"release": release}
-    canaries = _canaries(kind)(points, asked.n, plan.seed, **gradients_of)
-    watched = replace(canaries.watched_by(release), knowledge=knowledge)
-    return Setting(watched, replace(loaded, points=canaries.points), _game(asked, canaries, plan), kind)
+    watched = release
+    if is_private(release):
+        gradients_of = {} if kind in OF_RECORDS else {"release": release}
+        canaries = _canaries(kind)(points, asked.n, seed, **gradients_of)
+        # a training loop of the user's shows no batches, so that the others in them are known to nobody
+        knowledge = asked.knowledge or ("others" if kind == "dirac" and release.train is None else "distribution")
+        watched = replace(canaries.watched_by(release), knowledge=knowledge)
+    elif kind not in OF_RECORDS or asked.knowledge is not None:
+        what = f"{kind} canaries need" if kind not in OF_RECORDS else "knowledge is of"
+        raise ValueError(
+            f"{what} the steps of DP-SGD, and {release.name} shows none: give dpsgd, or leave that out and plant "
+            "kind = mislabelled or random, or name them by targets"
+        )
+    else:
+        canaries = _canaries(kind)(points, asked.n, seed)
+    game = games.canaries(len(canaries.points), canaries.numbers, n_models, references=asked.references, seed=seed)
+    return Setting(watched, replace(loaded, points=canaries.points), game, kind)
 
 
 def _canaries(kind: str) -> Callable[..., Canaries]:
     return own(CANARIES[kind])
-
-
-def _game(asked: PlannedCanaries, canaries: Canaries, plan: AuditPlan) -> Game:
-    n_points, seed = len(canaries.points), plan.seed
-    return games.canaries(n_points, canaries.numbers, plan.models, references=asked.references, seed=seed)
 
 
 def _function(word: str, value: Any) -> Any:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Literal, TypeVar
-
-from scipy.special import gammainc, gammaincinv
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from leakbound.attacks.balance import design_of
 from leakbound.attacks.given import Given
-from leakbound.auditing.noise_tests import NoiseTest
+from leakbound.auditing.noise_tests import NoiseTest, StepNoise
 from leakbound.core.findings import Finding, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.numerics import bisect
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
-from leakbound.core.tradeoff.claims import AccountantEpsilon, Claim
+from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Attack, Game, NotApplicable, Scores, Signals
-from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.promise import AccountantClaim, denied
 from leakbound.dpsgd.step_level import StepLevel
 from leakbound.metrics import epsilon as counting
 from leakbound.metrics.records import games_won
-from leakbound.reports import Verdict, phrases
+from leakbound.reports import Verdict
 
 G = TypeVar("G")
 M = TypeVar("M")
@@ -32,7 +29,6 @@ LEVEL = 1e-3  # probability that any true claim of a release is refuted by any o
 OF_NOISE = LEVEL / 100  # the part of it that each test of the noise and of the batches takes, first of their size
 OF_STEPS = LEVEL / 10  # and what each canary shows in each step
 OF_EACH_CANARY = ("likelihood_ratio", "glir")  # attacks whose score of a canary is of its own coordinate alone
-LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 
 
 @dataclass(frozen=True)
@@ -141,184 +137,129 @@ class ClaimTest:
 
 
 @dataclass(frozen=True)
-class StepNoise:
-    """How large all steps of DP-SGD are together: there was no more noise than that.
+class StepEvidence:
+    """What the steps of a training by DP-SGD show: their noise, their batches, and canaries in single steps."""
 
-    Whatever the batches and their gradients, a step's sum w is something that its noise does not depend on, and the
-    noise: |w|^2/(sigma c)^2 is at least chi-squared with as many degrees of freedom as w has numbers (noncentral and,
-    given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
-    Numbers that are rounded too coarsely are left out, see `leakbound.dpsgd.observer`.
-
-    >>> round(StepNoise(square=2500.0, n_degrees=10_000.0).most(1e-5), 3)  # of the claimed noise
-    0.515
-    """
-
-    square: float
-    n_degrees: float
-    n_coarse: float = 0.0  # numbers left out: parameters rounded too coarsely to show the noise
-
-    @classmethod
-    def of(cls, signals: Signals) -> StepNoise | None:
-        """Of all models; None where no steps were seen."""
-        if "step_noise" not in signals.arrays:
-            return None
-        # 0 at the points that are not watched, and the same numbers at all others
-        square, n_degrees, n_coarse = signals.array("step_noise").astype(float).max(axis=1).sum(axis=0)
-        return cls(float(square), float(n_degrees), float(n_coarse))
-
-    @property
-    def testable(self) -> bool:
-        """Whether enough is left to say something of the noise."""
-        return self.n_degrees > 0 and (self.n_coarse == 0 or self.n_degrees >= LEAST_DEGREES)
-
-    @property
-    def note(self) -> str:
-        """What a reader should know of the numbers that were left out; empty if none was."""
-        if not self.n_coarse:
-            return ""
-        n_all = self.n_degrees + self.n_coarse
-        cause = (
-            f"{self.n_coarse:,.0f} of {n_all:,.0f} numbers in the steps are rounded too coarsely to show the claimed "
-            "noise (the learning rate is small compared with the spacing of the parameters' floating-point numbers)"
-        )
-        if self.testable:
-            return f"{cause}: they are left out of the test for too little noise"
-        return f"the test for too little noise was not made: {cause}"
-
-    def p_value(self) -> float:
-        """Of the claimed noise."""
-        return float(gammainc(self.n_degrees / 2, self.square / 2))
-
-    def most(self, level: float) -> float:
-        """Compute the largest noise that is not rejected, in units of the claimed one."""
-        return math.sqrt(self.square / 2 / float(gammaincinv(self.n_degrees / 2, level)))
+    noise: StepNoise | None = None
+    tests: Sequence[NoiseTest] = ()
+    level: StepLevel | None = None
 
 
 @dataclass(frozen=True)
-class AccountantClaim:
-    """What DP-SGD promises by its accountant: a whole curve, and the family of those with more or less noise."""
+class Evidence:
+    """All that claims about one release are judged by."""
 
-    dpsgd: DpSgd
-    adjacency: Literal["add_remove", "replace_one"]
-    delta: float
+    game: Game
+    scores: ClaimTest
+    findings: Sequence[Finding] = ()  # rates of the attacks, of which one illustrates a verdict
+    # why no claim is tested: members and others differ, or attacks are wrong more often than a guess
+    differs: Term | None = None
+    below: Term | None = None
+    condition: Term | None = None  # under which a verdict by measurement holds
+    # what DP-SGD as declared promises of single records; None for other trainings, and units of several records
+    promise: AccountantClaim | None = None
+    steps: StepEvidence = StepEvidence()
 
-    @cached_property
-    def ceiling(self) -> TradeOff:
-        """The promised curve."""
-        return self.dpsgd.ceiling(self.adjacency)
 
-    @property
-    def epsilon(self) -> float:
-        """Promised at delta."""
-        return self.ceiling.epsilon(self.delta)
+@dataclass(frozen=True)
+class _Measured:
+    """The outcome of the tests of one claim."""
 
-    @property
-    def claim(self) -> AccountantEpsilon:
-        """The promise at delta, epsilon rounded up."""
-        epsilon = math.ceil(1000 * self.epsilon) / 1000 if math.isfinite(self.epsilon) else math.inf
-        return AccountantEpsilon("epsilon", epsilon, self.delta, self.adjacency)
+    is_refuted: bool
+    value: float
+    confidence: float
+    attack: str = ""
+    operating_point: Mapping[str, float] = field(default_factory=dict)
+    reason: Term | None = None
 
-    @property
-    def training(self) -> Term:
-        """The training, as the accountant has it."""
-        return Term(
-            "dpsgd_accountant_fixed" if self.dpsgd.batches == "fixed" else "dpsgd_accountant",
-            noise_multiplier=self.dpsgd.noise_multiplier,
-            sample_rate=self.dpsgd.sample_rate,
-            steps=self.dpsgd.steps,
+
+def judge_claim(claim: Claim | AccountantClaim, evidence: Evidence) -> Verdict:
+    """Say of a claim whether it is refuted, cannot hold, has no support, cannot be tested, or is not refuted.
+
+    This is the only place where a verdict is given; policies, gates and pages read it.
+    """
+    if isinstance(claim, AccountantClaim):
+        untested = Verdict(claim.claim, "cannot_be_tested", "curve", claim.epsilon, training=claim.training)
+    else:
+        untested = Verdict(claim, "cannot_be_tested", claim.quantity, claim.value)
+    try:
+        measured = _curve_tested(claim, evidence) if isinstance(claim, AccountantClaim) else _tested(claim, evidence)
+    except NotApplicable as untestable:
+        verdict = replace(untested, reason=untestable.reason)
+    else:
+        verdict = replace(
+            untested,
+            word="refuted" if measured.is_refuted else "not_refuted",
+            measured=measured.value,
+            confidence=measured.confidence,
+            attack=measured.attack,
+            operating_point=measured.operating_point,
+            reason=measured.reason,
         )
-
-    @property
-    def text(self) -> str:
-        """The promise in words."""
-        return f"{self.claim.text}, by {phrases.words(self.training)}"
-
-    def ruled_out(self, claim_test: ClaimTest, level: float) -> float:
-        """Epsilon of the least noise that the evidence refuses: no noise with a smaller epsilon explains what was seen.
-
-        The curves fall with the noise, and every noise is tested by its whole curve at the same level; a refusal of
-        a true one has at most the probability ``level`` (Mahloujifar, Melis & Chaudhuri 2024).
-        """
-
-        @cache  # a curve takes a tenth of a second even with coarse steps
-        def curve_of(noise: float) -> TradeOff:
-            return replace(self.dpsgd, noise_multiplier=noise).ceiling(self.adjacency, coarseness=10.0)
-
-        @cache
-        def is_refused(noise: float) -> bool:
-            # delta(infinity) > delta: epsilon is infinite, which promises nothing and cannot be refused
-            curve = curve_of(noise)
-            return claim_test.curve_p_value(curve) < level and curve.delta(math.inf) <= self.delta
-
-        refused = self.dpsgd.noise_multiplier
-        while not is_refused(refused):
-            if curve_of(refused).delta(0.01) <= self.delta:
-                return 0.0
-            refused *= 2
-        possible = refused / 2
-        while is_refused(possible):  # ends, because with ever less noise epsilon is infinite
-            refused, possible = possible, possible / 2
-        least_noise = bisect(is_refused, inside=refused, outside=possible, rtol=0.01, geometric=True)
-        return curve_of(least_noise).epsilon(self.delta)
+    if verdict.word == "refuted" or isinstance(claim, AccountantClaim) or evidence.promise is None:
+        return verdict
+    # An accountant's calculation is no measurement: what it denies is not refuted, unless an attack refutes it too.
+    denial = denied(claim, evidence.promise)
+    if denial is None:
+        return verdict
+    return replace(verdict, word="cannot_hold" if denial.is_certain else "not_supported", reason=denial.reason)
 
 
-def accountant_verdict(
-    promise: AccountantClaim,
-    claim_test: ClaimTest,
-    findings: Sequence[Finding],
-    noise: StepNoise | None = None,
-    noise_tests: Sequence[NoiseTest] = (),
-    steps: StepLevel | None = None,
-) -> Verdict:
+def _tested(claim: Claim, evidence: Evidence) -> _Measured:
+    """Compare a claimed epsilon, mu or eta with the largest lower bound over all attacks."""
+    if evidence.differs is not None:
+        raise NotApplicable(evidence.below or evidence.differs)
+    try:
+        measured = _measured(claim, evidence.game, evidence.scores)
+    except NotApplicable:
+        if evidence.below is None:
+            raise
+        raise NotApplicable(evidence.below) from None
+    is_refuted = measured > claim.value
+    if evidence.below is not None and not is_refuted:
+        raise NotApplicable(evidence.below)
+    attack, operating_point = _operating_point(claim.ceiling(evidence.game), evidence.findings)
+    confidence = 1 - evidence.scores.level
+    return _Measured(is_refuted, measured, confidence, attack, operating_point, evidence.condition)
+
+
+def _measured(claim: Claim, game: Game, scores: ClaimTest) -> float:
+    """Return the lower bound of the claim's own quantity."""
+    claim.in_game(game)  # raises NotApplicable where the claim says nothing of this game
+    if claim.quantity == "eta":
+        return _accuracy(game, scores)
+    return _lower(claim, game, scores)
+
+
+def _curve_tested(claim: AccountantClaim, evidence: Evidence) -> _Measured:
     """Test an accountant's curve, and whether the steps have the noise and the batches that it counts on."""
-    level = claim_test.level - claim_test.of_noise * len(noise_tests)  # union bound: all tests together keep it
-    if noise is not None and noise.testable:
-        level -= claim_test.of_noise
-    if steps is not None:
-        level -= claim_test.of_steps
-    fault = _fault(promise, claim_test, noise, noise_tests, steps)
-    untested = Verdict(
-        promise.claim,
-        "cannot_be_tested",
-        "curve",
-        promise.epsilon,
-        reason=claim_test.reason,
-        training=promise.training,
-    )
-    if not claim_test.evidence and fault is None:
-        return untested
-    if not claim_test.evidence:
-        return replace(untested, word="refuted", measured=0.0, confidence=1 - level, reason=fault)
-    is_refuted = fault is not None or claim_test.curve_p_value(promise.ceiling) < level
-    attack, operating_point = _operating_point(promise.ceiling, findings)
-    measured = promise.ruled_out(claim_test, level)
-    return replace(
-        untested,
-        word="refuted" if is_refuted else "not_refuted",
-        measured=measured,
-        confidence=1 - level,
-        attack=attack,
-        operating_point=operating_point,
-        reason=fault,
-    )
+    scores, steps = evidence.scores, evidence.steps
+    level = scores.level - scores.of_noise * len(steps.tests)  # union bound: all tests together keep it
+    if steps.noise is not None and steps.noise.testable:
+        level -= scores.of_noise
+    if steps.level is not None:
+        level -= scores.of_steps
+    fault = _fault(claim, scores, steps)
+    if not scores.evidence and fault is None:
+        raise NotApplicable(scores.reason or NO_ATTACK)
+    if not scores.evidence:
+        return _Measured(True, 0.0, 1 - level, reason=fault)
+    is_refuted = fault is not None or scores.curve_p_value(claim.ceiling) < level
+    attack, operating_point = _operating_point(claim.ceiling, evidence.findings)
+    ruled_out = claim.ruled_out(scores.curve_p_value, level)
+    return _Measured(is_refuted, ruled_out, 1 - level, attack, operating_point, fault)
 
 
-def _fault(
-    promise: AccountantClaim,
-    claim_test: ClaimTest,
-    noise: StepNoise | None,
-    noise_tests: Sequence[NoiseTest],
-    steps: StepLevel | None,
-) -> Term | None:
+def _fault(promise: AccountantClaim, scores: ClaimTest, steps: StepEvidence) -> Term | None:
     """Say what is wrong with the steps, the most specific reason first; None if no test of them refutes the claim."""
-    level = claim_test.of_noise
-    refused = [test for test in noise_tests if test.log_p < math.log(level)]
+    level, noise = scores.of_noise, steps.noise
+    refused = [test for test in steps.tests if test.log_p < math.log(level)]
     reasons = [test.reason for test in refused if test.narrow]
     if noise is not None and noise.testable and noise.p_value() < level:
         sigma = promise.dpsgd.noise_multiplier
         most = sigma * noise.most(level)
         reasons.append(Term("too_little_noise", most=most, level=100 * (1 - level), claimed=sigma))
-    of_steps = _more_than_claimed(steps, claim_test.of_steps) if steps is not None else None
+    of_steps = None if steps.level is None else _more_than_claimed(steps.level, scores.of_steps)
     if of_steps is not None:
         reasons.append(of_steps)
     reasons += [test.reason for test in refused if not test.narrow]
@@ -334,21 +275,6 @@ def _more_than_claimed(steps: StepLevel, level: float) -> Term | None:
     if most < claimed.noise_multiplier:
         return Term("steps_reveal_more", most=most, level=at, claimed=claimed.noise_multiplier)
     return Term("larger_batches", least=least, level=at, claimed=claimed.sample_rate)
-
-
-def verdict(claim: Claim, game: Game, claim_test: ClaimTest, findings: Sequence[Finding]) -> Verdict:
-    """Test a claim."""
-    try:
-        claim.in_game(game)
-        if claim.quantity == "eta":
-            measured = _accuracy(claim, game, claim_test)
-        else:
-            measured = _lower(claim, game, claim_test)
-    except NotApplicable as reason:
-        return Verdict(claim, "cannot_be_tested", claim.quantity, claim.value, reason=reason.reason)
-    word = "refuted" if measured > claim.value else "not_refuted"
-    attack, operating_point = _operating_point(claim.ceiling(game), findings)
-    return Verdict(claim, word, claim.quantity, claim.value, measured, 1 - claim_test.level, attack, operating_point)
 
 
 def _independent_evidence(scores: Scores, method: counting.Method) -> counting.Evidence:
@@ -386,7 +312,7 @@ def _lower(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
     return bisect(rejected, inside=low, outside=high, atol=1e-4)
 
 
-def _accuracy(claim: Claim, game: Game, claim_test: ClaimTest) -> float:
+def _accuracy(game: Game, claim_test: ClaimTest) -> float:
     """Lower limit of eta: accuracy against the most exposed record above the better prior guess."""
     if not claim_test.accuracy:
         raise NotApplicable(claim_test.reason or NO_ATTACK)

@@ -16,8 +16,9 @@ from leakbound.attacks.attribute import strategies
 from leakbound.auditing.attribute.game import imputation, lay_out
 from leakbound.auditing.attribute.run import of_records, refuse_unanswerable, signals_of
 from leakbound.auditing.canaries import Setting, all_planned, attacks_on, is_private
+from leakbound.auditing.private_training import promise, promise_text
 from leakbound.auditing.rehearsal import Rehearsal, refuse_idle
-from leakbound.auditing.run import claims_of, promise, setting
+from leakbound.auditing.run import claims_of, setting
 from leakbound.auditing.setup import draw, queried
 from leakbound.core import seeds
 from leakbound.core.signals import SIGNALS
@@ -25,7 +26,7 @@ from leakbound.core.types import Points
 from leakbound.data import Data
 from leakbound.data.slices import refuse_without_groups
 from leakbound.plans.audits import AuditPlan
-from leakbound.plans.games import Attribute, HalfSplit
+from leakbound.plans.games import Attribute, Canaries, HalfSplit
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.factory import Described
 
@@ -54,7 +55,7 @@ class Fit:
 
 def dry_run(plan: AuditPlan) -> Iterator[str]:
     """Say what an audit would do, a line each, and fit one model of each release to measure it."""
-    releases = [_not_quiet(release) for release in all_planned(plan)]
+    releases = [_not_quiet(release) for release in all_planned(plan.releases)]
     source = plan.data or plan.dataset or "digits"
     loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
     refuse_without_groups(loaded.slices)
@@ -76,7 +77,7 @@ def _of_membership(
     """Yield the game, then what each release takes."""
     settings = [_quickly_set(plan, attacks, release, loaded) for release in releases]
     # of all releases before the first fit: a release that promises nothing is refused here
-    promises = [promise(audited, claims_of(plan, audited.release.name, audited.game)) for audited in settings]
+    promises = [promise(audited, claims_of(plan.claim, audited.release.name, audited.game)) for audited in settings]
     game, planted = settings[0].game, settings[0].planted
     if planted:
         yield (
@@ -93,7 +94,7 @@ def _of_membership(
     for audited, accountant_claim in zip(settings, promises, strict=True):
         points, game, name = audited.data.points, audited.game, audited.release.name
         if accountant_claim is not None:
-            yield f"{name}: compared with {accountant_claim.text}"
+            yield f"{name}: compared with {promise_text(accountant_claim)}"
         if audited.planted == "mahalanobis":
             yield f"{name}: the canaries are chosen in one more training"
         release = queried(audited.release, points, plan.queries, plan.seed)
@@ -111,8 +112,9 @@ def _what_is_done(n_releases: int) -> str:
 def _quickly_set(plan: AuditPlan, attacks: Sequence[Attack], release: Described, loaded: Data) -> Setting:
     """Draw the game of a release; in place of canaries that a training chooses, take as many random records."""
     if not is_private(release) or plan.planted != "mahalanobis":
-        return setting(plan, attacks, release, loaded)
-    quick = setting(plan.model_copy(update={"game": replace(plan.game, kind="random")}), attacks, release, loaded)
+        return setting(plan.game, plan.models, attacks, release, loaded, plan.seed)
+    assert isinstance(plan.game, Canaries)
+    quick = setting(replace(plan.game, kind="random"), plan.models, attacks, release, loaded, plan.seed)
     return replace(quick, planted="mahalanobis")
 
 

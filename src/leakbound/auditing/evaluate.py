@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from leakbound import metrics
-from leakbound.auditing.claim_tests import ClaimTest, verdict
+from leakbound.auditing.claim_tests import ClaimTest, Evidence, judge_claim
 from leakbound.auditing.groups import AttackedGroups, Grouped, OnGroups
 from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.policy import Ends, Levels, ends_of, structure_findings
+from leakbound.auditing.private_training import PrivateTraining
 from leakbound.auditing.quality import quality
 from leakbound.auditing.records import RecordTable, record_risk
 from leakbound.auditing.slices import by_slice
@@ -25,16 +26,16 @@ from leakbound.core.intervals import Interval
 from leakbound.core.tradeoff import EpsilonDelta
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Attack, NotApplicable, Scores
+from leakbound.dpsgd.promise import DEFAULT_DELTA
 from leakbound.metrics import epsilon
 from leakbound.metrics.best_guess import advantage_of
 from leakbound.plans.limits import OF_GROUPS, Limit
-from leakbound.reports import Curve, Verdict
+from leakbound.reports import Curve
 from leakbound.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
 from leakbound.reports.below_chance import below_chance
 
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
-DEFAULT_DELTA = 1e-5
 GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user says who was in
 
 
@@ -42,6 +43,7 @@ GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user say
 class Judgement:
     """What the report holds of one release."""
 
+    observed: ObservedRelease
     findings: Sequence[Finding]
     curves: Sequence[Curve]
     records: RecordTable
@@ -59,6 +61,7 @@ def judge(
     prior: float = 0.5,
     limits: Sequence[Limit] = (),
     levels: Levels | None = None,
+    training: PrivateTraining | None = None,  # if the release is one by DP-SGD
 ) -> Judgement:
     """Attack one release and measure how far the attacks get.
 
@@ -99,16 +102,21 @@ def judge(
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
     findings += [*quality(observed, confidence), *structure_findings(observed)]
-    curves += [_claimed(observed, claim, claim_test, findings) for claim in observed.claims]
-    # slices are judged by no claim: the tests of claims are over all records
+    # claims are about all records, and so are their tests: slices and groups come afterwards
+    evidence = _evidence(observed, claim_test, list(findings), training)
     findings += sliced.findings
     findings += grouped.findings(observed, on_groups, confidence)
+    curves += [claimed_curve(observed, claim, evidence) for claim in observed.claims]
+    if training is not None:
+        findings += training.findings(observed, evidence, attacks, confidence)
+        if not observed.has_units:  # of which an accountant of single records says nothing
+            curves.append(training.curve(observed.name, evidence))
     exposed = None  # unless single records could be tested
     if exposure.games is not None and exposure.games.first_exposed is not None:
         exposed = exposure.exposed
     facts = facts_of(observed, best, exposure.games, sliced.facts, grouped.facts(exposed, len(on_groups)))
     of_groups = None if group_levels is None else AttackedGroups(grouped, on_groups, group_levels)
-    return Judgement(findings, curves, exposure.records, facts, ends, of_groups)
+    return Judgement(observed, findings, curves, exposure.records, facts, ends, of_groups)
 
 
 def measure(
@@ -228,21 +236,31 @@ def _gap(observed: ObservedRelease, prior: float, confidence: float) -> Finding:
     return observed.finding(spec, gap_bound(loss, member, 0.0, 1.0, prior, confidence))
 
 
-def _claimed(observed: ObservedRelease, claim: Claim, claim_test: ClaimTest, findings: Sequence[Finding]) -> Curve:
-    """Draw a claim as the ceiling of the game that was played, with the verdict of the test."""
-    tested = verdict(claim, observed.signals.game, claim_test, findings)
-    if observed.sources is not None and observed.sources.stops:
-        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=Term("shift"))
-    elif observed.sources is not None and observed.sources.found:
-        tested = replace(tested, reason=Term("if_shift_is_not_the_cause"))
-    below = below_chance(findings)
-    if below is not None and tested.word != "refuted":
-        tested = Verdict(tested.claim, "cannot_be_tested", tested.quantity, tested.allowed, reason=below)
+def _evidence(
+    observed: ObservedRelease, scores: ClaimTest, findings: Sequence[Finding], training: PrivateTraining | None
+) -> Evidence:
+    """Collect what the claims about a release are judged by."""
+    sources = observed.sources
+    evidence = Evidence(
+        observed.signals.game,
+        scores,
+        findings,
+        differs=Term("shift") if sources is not None and sources.stops else None,
+        below=below_chance(findings),
+        condition=Term("if_shift_is_not_the_cause") if sources is not None and sources.found else None,
+    )
+    if training is None or observed.has_units:
+        return evidence
+    return replace(evidence, promise=training.promise, steps=training.evidence(observed, scores.of_noise))
+
+
+def claimed_curve(observed: ObservedRelease, claim: Claim, evidence: Evidence) -> Curve:
+    """Draw a claim as the ceiling of the game that was played, with its verdict."""
     try:
         ceiling = claim.ceiling(observed.signals.game)
     except NotApplicable:  # the claim says nothing of this game: everything is allowed
         ceiling = EpsilonDelta(math.inf)
-    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=tested)
+    return Curve(claim.text, observed.name, "claimed", ceiling, verdict=judge_claim(claim, evidence))
 
 
 def _n_units(observed: ObservedRelease) -> int | None:

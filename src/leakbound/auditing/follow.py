@@ -13,15 +13,14 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from leakbound.attacks import ATTACKS
-from leakbound.auditing.claim_tests import AccountantClaim
-from leakbound.auditing.evaluate import DEFAULT_DELTA
 from leakbound.auditing.observed import ObservedRelease
-from leakbound.auditing.report import assemble
-from leakbound.auditing.run import with_accountant
+from leakbound.auditing.private_training import PrivateTraining
+from leakbound.auditing.report import AuditRun, reported
 from leakbound.core.types import Signals
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.observed_batches import batches
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
+from leakbound.dpsgd.promise import DEFAULT_DELTA, AccountantClaim
 from leakbound.dpsgd.residual_noise import FAMILIES, MOST_COORDINATES, residuals
 from leakbound.plans.audits import AuditPlan
 from leakbound.plans.games import Canaries
@@ -167,14 +166,10 @@ class follow:  # noqa: N801
             f"{self._name}: seen at the parameters of the canaries alone: whether other parameters are clipped and "
             "have noise is not tested"
         ]
-        report = assemble(plan, attacks, [observed], notes)
-        return with_accountant(
-            report,
-            observed,
+        training = PrivateTraining(
             AccountantClaim(self._dpsgd, "add_remove", DEFAULT_DELTA),
-            attacks,
-            confidence,
             tensors=["the parameters added for the canaries"],
             canaries_independent=True,
             own_layers_unseen=True,
         )
+        return reported(plan, attacks, AuditRun([observed], {self._name: training}, notes))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
+from scipy.special import gammainc, gammaincinv
 
 from leakbound.core.findings import Term
 from leakbound.core.types import Signals
@@ -27,7 +28,62 @@ _WORDS = {  # of a family
 _LONG_ENOUGH = 2.0  # clipping norms of a gradient that clipping at twice the norm lengthens
 _APART = 1.03  # of what a record adds along its parts made equally long and along its gradient, if these are told apart
 _HEAD = 4  # numbers of step_records before those of the directions
+LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 _MUCH_LESS = 0.8  # noise in one tensor or step, of that in all together, so that it is named
+
+
+@dataclass(frozen=True)
+class StepNoise:
+    """How large all steps of DP-SGD are together: there was no more noise than that.
+
+    Whatever the batches and their gradients, a step's sum w is something that its noise does not depend on, and the
+    noise: |w|^2/(sigma c)^2 is at least chi-squared with as many degrees of freedom as w has numbers (noncentral and,
+    given the steps before, stochastically larger), and so is the sum over the steps. Too small a sum refutes the noise.
+    Numbers that are rounded too coarsely are left out, see `leakbound.dpsgd.observer`.
+
+    >>> round(StepNoise(square=2500.0, n_degrees=10_000.0).most(1e-5), 3)  # of the claimed noise
+    0.515
+    """
+
+    square: float
+    n_degrees: float
+    n_coarse: float = 0.0  # numbers left out: parameters rounded too coarsely to show the noise
+
+    @classmethod
+    def of(cls, signals: Signals) -> StepNoise | None:
+        """Of all models; None where no steps were seen."""
+        if "step_noise" not in signals.arrays:
+            return None
+        # 0 at the points that are not watched, and the same numbers at all others
+        square, n_degrees, n_coarse = signals.array("step_noise").astype(float).max(axis=1).sum(axis=0)
+        return cls(float(square), float(n_degrees), float(n_coarse))
+
+    @property
+    def testable(self) -> bool:
+        """Whether enough is left to say something of the noise."""
+        return self.n_degrees > 0 and (self.n_coarse == 0 or self.n_degrees >= LEAST_DEGREES)
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of the numbers that were left out; empty if none was."""
+        if not self.n_coarse:
+            return ""
+        n_all = self.n_degrees + self.n_coarse
+        cause = (
+            f"{self.n_coarse:,.0f} of {n_all:,.0f} numbers in the steps are rounded too coarsely to show the claimed "
+            "noise (the learning rate is small compared with the spacing of the parameters' floating-point numbers)"
+        )
+        if self.testable:
+            return f"{cause}: they are left out of the test for too little noise"
+        return f"the test for too little noise was not made: {cause}"
+
+    def p_value(self) -> float:
+        """Of the claimed noise."""
+        return float(gammainc(self.n_degrees / 2, self.square / 2))
+
+    def most(self, level: float) -> float:
+        """Compute the largest noise that is not rejected, in units of the claimed one."""
+        return math.sqrt(self.square / 2 / float(gammaincinv(self.n_degrees / 2, level)))
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,11 @@ class ObservedRelease:
         return points.group[self.signals.game.target_points]
 
     @property
+    def has_units(self) -> bool:
+        """Whether some unit has several records."""
+        return self.group is not None and len(np.unique(self.group)) < len(self.group)
+
+    @property
     def unit(self) -> Int[Array, " J"] | None:
         """Index of the unit of each target point, in the order of their names; None where each is one by itself."""
         return None if self.group is None else np.unique(self.group, return_inverse=True)[1]

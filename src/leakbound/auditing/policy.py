@@ -31,8 +31,8 @@ from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.plans.policies import PolicyPlan, StructurePlan
 from leakbound.releases.kept_records import WORST_FIRST
 from leakbound.releases.structure import Structure
-from leakbound.reports import Report
-from leakbound.reports.about import AuditAbout, CheckFacts, DecisionFacts, about_as, term_facts
+from leakbound.reports import Verdict as ClaimVerdict
+from leakbound.reports.about import CheckFacts, DecisionFacts, term_facts
 from leakbound.reports.below_chance import GIVEN, LARGEST_GIVEN
 
 Outcome = Literal["kept", "not_kept", "open"]
@@ -177,31 +177,17 @@ def decision(
     below: Term | None = None,
     groups: AttackedGroups | None = None,
     left_out: Sequence[str] = (),
+    verdicts: Sequence[ClaimVerdict] = (),  # on the claims about the model
 ) -> DecisionFacts:
     """Compare a model with a policy."""
     run = {_base_name(end.attack) for of_attack in ends for end in of_attack.values()}
     if groups is not None:
         run |= {_base_name(on.attack) for on in groups.attacks}
     checks = [_required(name, run, observed.other_recipe, left_out) for name in policy.attacks]
-    # the intervals of one model are over its records
-    is_one_model = observed.signals.game.n_targets == 1
-    includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
-    by_limit = []
-    for limit in policy.parsed_limits:
-        if limit.quantity not in OF_GROUPS:
-            by_limit.append(_attack_checks(limit, [of_attack[limit] for of_attack in ends], includes_limit))
-        elif groups is not None:
-            by_limit.append(group_checks(limit, groups))
     doubt = _doubt(observed)
     if doubt is not None:
         checks.append(_open("one_source", doubt))
-        # what an attack reaches may come from the data, and says nothing about the model
-        in_doubt = {"outcome": "open", "reason": _facts(doubt)}
-        by_limit = [[of_limit[0].model_copy(update=in_doubt)] for of_limit in by_limit]
-    below = below or _all_below(policy, observed, ends)
-    if below is not None:
-        by_limit = [_unless_kept(of_limit, below) for of_limit in by_limit]
-    checks += [check for of_limit in by_limit for check in of_limit]
+    checks += _limit_checks(policy, observed, ends, groups, doubt, below)
     verdict = _verdict(checks, asked_if_broken={"exposed"} if _asks_about_exposed(policy) else set())
     if policy.structure is not None:
         of_structure = list(_structure_checks(policy.structure, observed.structure))
@@ -211,7 +197,40 @@ def decision(
         elif verdict == "release" and any(check.outcome != "kept" for check in of_structure):
             verdict = "ask"
         checks += of_structure
+    # what was promised of the model comes first: a false promise forbids its release
+    claims = _claim_check(verdicts)
+    if claims is not None:
+        checks = [claims, *checks]
+        verdict = _with_claims(verdict, claims)
     return DecisionFacts(release=observed.name, verdict=verdict, checks=tuple(checks), left_out=tuple(left_out))
+
+
+def _limit_checks(
+    policy: PolicyPlan,
+    observed: ObservedRelease,
+    ends: Sequence[Ends],
+    groups: AttackedGroups | None,
+    doubt: Term | None,
+    below: Term | None,
+) -> list[CheckFacts]:
+    """Compare each limit with what the attacks reach; in doubt of the data, or of the attacks, none is kept."""
+    # the intervals of one model are over its records
+    is_one_model = observed.signals.game.n_targets == 1
+    includes_limit = Term("interval_of_one_model_includes_limit" if is_one_model else "interval_includes_limit")
+    by_limit = []
+    for limit in policy.parsed_limits:
+        if limit.quantity not in OF_GROUPS:
+            by_limit.append(_attack_checks(limit, [of_attack[limit] for of_attack in ends], includes_limit))
+        elif groups is not None:
+            by_limit.append(group_checks(limit, groups))
+    if doubt is not None:
+        # what an attack reaches may come from the data, and says nothing about the model
+        in_doubt = {"outcome": "open", "reason": _facts(doubt)}
+        by_limit = [[of_limit[0].model_copy(update=in_doubt)] for of_limit in by_limit]
+    below = below or _all_below(policy, observed, ends)
+    if below is not None:
+        by_limit = [_unless_kept(of_limit, below) for of_limit in by_limit]
+    return [check for of_limit in by_limit for check in of_limit]
 
 
 def left_out_of_default(attacks: Sequence[Attack]) -> tuple[str, ...]:
@@ -254,40 +273,21 @@ def _doubt(observed: ObservedRelease) -> Term | None:
     return None
 
 
-def with_claims(report: Report) -> Report:
-    """Refuse the models about which a claim is refuted: what is promised of them is false."""
-    about = about_as(AuditAbout, report.about)
-    refuted = {
-        curve.release for curve in report.curves if curve.verdict is not None and curve.verdict.word == "refuted"
-    }
-    denied = {
-        curve.release: curve.verdict.reason
-        for curve in report.curves
-        if curve.verdict is not None and curve.verdict.word in ("cannot_hold", "not_supported")
-    }
-    decisions = tuple(_refused(given) if given.release in refuted else given for given in about.decisions)
-    decisions = tuple(_asked(given, denied[given.release]) if given.release in denied else given for given in decisions)
-    return replace(report, about=about.model_copy(update={"decisions": decisions}))
+def _claim_check(verdicts: Sequence[ClaimVerdict]) -> CheckFacts | None:
+    """Check the claims: what is refuted is false, and what is false on paper is for a person to decide."""
+    if any(verdict.word == "refuted" for verdict in verdicts):
+        return CheckFacts(check="claim", outcome="not_kept")
+    denied = [verdict for verdict in verdicts if verdict.word in ("cannot_hold", "not_supported")]
+    if not denied:
+        return None
+    return CheckFacts(check="claim", outcome="open", reason=_facts(denied[-1].reason))
 
 
-def _refused(given: DecisionFacts) -> DecisionFacts:
-    """Add the refuted claim to a decision."""
-    if any(check.check == "claim" for check in given.checks):
-        return given
-    checks = (CheckFacts(check="claim", outcome="not_kept"), *given.checks)
-    return given.model_copy(update={"verdict": "do_not_release", "checks": checks})
-
-
-def _asked(given: DecisionFacts, reason: Term | None) -> DecisionFacts:
-    """Add a claim that the accountant denies to a decision: what is false on paper is for a person to decide."""
-    if any(check.check == "claim" for check in given.checks):
-        return given
-    checks = (
-        CheckFacts(check="claim", outcome="open", reason=None if reason is None else _facts(reason)),
-        *given.checks,
-    )
-    verdict: Verdict = "ask" if given.verdict == "release" else given.verdict
-    return given.model_copy(update={"verdict": verdict, "checks": checks})
+def _with_claims(verdict: Verdict, claims: CheckFacts) -> Verdict:
+    """Return the verdict on a model about which something false was promised."""
+    if claims.outcome == "not_kept":
+        return "do_not_release"
+    return "ask" if verdict == "release" else verdict
 
 
 def _asks_about_exposed(policy: PolicyPlan) -> bool:

@@ -1,16 +1,19 @@
-"""Assemble the audit report from observed releases."""
+"""From what was observed to the report: each release is judged, and the report is built of the judgements, once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from leakbound.auditing.evaluate import Judgement, judge
 from leakbound.auditing.observed import ObservedRelease
-from leakbound.auditing.policy import Levels, decision, left_out_of_default, with_claims
+from leakbound.auditing.policy import Levels, decision, left_out_of_default
+from leakbound.auditing.private_training import PrivateTraining
 from leakbound.core.types import Attack
-from leakbound.plans.audits import AuditPlan, GivenPlan, refuse_unknown
+from leakbound.plans.audits import AuditPlan, GivenPlan, JudgedPlan, refuse_unknown
+from leakbound.plans.policies import PolicyPlan
 from leakbound.reports import Observation, Report
-from leakbound.reports.about import AuditAbout, DecisionFacts, TheoremFacts, envelope
+from leakbound.reports.about import AuditAbout, DecisionFacts, ExecutionFacts, TheoremFacts, envelope
 from leakbound.reports.below_chance import below_chance
 from leakbound.reports.report import MOST_RECORDS, joined_tables
 from leakbound.runtime.progress import progress
@@ -18,66 +21,108 @@ from leakbound.runtime.progress import progress
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")  # whose versions a report prints
 
 
-def assemble(
-    plan: AuditPlan | GivenPlan,
-    attacks: Sequence[Attack],
-    releases: Sequence[ObservedRelease],
-    notes: Sequence[str] = (),
-    command: str = "",
-    failed: Mapping[str, str] | None = None,
-) -> Report:
-    """Judge each release and combine the results in one report."""
-    refuse_unknown(plan, [*(observed.name for observed in releases), *(failed or {})])
-    policy = plan.policy
+@dataclass(frozen=True)
+class Criteria:
+    """What the releases of an audit are measured at, and judged by."""
+
+    fpr: Sequence[float]
+    confidence: float
+    prior: float = 0.5
+    policy: PolicyPlan | None = None
+
+    @classmethod
+    def of(cls, plan: AuditPlan | GivenPlan) -> Criteria:
+        """Take them from a plan."""
+        return cls(plan.fpr, plan.confidence, plan.prior, plan.policy)
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """The releases of an audit as they were observed, and what else its report says of how they were made."""
+
+    releases: Sequence[ObservedRelease]
+    # by release: those that were trained by DP-SGD
+    trainings: Mapping[str, PrivateTraining] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    owner_notes: Sequence[str] = ()
+    execution: ExecutionFacts | None = None
+    # by release: the error of one that could not be fitted
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge_all(criteria: Criteria, attacks: Sequence[Attack], run: AuditRun) -> list[Judgement]:
+    """Judge each release of an audit."""
+    policy = criteria.policy
     limits = () if policy is None else policy.parsed_limits
-    levels = None if policy is None else Levels.shared(policy.confidence, len(releases), len(attacks), len(limits))
-    with progress("attacks", len(releases) if len(releases) > 1 else None) as advance:
-        judgements = []
-        for observed in releases:
-            judgements.append(judge(observed, attacks, plan.fpr, plan.confidence, plan.prior, limits, levels))
+    # the level of a policy is shared by all releases, so that no verdict of the audit is wrong
+    levels = None if policy is None else Levels.shared(policy.confidence, len(run.releases), len(attacks), len(limits))
+    judgements = []
+    with progress("attacks", len(run.releases) if len(run.releases) > 1 else None) as advance:
+        for observed in run.releases:
+            training = run.trainings.get(observed.name)
+            judgements.append(
+                judge(observed, attacks, criteria.fpr, criteria.confidence, criteria.prior, limits, levels, training)
+            )
             advance()
+    return judgements
+
+
+def assemble(
+    plan: JudgedPlan,
+    criteria: Criteria,
+    attacks: Sequence[Attack],
+    run: AuditRun,
+    judgements: Sequence[Judgement],
+    command: str = "",
+) -> Report:
+    """Build the report of an audit."""
     decisions: list[DecisionFacts] = []
-    if policy is not None:
+    if criteria.policy is not None:
         left_out = left_out_of_default(attacks)
-        decisions = [
-            decision(policy, observed, judgement.ends, below_chance(judgement.findings), judgement.groups, left_out)
-            for observed, judgement in zip(releases, judgements, strict=True)
-        ]
-    report = Report(
-        _about(plan, attacks, judgements, decisions, notes, command, failed or {}),
+        for judgement in judgements:
+            verdicts = [curve.verdict for curve in judgement.curves if curve.verdict is not None]
+            below = below_chance(judgement.findings)
+            decisions.append(
+                decision(
+                    criteria.policy, judgement.observed, judgement.ends, below, judgement.groups, left_out, verdicts
+                )
+            )
+    about = AuditAbout(
+        kind="audit",
+        **envelope(
+            plan.model_dump(),
+            PACKAGES,
+            seed=plan.seed,
+            confidence=criteria.confidence,
+            command=command,
+            notes=tuple(run.notes),
+        ),
+        owner_notes=tuple(run.owner_notes),
+        fpr=tuple(criteria.fpr),
+        attacks={attack.name: described(attack) for attack in attacks},
+        execution=run.execution,
+        releases=tuple(judgement.facts for judgement in judgements),
+        decisions=tuple(decisions),
+        failed=dict(run.failed),
+    )
+    observations = {
+        judgement.observed.name: Observation(judgement.observed.signals, attacks, judgement.records)
+        for judgement in judgements
+    }
+    return Report(
+        about,
         tuple(finding for judgement in judgements for finding in judgement.findings),
         tuple(curve for judgement in judgements for curve in judgement.curves),
         joined_tables([table for judgement in judgements if (table := judgement.records(MOST_RECORDS))]),
-        {
-            observed.name: Observation(observed.signals, attacks, judgement.records)
-            for observed, judgement in zip(releases, judgements, strict=True)
-        },
+        observations,
     )
-    return with_claims(report)
 
 
-def _about(
-    plan: AuditPlan | GivenPlan,
-    attacks: Sequence[Attack],
-    judgements: Sequence[Judgement],
-    decisions: Sequence[DecisionFacts],
-    notes: Sequence[str],
-    command: str,
-    failed: Mapping[str, str],
-) -> AuditAbout:
-    common = envelope(
-        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
-    )
-    return AuditAbout(
-        kind="audit",
-        **common,
-        fpr=plan.fpr,
-        attacks={attack.name: described(attack) for attack in attacks},
-        execution=None,  # of signals from elsewhere; an audit that trained models sets it afterwards
-        releases=tuple(judgement.facts for judgement in judgements),
-        decisions=tuple(decisions),
-        failed=dict(failed),
-    )
+def reported(plan: AuditPlan | GivenPlan, attacks: Sequence[Attack], run: AuditRun, command: str = "") -> Report:
+    """Judge what was observed, and report it."""
+    refuse_unknown(plan, [*(observed.name for observed in run.releases), *run.failed])
+    criteria = Criteria.of(plan)
+    return assemble(plan, criteria, attacks, run, judge_all(criteria, attacks, run), command)
 
 
 def described(attack: Attack) -> TheoremFacts:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from leakbound.core.checks import non_negative
 from leakbound.files.untrusted import in_one_line, toml_table
@@ -205,29 +205,6 @@ class AuditPlan(JudgedPlan):
         for name, several in values.items():
             check_values(name, several)
         return values
-
-    # at how many numbers of models the claims are tested, of which this plan is one: their level is divided by it
-    _n_looks: int = PrivateAttr(default=1)
-
-    @property
-    def n_looks(self) -> int:
-        """At how many numbers of models the claims are tested."""
-        return self._n_looks
-
-    def at_look(self, n_models: int, confidence: float, n_looks: int) -> AuditPlan:
-        """Return the plan of one of several looks.
-
-        Parameters
-        ----------
-        n_models : int
-        confidence : float
-            Of the intervals of this look.
-        n_looks : int
-            How many there are.
-        """
-        plan = self.model_copy(update={"n_models": n_models, "confidence": confidence})
-        plan._n_looks = n_looks
-        return plan
 
     @property
     def models(self) -> int:

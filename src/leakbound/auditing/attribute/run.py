@@ -30,7 +30,6 @@ from leakbound.reports.about import (
     AttributeAbout,
     AttributeFacts,
     DataFacts,
-    ExecutionFacts,
     TheoremFacts,
     envelope,
 )
@@ -103,8 +102,17 @@ def infer(
         *filter(None, (prepared(release, attribute_game.rows.points) for release in adapted_releases)),
         *store_notes(releases, execution),
     ]
-    about = _about(plan, attacks, facts, notes, command, execution.facts)
-    about = about.model_copy(update={"owner_notes": tuple(owner_notes(adapted_releases))})
+    common = envelope(
+        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=tuple(notes)
+    )
+    about = AttributeAbout(
+        kind="attribute",
+        **common,
+        owner_notes=tuple(owner_notes(adapted_releases)),
+        attacks={**{attack.name: described(attack) for attack in attacks}, **BASELINES},
+        execution=execution.facts,
+        releases=tuple(facts),
+    )
     return Report(about, tuple(findings))
 
 
@@ -212,21 +220,4 @@ def _facts(
         population=len(attribute_game.records.population),
         baseline=best_baseline(baselines),
         best=max(gains, key=lambda gain: gain.low or 0.0).attack if gains else "",
-    )
-
-
-def _about(
-    plan: AuditPlan,
-    attacks: Sequence[Attack],
-    facts: Sequence[AttributeFacts],
-    notes: Sequence[str],
-    command: str,
-    execution: ExecutionFacts | None,
-) -> AttributeAbout:
-    common = envelope(
-        plan.model_dump(), PACKAGES, seed=plan.seed, confidence=plan.confidence, command=command, notes=notes
-    )
-    strategies = {attack.name: described(attack) for attack in attacks}
-    return AttributeAbout(
-        kind="attribute", **common, attacks={**strategies, **BASELINES}, execution=execution, releases=tuple(facts)
     )
