@@ -72,9 +72,6 @@ BY_DAY = {  # the lines that take seconds each, cheaper; what they print is comp
         "--by region --levels region=north,south,west --drop age --drop ill --eta 0.05 --unit patient --promise file"
     ),
     "--promise drawn,fits=1000,games=0 --eta": "--promise drawn,fits=200,games=0 --eta",
-    'print(Report.from_json("wage-model/owner/private.json").table(full=True))': (  # of fewer fits
-        'Report.from_json("wage-model/owner/private.json").table(full=True)'
-    ),
     "fits=1000, games=0": "fits=200, games=0",
     "member = rng.random((500, 16)) < 0.5": "member = rng.random((50, 16)) < 0.5",
     "for seed in range(11):": "for seed in range(3):",
