@@ -137,7 +137,7 @@ def experiments(paper: str) -> str:
 
 def errata(paper: str) -> str:
     """The errata of a paper, as Markdown."""
-    rows = ["| erratum | place | label | as printed | what leakbound does |", "|---|---|---|---|---|"]
+    rows = ["| erratum | place | label | what leakbound does |", "|---|---|---|---|"]
     for line in (HERE / "errata.md").read_text(encoding="utf-8").splitlines():
         found = re.match(rf"\| \[(\d+)\]\(#erratum-\d+\) \| {paper}, (.*)", line)
         if found:

@@ -19,14 +19,12 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def page() -> str:
-    """The libraries with their versions, then each call by its kind, with the reason where it does not run."""
+    """The libraries with their versions, and each call that does not run with the reason."""
     rows = rows_of(LAST)
     dates = sorted({row["date"] for row in rows})
     n_run = sum(row["result"] == "runs" for row in rows)
     calls_of: dict[str, list[str]] = defaultdict(list)
-    kinds: dict[str, list[str]] = defaultdict(list)
     for row in rows:
-        kinds[row["kind"]].append(_call(row))
         for library in filter(None, row["libraries"].split("; ")):
             calls_of[library].append(row["result"])
     libraries = [
@@ -35,14 +33,12 @@ def page() -> str:
     ]
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
     lines = [f"{n_run} of {len(rows)} calls run ({when}), with scikit-learn and:", f"{', '.join(libraries)}."]
-    for kind, calls in kinds.items():
-        lines += ["", f"**{kind.capitalize()}**: {'; '.join(calls)}."]
+    lines += [f"\nNot among them: {_call(row)}." for row in rows if row["result"] != "runs"]
     return "\n".join(lines) + "\n"
 
 
 def _call(row: dict[str, str]) -> str:
-    about = row["about"].rstrip(".")
-    return about if row["result"] == "runs" else f"{about} ({WORDS[row['result']]}: {row['reason']})"
+    return f"{row['about'].rstrip('.')} ({WORDS[row['result']]}: {row['reason']})"
 
 
 if __name__ == "__main__":

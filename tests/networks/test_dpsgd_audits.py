@@ -38,7 +38,6 @@ from leakbound.dpsgd.promise import AccountantClaim, denied
 from leakbound.metrics.counting import Guesses
 from leakbound.metrics.epsilon import evidence
 from leakbound.papers.azize2024.networks import shallow
-from leakbound.plans import from_toml
 from tests.cli.calling import caller, refused
 from tests.marks import nightly, nightly_but
 from tests.networks.training_privately import Training
@@ -568,11 +567,3 @@ class TestPage:
         assert command
         words = command[2].replace("steps=200", f"steps={20 * epochs}")
         assert leakbound(f"{command[1]} {words} --n-jobs 1").code == code
-
-    def test_the_plan_says_the_same(self, tmp_path):
-        plan = re.search(r"^```toml\n(# dpsgd\.toml\n.*?)^```$", self.TEXT, re.MULTILINE | re.DOTALL)
-        assert plan
-        (tmp_path / "dpsgd.toml").write_text(plan[1], encoding="utf-8")
-        read = from_toml(tmp_path / "dpsgd.toml")
-        assert (read.game, read.planted, read.models) == (ls.Canaries(n=1000), "dirac", 1)
-        assert DpSgd.of(read.model[0].dpsgd or {}) == DpSgd()

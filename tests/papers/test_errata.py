@@ -20,7 +20,7 @@ ENTRIES = dict(re.findall(r"^### (\d+)\. .*?\n(.*?)(?=^\(erratum|^## )", ERRATA,
 ROWS = {
     number: (place, label)
     for number, place, label in re.findall(
-        r"^\| \[(\d+)\]\(#erratum-\d+\) \| (.*?) \| (.*?) \| .* \| .* \|$", ERRATA, re.MULTILINE
+        r"^\| \[(\d+)\]\(#erratum-\d+\) \| (.*?) \| (.*?) \| .* \|$", ERRATA, re.MULTILINE
     )
 }
 PARTS = ("Printed", "Charitable reading")
