@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 import leakbound.protection.promises.drawn.half as releasing
 from leakbound.bounds import exact_eta
 from leakbound.plans.promises import Drawn
-from leakbound.protection.promises.drawn.certificate import promised_curve
+from leakbound.protection.certificate.curves import promised_curve
 from leakbound.releases.statistics.features import Cells
 from tests.marks import nightly, nightly_but, slow_but
 from tests.noise.games import all_subsets

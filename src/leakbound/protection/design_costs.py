@@ -257,7 +257,7 @@ def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, "
 
 def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
     prepared: Prepared = file.prepare(request)
-    n = prepared.units.n
+    n = prepared.n
     squares = np.zeros(len(of_all))
     for unit in range(n):
         squares += np.square(prepared.value_of(unit) - of_all)

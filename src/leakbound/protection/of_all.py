@@ -1,4 +1,4 @@
-"""From a prepared statistic to a release, for the designs whose releases keep one budget in one ledger.
+"""The release of a prepared statistic, under the promises whose releases keep one budget in one ledger.
 
 Everything that can be refused is refused before the ledger is written; the ledger is written before the value is
 published, and marked after that, so that the same request gives the same bytes once more after an interruption.
@@ -7,9 +7,9 @@ published, and marked after that, so that the same request gives the same bytes 
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,11 @@ from leakbound.core.findings import Finding, Term
 from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import taken
 from leakbound.core.tradeoff import TradeOff
-from leakbound.core.types import Signals
+from leakbound.noise import GaussianNoise
 from leakbound.noise.families import describe
 from leakbound.plans.promises import Anyone, File
 from leakbound.plans.protects import WeightedPlan
 from leakbound.protection.certificate.curves import ceiling_of, curve_of_left_out, gaussian_curve
-from leakbound.protection.certificate.halves import Joint, owner_half, public_half
-from leakbound.protection.design_costs import cost_of_designs
 from leakbound.protection.ledger.budget import BudgetLedger, Release, content_digest
 from leakbound.protection.ledger.hashes import order_of
 from leakbound.protection.ledger.keyed import SCHEME, canonical_digest
@@ -41,162 +39,97 @@ from leakbound.protection.setting.elsewhere import (
     note_begun,
     of_the_same_people,
     own_ledger,
-    with_others,
 )
-from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.prepared import Counted, Joint, Prepared, Ready
 from leakbound.protection.setting.request import Request
-from leakbound.protection.setting.results import CalibratedNoise, Protected, rounded_to_rms
-from leakbound.protection.setting.several import statistics_of
-from leakbound.protection.setting.steps import Counted, Ready, Steps
+from leakbound.protection.setting.results import rounded_to_rms
 from leakbound.protection.setting.units import people_of
-from leakbound.reports.about import DesignsCompared, LedgerEntryFacts
+from leakbound.reports.about import LedgerEntryFacts
 
 Array = np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class OfAll(Steps):
-    """The steps of a promise whose releases keep one budget in one ledger."""
-
-    request: Request
-
-    @abstractmethod
-    def prepare(self) -> Prepared:
-        """Find the least noise, what it proves, and what the ledger must know."""
-
-    def check_signals(self) -> None:
-        """Refuse any: its best attack needs none."""
-        raise ValueError("signals are of simulated releases under promise drawn; got another promise")
-
-    def calibrated(self, simulated: Callable[[Signals], Any] | None) -> CalibratedNoise:
-        """Return the noise and what it promises, for the owner."""
-        prepared = self.prepare()
-        designs, notes = _designs(self.request)
-        return CalibratedNoise(prepared.noise, owner_half(prepared, notes=notes, designs=designs))
-
-    def declared(self) -> str:
-        """Count a query before the first output."""
-        place = _Place.of(self.request)
-        place.elsewhere.refuse()
-        prepared = self.prepare()
-        ledger = place.ledger or place.begun(prepared)
-        ledger, _ = place.asked_elsewhere(ledger, prepared)
-        release = _entry(ledger, prepared)
-        if place.ledger is None:
-            ledger.check(release)  # that it fits
-        note_begun(self.request, place.path)
-        ledger = ledger.declare(_query(prepared), self.request.date, release.table, release.hashes)
-        return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
-
-    def ready(self) -> Ready:
-        """Prepare a release, and check that it fits into the ledger."""
-        place = _Place.of(self.request)
-        prepared = self.prepare()
-        ledger = place.ledger or place.begun(prepared)
-        entry, elsewhere = _entry(ledger, prepared), NOWHERE
-        is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
-        if is_new:
-            ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
-            entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
-        # Only the digest of the released value is not known yet, and it decides nothing here.
-        checked = ledger.check(entry) if is_new else ledger
-        return _Ready(ledger, checked, entry, prepared, elsewhere.notes)
+def prepare(request: Request) -> Prepared:
+    """Find the least noise, what it proves, and what the ledger must know."""
+    if request.plan.chosen == "leave-one-out":
+        return file.prepare(request)
+    prepared = anyone.prepare(request)
+    # the owner is told what the statistic does not count as it is; promise file refuses it
+    for note in prepared.owner_notes:
+        request.tell_owner(note)
+    return prepared
 
 
-class OfAnyone(OfAll):
-    """Promise anyone."""
-
-    def prepare(self) -> Prepared:
-        """Tell the owner what the statistic does not count as it is; promise file refuses it."""
-        prepared = anyone.prepare(self.request)
-        for note in prepared.owner_notes:
-            self.request.tell_owner(note)
-        return prepared
-
-
-class OfFile(OfAll):
-    """Promise file."""
-
-    def prepare(self) -> Prepared:
-        """Find the noise that hides which record is left out."""
-        return file.prepare(self.request)
+def declared(request: Request) -> str:
+    """Count a query in its ledger before the first output; what was done, in a line."""
+    place = _Place.of(request)
+    place.elsewhere.refuse()
+    prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    ledger, _ = place.asked_elsewhere(ledger, prepared)
+    release = _entry(ledger, prepared)
+    if place.ledger is None:
+        ledger.check(release)  # that it fits
+    note_begun(request, place.path)
+    ledger = ledger.declare(_query(prepared), request.date, release.table, release.hashes)
+    return f"{place.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
 
-@dataclass(frozen=True, eq=False)
-class _Ready(Ready):
-    """A release that fits into its ledger."""
-
-    ledger: BudgetLedger
-    checked: BudgetLedger  # with the release
-    entry: Release
-    prepared: Prepared
-    notes: Sequence[str]  # for the owner
-
-    def counted(self) -> Counted:
-        """Count the release in its ledger, and add its noise; one that is there already stays as it is."""
-        ledger, entry, prepared = self.ledger, self.entry, self.prepared
-        note_begun(prepared.request, ledger.path)
-        number = ledger.place_of(entry.query, entry.subject)
-        # Who is left out is looked up only now: nothing before depends on it.
-        left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
-        exact = prepared.value_of(left_out)
-        digest = _digest(entry.subject, exact)
-        if number == len(ledger.releases):
-            ledger = self.checked.completed(digest)
-        elif ledger.releases[number].release != digest:
-            ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
-        value = rounded_to_rms(_with_noise(ledger, prepared, exact, digest), prepared.rms)
-        prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
-        return _Counted(ledger, prepared, number, value, self.notes)
+def ready(request: Request) -> Ready:
+    """Prepare a release, and check that it fits into the ledger."""
+    place = _Place.of(request)
+    prepared = prepare(request)
+    ledger = place.ledger or place.begun(prepared)
+    entry, elsewhere = _entry(ledger, prepared), NOWHERE
+    is_new = ledger.place_of(entry.query, entry.subject) == len(ledger.releases)
+    if is_new:
+        ledger, elsewhere = place.asked_elsewhere(ledger, prepared)
+        entry = replace(entry, others=elsewhere.releases, knows_people=elsewhere.knows_people)
+    # Only the digest of the released value is not known yet, and it decides nothing here.
+    checked = ledger.check(entry) if is_new else ledger
+    return Ready(prepared, partial(_counted, ledger, checked, entry, prepared, elsewhere.notes))
 
 
-@dataclass(frozen=True, eq=False)
-class _Counted(Counted):
-    """A release that its ledger has counted, and that nobody has seen yet."""
-
-    ledger: BudgetLedger
-    prepared: Prepared
-    number: int
-    value: Float[Array, " d"]
-    notes: Sequence[str]
-
-    def mark_published(self) -> None:
-        """Tell the ledger that the value has reached its place."""
-        self.ledger.mark_published(self.number)
-
-    def certified(self) -> Protected:
-        """Write both halves of the certificate of a release."""
-        ledger, prepared, number = self.ledger, self.prepared, self.number
-        budget = _promised_together(ledger, prepared, number)
-        entry = LedgerEntryFacts(
-            number=number + 1,
-            digest=ledger.entry_digest(number),
-            budget=budget,
-            declared=max(1, len(ledger.queries)),
-        )
-        joint = _joint(ledger, prepared, budget, number)
-        own = ledger.releases[number]
-        public = public_half(prepared, self.value, entry, joint)
-        designs, notes = _designs(prepared.request)
-        spent = [_spent(ledger, prepared)]
-        owner = owner_half(prepared, self.value, entry, joint, spent, [*self.notes, *notes], designs)
-        return Protected(
-            prepared.finished(self.value).value,
-            prepared.noise,
-            with_others(public, own.others, knows_people=own.knows_people),
-            with_others(owner, own.others, knows_people=own.knows_people),
-            statistics_of(prepared, self.value),
-        )
-
-
-def _designs(request: Request) -> tuple[DesignsCompared | None, list[str]]:
-    """Compute what every promise would cost, for the owner who asks for it, or say why that is not known."""
-    if not request.plan.compare:
-        return None, []
-    try:
-        return cost_of_designs(request).facts, []
-    except ValueError as reason:  # a release that is made must not end with it
-        return None, [f"what other promises would cost cannot be computed: {reason}"]
+def _counted(
+    ledger: BudgetLedger,
+    checked: BudgetLedger,  # with the release
+    entry: Release,
+    prepared: Prepared,
+    owner_notes: Sequence[str],
+) -> Counted:
+    """Count the release in its ledger, and add its noise; one that is there already stays as it is."""
+    note_begun(prepared.request, ledger.path)
+    number = ledger.place_of(entry.query, entry.subject)
+    # Who is left out is looked up only now: nothing before depends on it.
+    left_out = ledger.left_out(prepared.units.names) if prepared.design == "leave-one-out" else 0
+    exact = prepared.value_of(left_out)
+    digest = _digest(entry.subject, exact)
+    if number == len(ledger.releases):
+        ledger = checked.completed(digest)
+    elif ledger.releases[number].release != digest:
+        ledger.check(replace(entry, release=digest))  # says why a second release of this query is refused
+    value = rounded_to_rms(_with_noise(ledger, prepared, exact, digest), prepared.rms)
+    prepared = replace(prepared, assumptions=(*prepared.assumptions, *_of_versions(ledger, number)))
+    budget = _promised_together(ledger, prepared, number)
+    facts = LedgerEntryFacts(
+        number=number + 1,
+        digest=ledger.entry_digest(number),
+        budget=budget,
+        declared=max(1, len(ledger.queries)),
+    )
+    own = ledger.releases[number]
+    return Counted(
+        prepared,
+        value,
+        ledger,
+        number,
+        facts,
+        _joint(ledger, prepared, budget, number),
+        owner_findings=[_spent(ledger, prepared)],
+        owner_notes=owner_notes,
+        others=own.others,
+        knows_people=own.knows_people,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +277,7 @@ def _entry(ledger: BudgetLedger, prepared: Prepared) -> Release:
         subject=subject,
         release=_digest(subject, None),
         noise_digest=canonical_digest(noise),
-        scale=1.0 if prepared.noise is None else prepared.noise.scale,
+        scale=prepared.noise.scale if isinstance(prepared.noise, GaussianNoise) else 1.0,
         hashes=hashes,
         table=values if is_table else None,
         mu=None if is_table else values,
@@ -406,24 +339,25 @@ def _of_later_version(ledger: BudgetLedger, prepared: Prepared, number: int) -> 
     versions = _until(ledger, number).versions
     if prepared.design != "leave-one-out":
         return 1.0
-    n_first, n_here = len(versions[0]), prepared.units.n
+    n_first, n_here = len(versions[0]), prepared.n
     return max(1.0, (1 - 1 / n_first) / (1 - 1 / n_here))
 
 
 def _joint(ledger: BudgetLedger, prepared: Prepared, budget: float, number: int) -> Joint:
     """Collect what all releases of the ledger promise together: it was fixed before the first one."""
     release = "joint" if number > 0 else "joint_of_one"
-    common: dict[str, Any] = prepared.common | {"release": release}
     if prepared.design == "leave-one-out":
         named = file.named_right(prepared, budget, release)
         limits = prepared.request.plan.limits if number == 0 and _is_the_only_one(ledger, prepared) else {}
-        return Joint(release, budget, _joint_curve(ledger, prepared, budget, number), limits, (named,))
+        curve = _joint_curve(ledger, prepared, budget, number)
+        return Joint(release, budget, curve, file.published_curve(prepared, curve, budget, limits), (named,))
+    common: dict[str, Any] = prepared.common | {"release": release}
     curve, delta = gaussian_curve(budget), prepared.request.plan.under(Anyone).delta
     findings = (
         Finding("mu", curve.mu, **common),
         Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, **common),
     )
-    return Joint(release, budget, None, {}, findings)
+    return Joint(release, budget, curve, curve, findings)
 
 
 def _is_the_only_one(ledger: BudgetLedger, prepared: Prepared) -> bool:

@@ -1,4 +1,4 @@
-"""The recipe of a release, which all promises share.
+"""The recipe of a release, which all promises share: prepare, ask the ledger, draw, note, publish.
 
 Everything that can be refused is refused before the next step: first the plan, then what ledgers know, the noise, the
 last question of the caller. Only then is anything drawn; the ledger is written before the value is published, and
@@ -9,29 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from leakbound.core.types import Signals
-from leakbound.plans.promises import Design
-from leakbound.plans.protects import NO_CHOICE
+from leakbound.plans.promises import Design, Drawn
+from leakbound.plans.protects import NO_CHOICE, CalibrationPlan
+from leakbound.protection.certificate.halves import certified, owner_half
+from leakbound.protection.design_costs import cost_of_designs
+from leakbound.protection.setting.prepared import Prepared, Ready
 from leakbound.protection.setting.request import Request
 from leakbound.protection.setting.results import CalibratedNoise, Protected
-from leakbound.protection.setting.steps import Steps
 from leakbound.reports import Report
+from leakbound.reports.about import DesignsCompared
 
 Simulated = Callable[[Signals], Any]
-_HERE = "leakbound.protection"
-# How each promise is kept. Promise drawn imports what audits need, which takes a second.
-STEPS: Mapping[Design, tuple[str, str]] = {
-    "dp": ("of_all", "OfAnyone"),
-    "leave-one-out": ("of_all", "OfFile"),
-    "half": ("promises.drawn.half", "OfDraw"),
-}
+# Where each promise is kept: `prepare`, `ready` and `declared`. Promise drawn imports what audits need, which takes a
+# second.
+KEPT_BY: Mapping[Design, str] = {"dp": "of_all", "leave-one-out": "of_all", "half": "promises.drawn.half"}
 
 
 def run_calibration(request: Request, simulated: Simulated | None = None) -> CalibratedNoise:
     """Find the noise of a request and its certificate; nothing is released."""
-    return _steps(request, simulated).calibrated(simulated)
+    prepared: Prepared = _keeper(request, simulated).prepare(request)
+    _show_signals(prepared, simulated)
+    designs, notes = _designs(request)
+    return CalibratedNoise(prepared.noise, owner_half(prepared, designs=designs, notes=notes))
 
 
 def run_release(
@@ -41,18 +44,17 @@ def run_release(
     publish: Callable[[Report, Report], Any] = lambda public, owner: None,
 ) -> Protected:
     """Release the statistic of a request."""
-    steps = _steps(request, simulated)
     # The least noise that keeps the promise, in a ledger that has room for it, of people whom no other ledger holds.
-    ready = steps.ready()
+    ready: Ready = _keeper(request, simulated).ready(request)
     # The last moment to refuse.
     before()
-    if simulated:
-        simulated(ready.signals())
+    _show_signals(ready.prepared, simulated)
     # The draw and the noise; the ledger notes the release before anybody sees it.
     counted = ready.counted()
     # Both halves of the certificate, published together. If this does not return, the ledger knows that the release has
     # not reached its place.
-    released = counted.certified()
+    designs, notes = _designs(request)
+    released = certified(counted, designs, notes)
     publish(released.certificate, released.owner)
     counted.mark_published()
     return released
@@ -60,17 +62,43 @@ def run_release(
 
 def run_declaration(request: Request) -> str:
     """Announce the query of a request in its ledger."""
-    return _steps(request).declared()
+    return _keeper(request).declared(request)
 
 
-def _steps(request: Request, simulated: Simulated | None = None) -> Steps:
-    """Choose the steps of a promise, and tell the owner what the data have, before anything is computed."""
-    if request.plan.chosen is None:
+def _keeper(request: Request, simulated: Simulated | None = None) -> ModuleType:
+    """Choose who keeps a promise, and tell the owner what the data have, before anything is computed."""
+    plan = request.plan
+    if plan.chosen is None:
         raise ValueError(NO_CHOICE)
-    module, name = STEPS[request.plan.chosen]
-    steps = getattr(import_module(f"{_HERE}.{module}"), name)(request)
     if simulated:
-        steps.check_signals()
+        _check_signals(plan)
     for note in request.owner_notes:
         request.tell_owner(note)
-    return steps
+    return import_module(f"leakbound.protection.{KEPT_BY[plan.chosen]}")
+
+
+def _check_signals(plan: CalibrationPlan) -> None:
+    """Refuse signals of nobody, of somebody to whom nothing is promised, and where the best attack needs none."""
+    promise = plan.promise
+    if not isinstance(promise, Drawn):
+        raise ValueError("signals are of simulated releases under promise drawn; got another promise")
+    if not promise.games:
+        raise ValueError("signals are of simulated releases: games must be >= 1, got 0")
+    if promise.about == "average":
+        raise ValueError("signals are of the most exposed record, to whom about = average promises nothing")
+
+
+def _show_signals(prepared: Prepared, simulated: Simulated | None) -> None:
+    """Hand out simulated releases, for an audit of the promise."""
+    if simulated and prepared.signals:
+        simulated(prepared.signals())
+
+
+def _designs(request: Request) -> tuple[DesignsCompared | None, list[str]]:
+    """Compute what every promise would cost, for the owner who asks for it, or say why that is not known."""
+    if not request.plan.compare:
+        return None, []
+    try:
+        return cost_of_designs(request).facts, []
+    except ValueError as reason:  # a release that is made must not end with it
+        return None, [f"what other promises would cost cannot be computed: {reason}"]

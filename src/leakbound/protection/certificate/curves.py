@@ -23,6 +23,20 @@ from leakbound.plans.protects import CalibrationPlan
 Array = np.ndarray
 
 
+def promised_curve(eta: float, prior: float) -> Piecewise:
+    """Compute the ceiling that follows from the promise of a draw alone.
+
+    No attacker exceeds ``pi TPR + (1 - pi)(1 - FPR) <= max(pi, 1 - pi) + eta``.
+
+    >>> round(float(promised_curve(0.05, 0.5).tpr_at(0.01)), 12)
+    0.11
+    """
+    lowest = 1 - (max(prior, 1 - prior) + eta - (1 - prior)) / prior  # FNR at FPR = 0
+    if lowest <= 0:
+        return Piecewise([0.0], [0.0])
+    return Piecewise([0.0, min(1.0, lowest * prior / (1 - prior))], [lowest, 0.0])
+
+
 def gaussian_curve(eta: float) -> Gaussian:
     """Return the curve of Gaussian differential privacy that limits the accuracy at even odds to ``1/2 + eta``."""
     return Gaussian(2 * float(ndtri(0.5 + eta)))

@@ -13,8 +13,7 @@ from leakbound.core.grid import Grid
 from leakbound.core.types import Noise
 from leakbound.noise import BallNoise, Mahalanobis
 from leakbound.plans.promises import NAME_OF, PROMISE_OF
-from leakbound.plans.protects import CalibrationPlan, printed
-from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
+from leakbound.plans.protects import printed
 from leakbound.protection.setting.request import Request
 from leakbound.protection.setting.rounding import PrintedShape
 from leakbound.releases.statistics.counts_and_sums import Finished
@@ -58,12 +57,6 @@ def about_release(
         certificate=certificate,
         **contents,
     )
-
-
-def next_command(plan: CalibrationPlan) -> tuple[str, list[str]]:
-    """Write the command that makes the release which was calibrated, or a note why there is none."""
-    command, refusal = release_command(plan)
-    return command, [NO_RELEASE.format(reason=refusal)] if refusal else []
 
 
 def noise_facts(

@@ -1,4 +1,4 @@
-"""Both halves of the certificate of a design that uses all records, or all but one.
+"""Both halves of the certificate of a release, whatever its promise.
 
 The public half holds what was declared public (n, the plan, the names of the columns), the printed noise, the released
 values and what follows from these. The owner's half also holds exact functions of the data.
@@ -7,43 +7,45 @@ values and what follows from these. The owner's half also holds exact functions 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from leakbound.core.findings import Finding
+from leakbound.core.findings import Finding, Term
 from leakbound.core.lengths import p_norm
 from leakbound.core.tradeoff import TradeOff
 from leakbound.plans.protects import WeightedPlan
 from leakbound.plans.several import SeveralPlan, several_content
 from leakbound.protection.certificate.counted_twice import counted_twice
-from leakbound.protection.certificate.curves import for_publication, gaussian_curve
 from leakbound.protection.certificate.facts import (
     FAILED,
     Audience,
     about_release,
-    next_command,
+    family_of,
     noise_facts,
     rows_of_values,
 )
 from leakbound.protection.certificate.office_rules import check_office_rules, check_told_by_noise
 from leakbound.protection.certificate.planned import of_statistic_named, planned_numbers
 from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
+from leakbound.protection.certificate.release_command import NO_RELEASE, release_command
 from leakbound.protection.certificate.released_errors import sampling_from_released
 from leakbound.protection.certificate.statistic_parameters import parameters_of
-from leakbound.protection.setting.prepared import Prepared
+from leakbound.protection.setting.prepared import Counted, Joint, Prepared
+from leakbound.protection.setting.results import Protected
+from leakbound.protection.setting.several import statistics_of
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import (
     CertificateFacts,
     DesignsCompared,
-    LedgerEntryFacts,
     NoiseFacts,
     OfficeRule,
+    OtherReleaseFacts,
     PlannedNumber,
     ProtectedAbout,
     PublishedTable,
@@ -57,76 +59,61 @@ Array = np.ndarray
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
-@dataclass(frozen=True)
-class Joint:
-    """What all releases of a ledger promise together, fixed before the first one."""
-
-    release: str
-    eta: float
-    curve: TradeOff | None
-    limits: Mapping[float, float]
-    findings: Sequence[Finding]
+def certified(counted: Counted, designs: DesignsCompared | None = None, notes: Sequence[str] = ()) -> Protected:
+    """Write both halves of the certificate of a release; what promises would cost is for the owner."""
+    prepared, value = counted.prepared, counted.value
+    public, owner = public_half(counted), owner_half(prepared, counted, designs, notes)
+    return Protected(prepared.finished(value).value, prepared.noise, public, owner, statistics_of(prepared, value))
 
 
-def public_half(
-    prepared: Prepared,
-    value: Float[Array, " d"],
-    entry: LedgerEntryFacts | None,
-    joint: Joint | None = None,
-    notes: Sequence[str] = (),
-) -> Report:
+def public_half(counted: Counted) -> Report:
     """Build the half of the certificate that is published."""
-    curve = _public_curve(prepared, prepared.curve, prepared.eta, prepared.request.plan.limits)
-    findings = [*_promised(prepared, curve), *prepared.public_findings, *_noise_size(prepared)]
-    curves = [Curve("certified", "", "certified", curve)]
+    prepared, joint = counted.prepared, counted.joint
+    if prepared.public_source:
+        prepared = replace(prepared, source=prepared.public_source)
+    findings = [*_promised(prepared, prepared.eta, prepared.public_curve), *prepared.public_findings]
+    findings += _noise_size(prepared)
+    curves = _certified_curve(prepared.public_curve)
     if joint is not None:
-        of_all = _public_curve(prepared, joint.curve, joint.eta, joint.limits)
-        findings += _together(prepared, joint, of_all)
-        curves += _second_curve(prepared, joint, of_all)
-    about = _about(prepared, "public", value, entry, [*prepared.public_notes, *notes])
+        findings += _together(prepared, joint, joint.public_curve)
+        curves += _second_curve(prepared, joint, joint.public_curve)
+    about = _about(prepared, "public", counted, [*prepared.public_notes, *counted.public_notes])
     return Report(about, findings, curves)
 
 
 def owner_half(
     prepared: Prepared,
-    value: Float[Array, " d"] | None = None,
-    entry: LedgerEntryFacts | None = None,
-    joint: Joint | None = None,
-    spent: Sequence[Finding] = (),
-    notes: Sequence[str] = (),
+    counted: Counted | None = None,
     designs: DesignsCompared | None = None,
+    notes: Sequence[str] = (),
 ) -> Report:
-    """Build the owner's half of the certificate, or the report of a calibration where there is no value."""
-    curve = gaussian_curve(prepared.eta) if prepared.curve is None else prepared.curve
-    findings = [*_proved(prepared, curve), *prepared.public_findings, *prepared.owner_findings, *_noise_size(prepared)]
-    curves = [Curve("certified", "", "certified", curve)]
-    if joint is not None:
-        of_all = gaussian_curve(joint.eta) if joint.curve is None else joint.curve
-        findings += _together(prepared, joint, of_all)
-        curves += _second_curve(prepared, joint, of_all)
-    findings += spent
-    of_owner = (*prepared.request.owner_notes, *prepared.owner_notes)
-    about = _about(prepared, "owner", value, entry, [*prepared.public_notes, *of_owner, *notes], designs)
+    """Build the owner's half of the certificate, or the report of a calibration where nothing was released."""
+    # the owner reads what is proved beyond the promise
+    proved = prepared.eta if prepared.proved_eta is None else prepared.proved_eta
+    findings = [*_promised(prepared, proved, prepared.curve), *prepared.public_findings, *prepared.owner_findings]
+    findings += _noise_size(prepared)
+    curves = [*_certified_curve(prepared.curve), *prepared.attack_curves]
+    of_owner = [*prepared.public_notes, *prepared.request.owner_notes, *prepared.owner_notes]
+    if counted is not None:
+        if counted.joint is not None:
+            findings += _together(prepared, counted.joint, counted.joint.curve)
+            curves += _second_curve(prepared, counted.joint, counted.joint.curve)
+        findings += counted.owner_findings
+        of_owner += counted.owner_notes
+    about = _about(prepared, "owner", counted, [*of_owner, *notes], designs)
     return Report(about, findings, curves)
 
 
-def _public_curve(prepared: Prepared, curve: TradeOff | None, eta: float, limits: Mapping[float, float]) -> TradeOff:
-    """Return what of a curve may be published: where limits or the noise were declared, nothing that tells of data."""
-    if curve is None:
-        return gaussian_curve(eta)
-    plan = prepared.request.plan
-    is_declared = prepared.declared or bool(plan.limits)
-    return for_publication(curve, eta, plan.rates, limits if is_declared else None)
+def _certified_curve(curve: TradeOff | None) -> list[Curve]:
+    """Return what no attacker exceeds; nothing where no curve is proved."""
+    return [] if curve is None else [Curve("certified", "", "certified", curve)]
 
 
-def _promised(prepared: Prepared, curve: TradeOff) -> list[Finding]:
-    """List what is promised of this release."""
-    eta, common = prepared.eta, prepared.common
-    return [
-        Finding("accuracy", 0.5 + eta, operating_point={"prior": 0.5}, **common),
-        Finding("eta", eta, operating_point={"prior": 0.5}, **common),
-        *_rates(prepared, curve),
-    ]
+def _promised(prepared: Prepared, eta: float, curve: TradeOff | None) -> list[Finding]:
+    """List what no attacker exceeds who sees this release."""
+    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": prepared.prior}}
+    findings = [Finding("accuracy", prepared.prior_accuracy + eta, **common), Finding("eta", eta, **common)]
+    return findings if curve is None else [*findings, *_rates(prepared, curve)]
 
 
 def _rates(prepared: Prepared, curve: TradeOff, release: str = "") -> list[Finding]:
@@ -155,39 +142,24 @@ def _second_curve(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Cur
     return [Curve("certified", joint.release, "certified", curve)] if joint.eta != prepared.eta else []
 
 
-def _proved(prepared: Prepared, curve: TradeOff) -> list[Finding]:
-    """List the promise and, for the owner, what is proved beyond it."""
-    promised = _promised(prepared, curve)
-    if prepared.accuracy is None:
-        return promised
-    proved = min(prepared.accuracy, 0.5 + prepared.eta)
-    common, at = prepared.common, {"prior": 0.5}
-    return [
-        Finding("accuracy", proved, operating_point=at, **common),
-        Finding("eta", proved - 0.5, operating_point=at, **common),
-        *promised[2:],
-    ]
-
-
-def _noise_size(prepared: Prepared) -> tuple[Finding, ...]:
+def _noise_size(prepared: Prepared) -> list[Finding]:
     """Report the noise over all coordinates, root mean square; nothing where numbers are made of counts and sums."""
     statistics = [part.request.statistic for part in prepared.statistics]
     if any(isinstance(each, Linear) and isinstance(each.features, CountsAndSums) for each in statistics):
-        return ()
+        return []
     rms = float(p_norm(prepared.rms)) / math.sqrt(len(prepared.rms))
-    return (Finding("noise_rms", rms, status="certified", source=prepared.source),)
+    return [Finding("noise_rms", rms, status="certified", source=prepared.source)]
 
 
 def _about(
     prepared: Prepared,
     audience: Audience,
-    value: Float[Array, " d"] | None,
-    entry: LedgerEntryFacts | None,
+    counted: Counted | None,
     notes: Sequence[str],
     designs: DesignsCompared | None = None,
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
-    plan = request.plan
+    value = None if counted is None else counted.value
     statistics = _statistics(prepared, value, is_public)
     tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
     table = None if prepared.parts else _table(prepared, value)
@@ -195,18 +167,18 @@ def _about(
     failed = [FAILED] if value is not None and not np.isfinite(value).all() else []
     all_notes = [*request.notes, *failed, *of_counts, *notes]
     command = ""
-    if value is None and not is_public and not prepared.parts:
-        command, refused = next_command(plan)
-        all_notes += refused
+    if value is None and not prepared.parts:
+        command, refusal = release_command(request.plan)
+        all_notes += [NO_RELEASE.format(reason=refusal)] if refusal else []
     return about_release(
         request,
         audience,
-        _certificate(prepared, entry, value is not None),
+        _certificate(prepared, audience, counted),
         all_notes,
         asked=_asked_for(prepared),
         more_of_plan=_several_content(prepared),
         values=_values_of_all(prepared, value, is_public),
-        planned=_planned(prepared) if value is None and not is_public else (),
+        planned=_planned(prepared) if value is None else (),
         statistics=statistics,
         parameters=None if prepared.parts else _parameters(prepared),
         release_command=command,
@@ -216,26 +188,31 @@ def _about(
     )
 
 
-def _certificate(prepared: Prepared, entry: LedgerEntryFacts | None, has_ledger: bool) -> CertificateFacts:
+def _certificate(prepared: Prepared, audience: Audience, counted: Counted | None) -> CertificateFacts:
+    """State the promise, and what it rests on."""
+    assumptions = list(prepared.assumptions)
+    others: tuple[OtherReleaseFacts, ...] = ()
+    if counted is not None:
+        assumptions += [Term("known_people")] if counted.knows_people else []
+        others = tuple(OtherReleaseFacts(**asdict(other)) for other in counted.others)
+    facts: dict[str, Any] = {"eta": prepared.eta, "coupling": "", "pairs": None, "fits": None, "failures": None}
+    facts |= prepared.public_facts if audience == "public" else prepared.owner_facts
     return CertificateFacts(
+        **facts,
         promise=prepared.promise,
         design=prepared.design,
-        eta=prepared.eta,
-        about="every",
-        prior=0.5,
+        about=prepared.about,
+        prior=prepared.prior,
         k=prepared.k,
-        n=prepared.units.n,
-        coupling="",
+        n=prepared.n,
         noise=_noise_facts(prepared),
-        exact=True,
-        confidence=1.0,
-        pairs=None,
-        fits=None,
-        failures=None,
-        assumptions=term_facts(prepared.assumptions),
-        ledger=has_ledger,
-        entry=entry,
+        exact=prepared.confidence is None,
+        confidence=1.0 if prepared.confidence is None else prepared.confidence,
+        assumptions=term_facts(assumptions),
+        ledger=prepared.request.ledger_path is not None,
+        entry=None if counted is None else counted.entry,
         no_noise=prepared.no_noise,
+        others=others,
     )
 
 
@@ -333,8 +310,8 @@ def _planned(prepared: Prepared) -> tuple[PlannedNumber, ...]:
         request = part.request
         exact = part.value_of(0) / part.divisor
         finished = part.finished(exact)
-        table = table_for_publication(request.plan, request.statistic, exact, part.rms, n_in_use=part.k)
-        of_part = planned_numbers(table, finished, part.sampling_std)
+        table = _table(part, exact)
+        of_part = planned_numbers(table, finished, part.sampling_std, family_of(part.noise))
         numbers += of_statistic_named(request.name, of_part)
     return tuple(numbers)
 
@@ -344,8 +321,9 @@ def _table(prepared: Prepared, value: Float[Array, " d"] | None) -> PublishedTab
     if value is None:
         return None
     request = prepared.request
+    is_gaussian = family_of(prepared.noise) == "gaussian"
     return table_for_publication(
-        request.plan, request.statistic, value, prepared.rms, n_in_use=prepared.k, is_gaussian=True
+        request.plan, request.statistic, value, prepared.rms, n_in_use=prepared.k, is_gaussian=is_gaussian
     )
 
 

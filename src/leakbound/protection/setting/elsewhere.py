@@ -12,10 +12,9 @@ the other ledgers hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from leakbound.core.findings import Term
 from leakbound.files import private_file
 from leakbound.plans.promises import NAME_OF, File
 from leakbound.plans.protects import ProtectionPlan
@@ -26,14 +25,11 @@ from leakbound.protection.ledger.listed import list_file, listed_ledgers, note_l
 from leakbound.protection.ledger.people import IDENTIFIERS, Overlap, PeopleNames
 from leakbound.protection.setting.request import Request
 from leakbound.protection.setting.units import Units
-from leakbound.reports import Report
-from leakbound.reports.about import OtherReleaseFacts, ProtectedAbout, about_as, term_facts
 
 _SUFFIX = ".ledger"
 _MOST_NAMED = 3  # releases that a refusal names, ledgers that a note names
 _N_DRAWN = 2000  # records that are looked up first in a ledger of another folder
 _KNOWN = 1 / 2  # of the smaller file, from which on two files are of the same people
-_KNOWN_PEOPLE = Term("known_people")
 _RETIRED = "design {other} is retired, and nothing more is released under it"
 _ALL_THE_SAME = (
     "say another_promise (--another-promise) to release under promise {promise} all the same, with no joint number "
@@ -139,15 +135,6 @@ def of_the_same_people(
     if unknown and own is not None and not own.exists():
         found = found.with_(Elsewhere(notes=(_note_of_others(unknown),)))
     return found
-
-
-def with_others(report: Report, others: Sequence[OtherRelease], *, knows_people: bool = False) -> Report:
-    """Name releases of other ledgers in a certificate, and that people were known where the owner passed a refusal."""
-    about = about_as(ProtectedAbout, report.about)
-    facts = tuple(OtherReleaseFacts(**asdict(other)) for other in others)
-    assumptions = (*about.certificate.assumptions, *term_facts([_KNOWN_PEOPLE] if knows_people else []))
-    certificate = about.certificate.model_copy(update={"others": facts, "assumptions": assumptions})
-    return replace(report, about=about.model_copy(update={"certificate": certificate}))
 
 
 def note_begun(request: Request, ledger: Path) -> None:

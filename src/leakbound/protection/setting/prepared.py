@@ -1,9 +1,13 @@
-"""What a design hands over before anything is released: the noise, what it proves, and what a ledger has to know."""
+"""What a promise hands over at each step of a release.
+
+`Prepared` is the noise, what it proves, and what a ledger has to know. `Ready` has a place in a ledger that has room
+for it, and `Counted` a value that the ledger knows of and nobody has seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -13,18 +17,19 @@ from leakbound.core.findings import Finding, Scope, Term
 from leakbound.core.grid import Grid
 from leakbound.core.repeated_rows import RepeatedRows
 from leakbound.core.tradeoff import TradeOff
-from leakbound.core.types import Points
-from leakbound.noise import GaussianNoise
+from leakbound.core.types import Noise, Points, Signals
 from leakbound.plans.promises import NAME_OF, Design, PromiseName
+from leakbound.protection.ledger.ledger import Ledger, OtherRelease
 from leakbound.protection.setting.request import Request
 from leakbound.protection.setting.rounding import PrintedShape
-from leakbound.protection.setting.units import Units
+from leakbound.protection.setting.units import NOBODY, Units
 from leakbound.releases.statistics.counts_and_sums import Finished
 from leakbound.releases.statistics.group_means import CountsAndSums
 from leakbound.releases.statistics.statistic import Linear
+from leakbound.reports import Curve
+from leakbound.reports.about import LedgerEntryFacts
 
 Array = np.ndarray
-Measure = Literal["table", "shifts", "mu"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +39,10 @@ class Prepared:
     request: Request
     points: Points  # of all records; under differential privacy with the values as they were declared to be
     design: Design
-    units: Units
+    n: int  # records, or people
     k: int
     labels: Sequence[str]
-    noise: GaussianNoise | None
+    noise: Noise | None
     shape: PrintedShape | None
     noisy_coords: Bool[Array, " d"]
     grid: Grid
@@ -47,20 +52,32 @@ class Prepared:
     game: Term
     assumptions: Sequence[Term]
     source: str
-    # what the ledger adds up: of leave-one-out the whitened table (n, e), of differential privacy one number, shape ()
-    per_unit: Float[Array, "*shape"] | RepeatedRows
     # the exact value that is released but for the noise, given the unit that is left out: a row of a table, or the
-    # statistic of all, whoever that is
+    # statistic of all, whoever that is; of records that are drawn what is expected
     value_of: Callable[[int], Float[Array, " d"]]
+    units: Units = NOBODY  # whom a ledger knows one by one: nobody of a draw
+    # what the ledger adds up: of leave-one-out the whitened table (n, e), of differential privacy one number, shape ()
+    per_unit: Float[Array, "*shape"] | RepeatedRows = field(default_factory=lambda: np.zeros(()))
     # of value and noise, which are whole steps of the grid: n for a mean under differential privacy
     divisor: float = 1.0
+    prior: float = 0.5
+    about: Literal["every", "average"] = "every"
+    confidence: float | None = None  # None where nothing was sampled
     public_findings: Sequence[Finding] = ()
     owner_findings: Sequence[Finding] = ()
     public_notes: Sequence[str] = ()
     owner_notes: Sequence[str] = ()
     sampling_std: Float[Array, " e"] | None = None
-    accuracy: float | None = None
-    curve: TradeOff | None = None  # proved of this release, for the owner; None where it follows from eta alone
+    proved_eta: float | None = None  # at most eta, for the owner; None where it is eta
+    curve: TradeOff | None = None  # proved of this release, for the owner; None where there is none
+    public_curve: TradeOff | None = None  # what of it may be published
+    public_source: str = ""  # in place of the source where that tells of the data
+    # fields of the certificate that tell how the noise was found: all of it, and what may be published
+    owner_facts: Mapping[str, Any] = field(default_factory=dict)
+    public_facts: Mapping[str, Any] = field(default_factory=dict)
+    attack_curves: Sequence[Curve] = ()
+    # simulated releases for an audit of the promise
+    signals: Callable[[], Signals] | None = None
     parts: Sequence[Prepared] = ()  # several statistics released together: each has a noise of its own
 
     @property
@@ -107,13 +124,66 @@ class Prepared:
         return self.request.plan.eta
 
     @property
+    def prior_accuracy(self) -> float:
+        """Accuracy of the better guess from the prior alone."""
+        return max(self.prior, 1 - self.prior)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Proved accuracy of any attacker, for the owner; None where it is that of the promise."""
+        return None if self.proved_eta is None else self.prior_accuracy + self.proved_eta
+
+    @property
     def common(self) -> dict[str, Any]:
         """What the findings of the promise share."""
         return {
             "bound_type": "upper",
             "status": "certified",
+            "confidence": self.confidence,
             "scope": self.scope,
             "game": self.game,
             "assumptions": self.assumptions,
             "source": self.source,
         }
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What all releases of a ledger promise together, fixed before the first one."""
+
+    release: str
+    eta: float
+    curve: TradeOff
+    public_curve: TradeOff
+    findings: Sequence[Finding]
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A release whose value is drawn, that its ledger has counted, and that nobody has seen yet."""
+
+    prepared: Prepared
+    value: Float[Array, " d"]
+    ledger: Ledger | None = None
+    place: int = 0  # in the ledger
+    entry: LedgerEntryFacts | None = None
+    joint: Joint | None = None
+    owner_findings: Sequence[Finding] = ()  # of the ledger
+    public_notes: Sequence[str] = ()
+    owner_notes: Sequence[str] = ()
+    # in other ledgers, of the same people; whether the owner has allowed that
+    others: Sequence[OtherRelease] = ()
+    knows_people: bool = False
+
+    def mark_published(self) -> None:
+        """Tell the ledger, if there is one, that the value has reached its place."""
+        if self.ledger is not None:
+            self.ledger.mark_published(self.place)
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A release whose noise is found, that fits into its ledger, and whose people are in no other one."""
+
+    prepared: Prepared
+    counted: Callable[[], Counted]  # draws the value, after the ledger has counted it

@@ -73,6 +73,7 @@ def joined(
         return np.concatenate([part.value_of(left_out) for part in parts])
 
     fields: dict[str, Any] = {
+        "units": units,
         "k": first.k,
         "labels": [label for part in parts for label in part.labels],
         "noise": None,
@@ -89,7 +90,7 @@ def joined(
         "owner_notes": [f"{part.request.name}: {note}" for part in parts for note in part.owner_notes],
     }
     fields |= {"per_unit": per_unit, "parts": tuple(parts), **others}
-    return Prepared(request, request.data.points, first.design, units, **fields)
+    return Prepared(request, request.data.points, first.design, units.n, **fields)
 
 
 def statistics_of(prepared: Prepared, value: Float[Array, " d"]) -> dict[str, ReleasedStatistic]:

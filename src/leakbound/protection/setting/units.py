@@ -12,7 +12,7 @@ from leakbound.core.types import Points
 from leakbound.data.content import row_names, row_names_of_parquet
 from leakbound.data.files import columns_in_parquet
 from leakbound.plans.protects import NO_GROUP, CalibrationPlan
-from leakbound.protection.ledger.keyed import text_names
+from leakbound.protection.ledger.keyed import NAME_BYTES, text_names
 from leakbound.protection.ledger.people import PeopleNames
 from leakbound.protection.setting.request import Request, all_records
 
@@ -59,6 +59,9 @@ class Units:
         if units.n < 2:
             raise ValueError("leaving one out needs at least 2 records or people, got 1")
         return units
+
+
+NOBODY = Units(np.zeros((0, NAME_BYTES), np.uint8))
 
 
 def _check_names(column: str | None, points: Points) -> None:

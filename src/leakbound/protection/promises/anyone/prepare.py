@@ -25,6 +25,7 @@ from leakbound.noise.left_out import jackknife_std
 from leakbound.plans.bounds import EDGES
 from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
+from leakbound.protection.certificate.curves import gaussian_curve
 from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
 from leakbound.protection.promises.file.noise import deviations_of
 from leakbound.protection.promises.file.prepare import counts_records, settled
@@ -61,7 +62,7 @@ def prepare(request: Request) -> Prepared:
     if request.parts:
         return _several(request, units)
     prepared, factor = _of_one(request, units, request.plan.eta)
-    return replace(prepared, public_findings=_epsilons(prepared, factor))
+    return _with_curve(prepared, factor)
 
 
 def _several(request: Request, units: Units) -> Prepared:
@@ -80,7 +81,13 @@ def _several(request: Request, units: Units) -> Prepared:
     assumptions = _in_order([term for part in parts for term in part.assumptions])
     per_unit = np.asarray(mu_of(request.plan.eta))
     prepared = joined(request, units, parts, per_unit=per_unit, assumptions=assumptions)
-    return replace(prepared, public_findings=_epsilons(prepared, factor))
+    return _with_curve(prepared, factor)
+
+
+def _with_curve(prepared: Prepared, add_remove: float | None) -> Prepared:
+    """Add the whole curve, which follows from eta alone, and what it says at delta."""
+    curve = gaussian_curve(prepared.eta)
+    return replace(prepared, public_findings=_epsilons(prepared, add_remove), curve=curve, public_curve=curve)
 
 
 def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float | None]:
@@ -109,7 +116,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
         request,
         points,
         "dp",
-        units,
+        units.n,
         k=n,
         labels=mechanism.labels,
         noise=noise,
@@ -122,6 +129,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
         game=Term("any_data", n=n),
         assumptions=assumptions_of_anyone(request, n, declared),
         source=SOURCE,
+        units=units,
         per_unit=np.asarray(mu_of(eta)),
         value_of=lambda left_out: value,
         divisor=mechanism.divisor,

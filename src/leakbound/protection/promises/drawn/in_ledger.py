@@ -30,10 +30,10 @@ from leakbound.protection.ledger.drawn import Draw, DrawnLedger, Entry
 from leakbound.protection.ledger.keyed import SCHEME, KeyedGenerator, canonical_digest
 from leakbound.protection.ledger.ledger import Query, insecure_key
 from leakbound.protection.ledger.people import PeopleNames
-from leakbound.protection.promises.drawn.certificate import ROLLED_BACK, SOURCES, no_noise_words
 from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
 from leakbound.protection.promises.drawn.pairs import Fitted, Measured, measured
+from leakbound.protection.promises.drawn.prepare import ROLLED_BACK, SOURCES, no_noise_words
 from leakbound.releases.specs import NoCanonicalForm, canonical
 from leakbound.releases.statistics.statistic import Fit, Linear, Statistic
 

@@ -14,11 +14,12 @@ from jaxtyping import Float
 
 from leakbound.core.findings import EVERY, Finding, Term
 from leakbound.core.repeated_rows import Table, of_records, rows_of, side_by_side
+from leakbound.core.tradeoff import TradeOff
 from leakbound.core.types import Points
 from leakbound.noise.left_out import WorstLeftOut, jackknife_std
 from leakbound.plans.promises import File
 from leakbound.plans.protects import ProtectionPlan
-from leakbound.protection.certificate.curves import curve_of_left_out
+from leakbound.protection.certificate.curves import curve_of_left_out, for_publication
 from leakbound.protection.certificate.office_rules import check_told_by_noise, refuse_told_by_noise
 from leakbound.protection.promises.file.attack import attack_left_out
 from leakbound.protection.promises.file.noise import (
@@ -74,7 +75,7 @@ def _several(request: Request, units: Units) -> Prepared:
     ]
     worst = told_together(found)
     whitened = side_by_side([noise.whitened for noise in found])
-    prepared = joined(request, units, parts, per_unit=whitened, accuracy=0.5 + worst.advantage / 2)
+    prepared = joined(request, units, parts, per_unit=whitened)
     return _with_findings(prepared, worst)
 
 
@@ -135,7 +136,7 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
         request,
         request.data.points,
         "leave-one-out",
-        units,
+        n,
         k=n - 1,
         labels=table.labels,
         noise=found.noise,
@@ -157,21 +158,35 @@ def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise
             Term("on_a_grid"),
         ),
         source=SOURCE,
+        units=units,
         per_unit=found.whitened,
         value_of=found.table.__getitem__,
         sampling_std=jackknife_std(table.values),
-        accuracy=0.5 + found.worst.advantage / 2,
     )
 
 
 def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
     """Add how well the record left out can be named, the whole curve, and an attack on the unit that is told best."""
-    named = named_right(prepared, prepared.eta)
+    eta, plan = prepared.eta, prepared.request.plan
     with progress("trade-off curve"):
-        curve = curve_of_left_out(prepared.per_unit, min(prepared.eta, worst.advantage / 2), prepared.request.plan)
+        curve = curve_of_left_out(prepared.per_unit, min(eta, worst.advantage / 2), plan)
     with progress("attack on simulated releases"):
         attacks = _attacks(prepared, worst.record)
-    return replace(prepared, public_findings=(named,), owner_findings=attacks, curve=curve)
+    return replace(
+        prepared,
+        public_findings=(named_right(prepared, eta),),
+        owner_findings=attacks,
+        proved_eta=min(0.5 + worst.advantage / 2, 0.5 + eta) - 0.5,
+        curve=curve,
+        public_curve=published_curve(prepared, curve, eta, plan.limits),
+    )
+
+
+def published_curve(prepared: Prepared, curve: TradeOff, eta: float, limits: Mapping[float, float]) -> TradeOff:
+    """Return what of a curve may be published: where limits or the noise were declared, nothing that tells of data."""
+    plan = prepared.request.plan
+    is_declared = prepared.declared or bool(plan.limits)
+    return for_publication(curve, eta, plan.rates, limits if is_declared else None)
 
 
 def _check_failures(statistic: Statistic, values: Table, units: Units) -> None:
@@ -194,7 +209,7 @@ def named_right(prepared: Prepared, eta: float, release: str = "") -> Finding:
     A guess without the release is right with probability 1/n, and each record adds the total variation by which it is
     told, at most 2 eta, over n.
     """
-    n = prepared.units.n
+    n = prepared.n
     return Finding("named_right", min(1.0, 1 / n + (1 - 1 / n) * 2 * eta), release=release, **prepared.common)
 
 
