@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,12 @@ def _table(statistic: str, x: pd.DataFrame, y: Any = None, **options: Any) -> De
 
 def _error(table: DesignTable, design: str, method: str) -> float | None:
     """Return the root mean square of the errors of a design, in standard errors; None where it has none."""
-    row = next((row for row in table.rows if (row.design, row.method) == (design, method)), None)
+    row = next((row for row in table.facts.designs if (row.name, row.method) == (design, method)), None)
     if row is None or row.errors is None:
         return None
-    known: Sequence[bool] = np.isfinite(table.standard_errors) & (table.standard_errors > 0)
-    ratio = row.errors[known] / table.standard_errors[known]
-    return float(np.sqrt(np.square(ratio).mean()))
+    pairs = zip(row.errors, table.facts.standard_errors, strict=True)
+    ratios = [error / standard_error for error, standard_error in pairs if standard_error]
+    return float(np.sqrt(np.square(ratios).mean()))
 
 
 def _outwards(value: float, direction: int) -> float:

@@ -163,7 +163,7 @@ def calibrate() -> Parts:
 
 
 def protect() -> Parts:
-    """A mean, compared with other methods, and a median; both are released with a seed, and the mean from a ledger too.
+    """A mean, compared with other promises, and a median, released with a seed; the mean from a ledger, too.
 
     A ledger draws its noise from a digest of what describes the release, names of fields and of classes included.
     """

@@ -143,18 +143,6 @@ class TestProtect:
         assert any(term.id == "noise_has_an_end" for term in made.certificate.about.certificate.assumptions)
         assert found(made.owner, "pmp_epsilon").value is None
 
-    @pytest.mark.parametrize(
-        ("about", "other", "beside"), [("every", "average", "random_record"), ("average", "every", "every_record")]
-    )
-    def test_the_noise_for_the_other_promise_is_compared(self, about, other, beside) -> None:
-        rows, words = ROWS[:24, :1], {"eta": 0.1, "fits": 40, **QUICK}
-        report = calibrate("mean", rows, about=about, compare=ls.Anyone({"x0": (-3, 3)}), **words).certificate
-        alone = calibrate("mean", rows, about=other, **words).certificate
-        noise = {each.release: each.value for each in report.findings if each.quantity == "noise_rms"}
-        assert noise[beside] == found(alone, "noise_rms").value
-        assert (noise[""] > noise[beside]) == (about == "every")
-        assert noise["pac_least_noise"] > 2 * noise[""]
-
     def test_a_seed_is_called_insecure(self) -> None:
         with pytest.raises(TypeError, match=r"^protect takes no seed; use insecure_seed=$"):
             ls.protect("mean", ROWS, eta=0.1, promise="file", seed=3)  # pyright: ignore[reportCallIssue] -- the test

@@ -91,7 +91,7 @@ def test_a_product_that_overflows_is_named_by_the_owner_s_calls(tmp_path: Path, 
     table = design_table(
         "mean", rows() / 1e60, eta=0.05, compare=[Anyone({"x0": (-9, 9), "x1": (-9, 9)}), Drawn(fits=100)]
     )
-    assert table.rows[0].errors is not None
+    assert table.facts.designs[0].errors is not None
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

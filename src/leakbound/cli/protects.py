@@ -164,7 +164,7 @@ def _calibrate(
         print(encodable(str(table)))
         if out is not None:
             # the page is of the recommended promise, with the comparison; the owner was told the lines above
-            promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.recommended])
+            promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.facts.recommended])
             asked = {**words, "promise": promise, "compare": words.get("compare") or True}
             report = protection.calibrate_file(asked, command=command_line(), **places).certificate
             names = ("report.json", "report.html", *_write_calibration(report, out, started))

@@ -140,17 +140,14 @@ REASONS: Mapping[str, str] = {
     "no_epsilon": "no epsilon is certified at delta = {delta:g}",
     "no_games": "no release was simulated: games = 0",
     # what a protected release is compared with
-    "lost_in_rounding": "lost in the rounding of floating point: {n:,} records share the information",
     "too_large_numbers": "the numbers are too large for a covariance",
     "constant_statistic": "the statistic is the same for every draw of the data in use: it needs no noise",
     "large_covariance": "a covariance is made of at most {most:,} numbers, the statistic has {d:,}",
     "few_draws": "a covariance of {d:,} numbers needs more draws, {worked:,} worked",
-    "covariance_of_one": "the covariance of a single record is 0 whatever the record",
     "no_sensitivity": "no bound of the sensitivity of {statistic} is known",
     "no_sensitivity_by_clipping": (
         "no bound of the sensitivity of {statistic} is known; clipping the data does not give one"
     ),
-    "needs_ranges": "needs the range of each column",
     # policies
     "interval_includes_limit": "the interval includes the limit: more models or records would narrow it",
     "interval_of_one_model_includes_limit": "the interval includes the limit: more records would narrow it; more "

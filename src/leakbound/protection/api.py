@@ -137,8 +137,8 @@ def protect(
         Thresholds of the rules of statistics offices that the owner's half checks: ``minimum`` (10), ``dominance_n``
         (2), ``dominance_k`` (0.9), ``p`` (0.1).
     compare : bool, promise, or sequence of promises
-        For the owner, what every promise would cost, and under `Drawn` the noise that other methods need; a promise
-        says what is declared for it, as ``Anyone(ranges={"wage": (0, 80)})``.
+        For the owner, what every promise and the noise of other methods would cost; a promise says what is declared
+        for it, as ``Anyone(ranges={"wage": (0, 80)})``.
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     page : Page
@@ -208,8 +208,8 @@ def design_table(
     Returns
     -------
     DesignTable
-        The total error of each promise against the statistic of all records, for the owner of the data alone, and a
-        recommendation that follows from public facts.
+        Its ``facts`` are the total error of each promise against the statistic of all records, for the owner of the
+        data alone, and a recommendation that follows from public facts.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def design_table(
     >>> from leakbound.protection import design_table
     >>> wages = np.random.default_rng(0).uniform(0, 80, size=(1000, 1))
     >>> table = design_table("mean", wages, eta=0.05, compare=ls.Anyone(ranges={"x0": (0, 80)}))
-    >>> table.recommended, [row.design for row in table.rows if row.errors is not None and not row.method]
+    >>> table.facts.recommended, [row.name for row in table.facts.designs if row.errors is not None and not row.method]
     ('dp', ['dp', 'leave-one-out', 'half'])
     """
     return cost_of_designs(_of_arrays(CalibrationPlan, locals()))

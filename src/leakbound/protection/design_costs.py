@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,9 +24,9 @@ from leakbound.protection.certificate.office_rules import check_office_rules
 from leakbound.protection.certificate.release_command import release_command
 from leakbound.protection.promises.anyone import prepare as anyone
 from leakbound.protection.promises.anyone.sensitivity import sensitivity
-from leakbound.protection.promises.drawn.comparison import noise_of, total_errors
 from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import search_noise
+from leakbound.protection.promises.drawn.spread import Spread, izzo_noise, pac_least_noise, total_error
 from leakbound.protection.promises.file import prepare as file
 from leakbound.protection.promises.file.prepare import counts_records, settled
 from leakbound.protection.setting.declared_data import declared_statistic, with_counts_and_sums
@@ -49,26 +48,11 @@ OtherMethod = Literal["", "discrete_gaussian", "pac_least_noise", "izzo_gamma"]
 
 
 @dataclass(frozen=True, eq=False)
-class DesignRow:
-    """A design for a statistic."""
-
-    design: Design
-    # root mean square against the statistic of all records: of records that are not used, and of the noise
-    errors: Float[Array, " d"] | None
-    reason: str = ""
-    method: OtherMethod = ""  # whose noise it is, if not that of protect: shown for comparison, cannot be chosen
-    is_estimated: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class DesignTable:
     """All designs for a statistic, for the owner of the data alone."""
 
-    labels: Sequence[str]
-    standard_errors: Float[Array, " d"]
-    rows: Sequence[DesignRow]
-    recommended: Design
-    why: Why
+    # errors are root mean squares against the statistic of all records: of records that are not used, and of the noise
+    facts: DesignsCompared
     owner_notes: Sequence[str] = ()  # what a statistic does not count as it is: exact functions of the data
     release_command: str = ""
     rules: Sequence[OfficeRule] = ()
@@ -76,37 +60,6 @@ class DesignTable:
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
         return terminal("designs.md.jinja", designs_page(self.facts, self.release_command, self.rules))
-
-    @property
-    def facts(self) -> DesignsCompared:
-        """The table as a report holds it."""
-        known = np.isfinite(self.standard_errors)
-        return DesignsCompared(
-            labels=tuple(self.labels),
-            standard_errors=tuple(
-                float(error) if is_known else None for error, is_known in zip(self.standard_errors, known, strict=True)
-            ),
-            designs=tuple(
-                DesignErrors(
-                    name=row.design,
-                    promise=NAME_OF[row.design],
-                    errors=None if row.errors is None else tuple(row.errors.tolist()),
-                    reason=row.reason,
-                    method=row.method,
-                    is_estimated=row.is_estimated,
-                )
-                for row in self.rows
-            ),
-            recommended=self.recommended,
-            why=self.why,
-        )
-
-    @property
-    def best(self) -> Sequence[Design]:
-        """The design of the least error, for each number, of those that can be chosen."""
-        known = [row for row in self.rows if row.errors is not None and not row.method]
-        errors = np.array([row.errors for row in known])
-        return [known[place].design for place in errors.argmin(axis=0)]
 
 
 def cost_of_designs(request: Request) -> DesignTable:
@@ -128,18 +81,17 @@ def cost_of_designs(request: Request) -> DesignTable:
         if method != "discrete_gaussian" or counts_records(statistic)
     ]
     recommended, why = recommendation(request)
-    errors = jackknife_std(without)
-    command, _ = release_command(_promising(request.plan, recommended))
-    return DesignTable(
-        statistic.labels(points),
-        errors,
-        rows,
-        recommended,
-        why,
-        tuple(dict.fromkeys(owner_notes)),
-        command,
-        check_office_rules(request.plan, statistic, points),
+    standard_errors = [float(error) if np.isfinite(error) else None for error in jackknife_std(without)]
+    facts = DesignsCompared(
+        labels=tuple(statistic.labels(points)),
+        standard_errors=tuple(standard_errors),
+        designs=tuple(rows),
+        recommended=recommended,
+        why=why,
     )
+    command, _ = release_command(_promising(request.plan, recommended))
+    rules = check_office_rules(request.plan, statistic, points)
+    return DesignTable(facts, tuple(dict.fromkeys(owner_notes)), command, rules)
 
 
 def _as_declared(request: Request) -> Points:
@@ -177,15 +129,24 @@ def recommendation(request: Request) -> tuple[Design, Why]:
     return "dp", "ranges"
 
 
-def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Array, " d"]) -> DesignRow:
+def _row(request: Request, design: Design, method: OtherMethod, of_all: Float[Array, " d"]) -> DesignErrors:
     """Compute the errors of a design, or say why it has none."""
+    errors, why_none = None, ""
     try:
-        errors = _ERRORS[design, method](_with_design(request, design), of_all)
+        found = _ERRORS[design, method](_with_design(request, design), of_all)
+        errors = tuple(found.tolist())
     except (ValueError, NotApplicable) as reason:
-        return DesignRow(design, None, str(reason), method)
+        why_none = str(reason)
     # what leaving out half of the records costs is known from the features of sums and means alone
-    is_estimated = design == "half" and not isinstance(request.statistic, Linear)
-    return DesignRow(design, errors, method=method, is_estimated=is_estimated)
+    is_estimated = errors is not None and design == "half" and not isinstance(request.statistic, Linear)
+    return DesignErrors(
+        name=design,
+        promise=NAME_OF[design],
+        errors=errors,
+        reason=why_none,
+        method=method,
+        is_estimated=is_estimated,
+    )
 
 
 def _with_design(request: Request, design: Design) -> Request:
@@ -215,7 +176,9 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
         statistic = declared_statistic(plan, points)
     else:
         statistic = with_counts_and_sums(request.statistic, plan, points)
-    prepared = _dp_prepared(replace(request, statistic=statistic))
+    prepared = anyone.prepare(replace(request, statistic=statistic))
+    for note in prepared.owner_notes:  # which values are moved or counted nowhere
+        request.tell_owner(note)
     finished = prepared.finished(prepared.value_of(0) / prepared.divisor)
     if len(finished.labels) - finished.n_counts != len(of_all):
         raise ValueError(
@@ -231,14 +194,6 @@ def _dp(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
             f"large ({', '.join(small[:_MOST_NAMED])}{more}); the others would be published"
         )
     return np.hypot(noise_std, value - of_all)
-
-
-def _dp_prepared(request: Request) -> Prepared:
-    """Prepare the noise of differential privacy, and tell the owner which values are moved or counted nowhere."""
-    prepared = anyone.prepare(request)
-    for note in prepared.owner_notes:
-        request.tell_owner(note)
-    return prepared
 
 
 def _dp_discrete(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -265,27 +220,25 @@ def _leave_one_out(request: Request, of_all: Float[Array, " d"]) -> Float[Array,
 
 
 def _half(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
-    job = Job.of(request)
-    return _with_sampling_error(job, search_noise(job.mechanism, job.target).rms)
-
-
-def _half_of_other(request: Request, of_all: Float[Array, " d"], *, method: OtherMethod) -> Float[Array, " d"]:
-    """Return the errors of a statistic of half of the records with the noise of another method."""
-    job = Job.of(request)
-    noise = noise_of(job.mechanism, job.target.eta, method, n_draws=_n_draws(job), seed=job.target.seed)
-    return _with_sampling_error(job, noise)
-
-
-def _with_sampling_error(job: Job, noise: Float[Array, " d"]) -> Float[Array, " d"]:
     """Add the error of the records that are not drawn."""
-    with_noise, _ = total_errors(job.mechanism, job.target.eta, noise, n_draws=_n_draws(job), seed=job.target.seed)
-    if with_noise.value is None:
-        raise ValueError("its sampling error is not known")
-    return np.array(list(with_noise.detail.values()))
+    job, spread = _drawn(request)
+    return total_error(job.mechanism, spread, search_noise(job.mechanism, job.target).rms)
 
 
-def _n_draws(job: Job) -> int:
-    return max(2, job.target.fits // 2)
+def _half_by_pac(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    job, spread = _drawn(request)
+    return total_error(job.mechanism, spread, pac_least_noise(spread, job.target.eta, job.mechanism.prior))
+
+
+def _half_by_izzo(request: Request, of_all: Float[Array, " d"]) -> Float[Array, " d"]:
+    job, spread = _drawn(request)
+    return total_error(job.mechanism, spread, izzo_noise(spread, job.target.eta))
+
+
+def _drawn(request: Request) -> tuple[Job, Spread]:
+    """Draw half of the records, and see how their statistic spreads."""
+    job = Job.of(request)
+    return job, Spread.over_subsets(job.mechanism, max(2, job.target.fits // 2), job.target.seed)
 
 
 # In the order of the table: each design with the noise of `protect`, then with that of other methods.
@@ -294,6 +247,6 @@ _ERRORS: Mapping[tuple[Design, OtherMethod], Callable[[Request, Float[Array, " d
     ("dp", "discrete_gaussian"): _dp_discrete,
     ("leave-one-out", ""): _leave_one_out,
     ("half", ""): _half,
-    ("half", "pac_least_noise"): partial(_half_of_other, method="pac_least_noise"),
-    ("half", "izzo_gamma"): partial(_half_of_other, method="izzo_gamma"),
+    ("half", "pac_least_noise"): _half_by_pac,
+    ("half", "izzo_gamma"): _half_by_izzo,
 }

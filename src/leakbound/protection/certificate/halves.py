@@ -91,7 +91,7 @@ def owner_half(
     # the owner reads what is proved beyond the promise
     proved = prepared.eta if prepared.proved_eta is None else prepared.proved_eta
     findings = [*_promised(prepared, proved, prepared.curve), *prepared.public_findings, *prepared.owner_findings]
-    findings += _noise_size(prepared)
+    findings += [*_noise_size(prepared), *prepared.attacks]
     curves = [*_certified_curve(prepared.curve), *prepared.attack_curves]
     of_owner = [*prepared.public_notes, *prepared.request.owner_notes, *prepared.owner_notes]
     if counted is not None:

@@ -75,6 +75,7 @@ class Prepared:
     # fields of the certificate that tell how the noise was found: all of it, and what may be published
     owner_facts: Mapping[str, Any] = field(default_factory=dict)
     public_facts: Mapping[str, Any] = field(default_factory=dict)
+    attacks: Sequence[Finding] = ()  # on simulated releases
     attack_curves: Sequence[Curve] = ()
     # simulated releases for an audit of the promise
     signals: Callable[[], Signals] | None = None

@@ -26,7 +26,7 @@ from leakbound.plans.bounds import EDGES
 from leakbound.plans.promises import Anyone
 from leakbound.plans.protects import CalibrationPlan
 from leakbound.protection.certificate.curves import gaussian_curve
-from leakbound.protection.promises.anyone.sensitivity import Ranges, Sensitivity, sensitivity
+from leakbound.protection.promises.anyone.sensitivity import Sensitivity, sensitivity
 from leakbound.protection.promises.file.noise import deviations_of
 from leakbound.protection.promises.file.prepare import counts_records, settled
 from leakbound.protection.setting.declared_data import declared_view
@@ -98,14 +98,15 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
     statistic, n = settled(request.statistic, points), len(points)
     declared = _declared_ranges(statistic, plan)
     mechanism = Mechanism(statistic, points, n, request.execution)
-    ranges = None
+    width = largest = None
     if isinstance(statistic, Linear) and isinstance(statistic.features, Columns):
         # a record without a value adds 0 to a total, so that 0 is in the range of what it adds
         low, high = np.array(list(declared.values()), dtype=float).T
-        ranges = Ranges(np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros(len(low), dtype=bool))
+        low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        width, largest = high - low, np.maximum(-low, high)
     _check_squares(statistic, declared)
     try:
-        bound = sensitivity(mechanism, ranges, n_records=n)
+        bound = sensitivity(mechanism, width, n_records=n)
     except NotApplicable as reason:
         raise ValueError(
             f"differential privacy has no noise for this statistic: {reason}; promise = file needs no ranges"
@@ -136,7 +137,7 @@ def _of_one(request: Request, units: Units, eta: float) -> tuple[Prepared, float
         owner_notes=owner_notes,
         sampling_std=_standard_error(mechanism),
     )
-    return prepared, _add_remove(statistic, bound, ranges)
+    return prepared, _add_remove(statistic, bound, largest)
 
 
 def assumptions_of_anyone(request: Request, n: int, ranges: Mapping[str, tuple[float, float]]) -> tuple[Term, ...]:
@@ -242,7 +243,7 @@ def _value(mechanism: Mechanism, grid: Grid) -> Float[Array, " d"]:
     return grid.value(exact)
 
 
-def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None) -> float | None:
+def _add_remove(statistic: Statistic, bound: Sensitivity, largest: Float[Array, " d"] | None) -> float | None:
     """Compute what a record that is added or removed moves, over what one moves that is replaced; None if unknown."""
     if not isinstance(statistic, Linear) or statistic.statistic != "sum":
         return None
@@ -256,8 +257,7 @@ def _add_remove(statistic: Statistic, bound: Sensitivity, ranges: Ranges | None)
             return 1 / bound.l2
         case Histogram():
             return math.sqrt(len(features.edges)) / bound.l2
-        case Columns() if ranges is not None:
-            largest = np.maximum(np.abs(ranges.low), np.abs(ranges.high))
+        case Columns() if largest is not None:
             return float(np.linalg.norm(largest / bound.unit)) / bound.l2
     return None
 

@@ -7,82 +7,20 @@ data promises nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from leakbound.core.checks import one_of
-from leakbound.core.findings import Status, Term
 from leakbound.core.types import NotApplicable
 from leakbound.plans.statistics import REGRESSIONS
 from leakbound.protection.setting.mechanism import Mechanism
 from leakbound.releases.statistics.counts_and_sums import ColumnCountsAndSums, CountAndProducts, middle_and_half
-from leakbound.releases.statistics.features import Cells, Columns, Histogram, SecondMoments, columns_of, numbers
+from leakbound.releases.statistics.features import Cells, Columns, Histogram
 from leakbound.releases.statistics.group_means import GroupCountsAndSums
-from leakbound.releases.statistics.statistic import Covariance, Linear
+from leakbound.releases.statistics.statistic import Linear
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Ranges:
-    """The smallest and the largest value of each column, for differential privacy."""
-
-    low: Float[Array, " p"]
-    high: Float[Array, " p"]
-    # a range that nobody declared is that of these records: it promises nothing, and favours differential privacy
-    from_data: Bool[Array, " p"]
-
-    @classmethod
-    def of(cls, mechanism: Mechanism, declared: Mapping[str, tuple[float, float]] | None = None) -> Ranges:
-        """Take the declared range of each column, else the range of the data."""
-        names = columns_of(mechanism.points.x)
-        declared = dict(declared or {})
-        for name in declared:
-            one_of("column of ranges", name, names)
-        try:
-            values = numbers(mechanism.points.x)
-        except ValueError as reason:
-            raise NotApplicable(str(reason)) from None
-        low, high = values.min(axis=0), values.max(axis=0)
-        for column, name in enumerate(names):
-            if name in declared:
-                low[column], high[column] = declared[name]
-        from_data = np.array([name not in declared for name in names])
-        return cls(low, high, from_data)
-
-    @property
-    def width(self) -> Float[Array, " p"]:
-        """High minus low."""
-        return self.high - self.low
-
-    @property
-    def status(self) -> Status:
-        """Nothing is certified by a range that was read off the data."""
-        return "estimated" if self.from_data.any() else "certified"
-
-    def assumptions(self, mechanism: Mechanism) -> Sequence[Term]:
-        """Say what the ranges assume, and how many values of these data they would change."""
-        names = np.array(columns_of(mechanism.points.x))
-        values = numbers(mechanism.points.x)
-        assumed = []
-        declared = ~self.from_data
-        if declared.any():
-            listed = [
-                f"{name} from {low:g} to {high:g}"
-                for name, low, high in zip(names[declared], self.low[declared], self.high[declared], strict=True)
-            ]
-            beyond = int(((values < self.low) | (values > self.high)).sum())
-            ranges = ", ".join(listed)
-            if beyond:
-                assumed.append(Term("declared_ranges_clip", ranges=ranges, beyond=beyond))
-            else:
-                assumed.append(Term("declared_ranges", ranges=ranges))
-        if self.from_data.any():
-            assumed.append(Term("ranges_of_these_data", columns=", ".join(names[self.from_data])))
-        return tuple(assumed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,69 +32,47 @@ class Sensitivity:
     l2: float
 
 
-def sensitivity(mechanism: Mechanism, ranges: Ranges | None = None, *, n_records: int | None = None) -> Sensitivity:
+def sensitivity(
+    mechanism: Mechanism, width: Float[Array, " d"] | None = None, *, n_records: int | None = None
+) -> Sensitivity:
     """Bound how far replacing one record can move a statistic, whatever the data.
 
     Counts: the record leaves one bin of each column and enters another, so a column moves by 2 in l1. Noisy counts with
-    noisy sums, where a record may have no value: see `_of_answers`, `_of_groups` and `_of_products`. Means and sums of
-    records that all have a value: each coordinate by at most the width of its range, over the number of records for a
-    mean.
-    Products of columns around a public centre m, each column in units of ``C_i = max |x_i - m_i|``: ``uu^T - vv^T =
-    (st^T + ts^T)/2``, s = u + v and t = u - v, where ``|s_i| + |t_i| <= 2``, so the p^2 entries of the whole matrix sum
-    to at most p^2, those of the triangle to (p^2 + p)/2, and the triangle has at most p in l2; where no column changes
-    its sign around the centre, each entry moves by at most 1. Covariance with divisor k: the other k - 1 records have
-    a mean r, and the covariance moves by ``(k - 1)/k^2`` times ``(u-r)(u-r)^T - (v-r)(v-r)^T``, each entry of which is
-    at most the product of the two widths, since ``u_i - r_i`` and ``v_i - r_i`` lie in an interval of that length
-    around 0; reached by records in opposite corners.
+    noisy sums, where a record may have no value: see `_of_answers`, `_of_groups` and `_of_products`. Sums of columns:
+    each by at most the width of its range.
 
     >>> from leakbound.releases.statistics.statistic import named
     >>> from leakbound.core.types import Points
-    >>> mean = Mechanism.of(named("mean"), Points(np.zeros((10, 4))))
-    >>> bound = sensitivity(mean, Ranges.of(mean, dict.fromkeys(("x0", "x1", "x2", "x3"), (-1, 1))))
+    >>> total = Mechanism.of(named("sum"), Points(np.zeros((10, 4))))
+    >>> bound = sensitivity(total, np.full(4, 2.0))
     >>> bound.unit.tolist(), bound.l1, bound.l2
-    ([0.4, 0.4, 0.4, 0.4], 4.0, 2.0)
+    ([2.0, 2.0, 2.0, 2.0], 4.0, 2.0)
     """
-    statistic, d = mechanism.statistic, mechanism.d
+    statistic = mechanism.statistic
+    if not isinstance(statistic, Linear):
+        what = f"{statistic.name} coefficients" if statistic.name in REGRESSIONS else statistic.name
+        raise NotApplicable("no_sensitivity_by_clipping", statistic=what)
+    of_sum = _of_features(statistic, mechanism.d, width)
     k = mechanism.k if n_records is None else n_records
-    if isinstance(statistic, Linear):
-        of_sum = _of_features(statistic, d, ranges)
-        divisor = k if statistic.statistic == "mean" else 1
-        return Sensitivity(of_sum.unit / divisor, of_sum.l1, of_sum.l2)
-    if isinstance(statistic, Covariance):
-        if k == 1:
-            raise NotApplicable("covariance_of_one")
-        width = _known(ranges).width
-        first, second = np.triu_indices(len(width))
-        return Sensitivity(width[first] * width[second] * (k - 1) / k**2, float(d), math.sqrt(d))
-    what = f"{statistic.name} coefficients" if statistic.name in REGRESSIONS else statistic.name
-    raise NotApplicable("no_sensitivity_by_clipping", statistic=what)
+    divisor = k if statistic.statistic == "mean" else 1
+    return Sensitivity(of_sum.unit / divisor, of_sum.l1, of_sum.l2)
 
 
-def _of_features(statistic: Linear, d: int, ranges: Ranges | None) -> Sensitivity:
+def _of_features(statistic: Linear, d: int, width: Float[Array, " d"] | None) -> Sensitivity:
     """Bound the sensitivity of a sum of features."""
-    features = statistic.features
-    if isinstance(features, Histogram | Cells):
-        sizes = [len(edges) - 1 for edges in features.edges] if isinstance(features, Histogram) else [d]
-        moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
-        return Sensitivity(np.ones(d), float(moved), math.sqrt(moved))
-    match features:
-        case ColumnCountsAndSums():
-            return _of_answers(features)
-        case GroupCountsAndSums():
-            return _of_groups(features)
-        case CountAndProducts():
-            return _of_products(features)
-    if isinstance(features, Columns):
-        return Sensitivity(_known(ranges).width, float(d), math.sqrt(d))
-    if isinstance(features, SecondMoments):
-        known = _known(ranges)
-        centre = np.asarray(features.centre) if features.centre is not None else np.zeros(len(known.low))
-        below, above = known.low - centre, known.high - centre
-        largest = np.maximum(np.abs(below), np.abs(above))
-        first, second = np.triu_indices(len(largest))
-        one_sign = bool(((below >= 0) | (above <= 0)).all())
-        two = min(math.sqrt(d), float(len(largest))) if one_sign else float(len(largest))
-        return Sensitivity(largest[first] * largest[second], float(d), two)
+    match statistic.features:
+        case Histogram() | Cells() as counted:
+            sizes = [len(edges) - 1 for edges in counted.edges] if isinstance(counted, Histogram) else [d]
+            moved = sum(min(size, 2) for size in sizes)  # a single bin is entered or left
+            return Sensitivity(np.ones(d), float(moved), math.sqrt(moved))
+        case ColumnCountsAndSums() as answers:
+            return _of_answers(answers)
+        case GroupCountsAndSums() as groups:
+            return _of_groups(groups)
+        case CountAndProducts() as moments:
+            return _of_products(moments)
+        case Columns() if width is not None:
+            return Sensitivity(width, float(d), math.sqrt(d))
     raise NotApplicable("no_sensitivity", statistic=statistic.name)
 
 
@@ -191,7 +107,9 @@ def _of_groups(groups: GroupCountsAndSums) -> Sensitivity:
 def _of_products(moments: CountAndProducts) -> Sensitivity:
     """Bound the sensitivity of the count of complete records and of the sums of their products.
 
-    Products move as in `sensitivity`; here they are less their middle, so that a record that becomes incomplete takes
+    In units of ``C_i = max |x_i - m_i|`` of each column, m its centre, ``uu^T - vv^T = (st^T + ts^T)/2``, s = u + v and
+    t = u - v, where ``|s_i| + |t_i| <= 2``: the triangle of products has at most c in l2, and where no column changes
+    its sign each entry moves by at most 1. They are less their middle, so that a record that becomes incomplete takes
     away at most half of their width. What is left of the square of the bound is for the count. Of a covariance the sums
     of the columns, which move by twice half of their range, and the products have one half of the square each.
     """
@@ -215,9 +133,3 @@ def _of_products(moments: CountAndProducts) -> Sensitivity:
     units.append(of_product / math.sqrt(fraction))
     unit = np.concatenate(units)
     return Sensitivity(unit, math.sqrt(squared * len(unit)), math.sqrt(squared))
-
-
-def _known(ranges: Ranges | None) -> Ranges:
-    if ranges is None:
-        raise NotApplicable("needs_ranges")
-    return ranges

@@ -107,11 +107,13 @@ def prepared_of(job: Job, calibration: NoiseSearchResult) -> Prepared:
         public_source=SOURCES.get(coupling, SOURCES["swap"]),
         owner_facts=owner_facts,
         public_facts={"coupling": coupling, "fits": None if confidence is None else target.fits},
+        attacks=attacks,
         attack_curves=attack_curves,
         signals=lambda: _simulated(job, calibration, config),
     )
-    practical = [] if calibration.band is None else [_practical(job, calibration, prepared.common)]
-    return replace(prepared, owner_findings=[*practical, *attacks])
+    if calibration.band is None:
+        return prepared
+    return replace(prepared, owner_findings=[_practical(job, calibration, prepared.common)])
 
 
 def _attack_config(job: Job, calibration: NoiseSearchResult) -> AttackConfig:

@@ -175,7 +175,7 @@ def _with_findings(prepared: Prepared, worst: WorstLeftOut) -> Prepared:
     return replace(
         prepared,
         public_findings=(named_right(prepared, eta),),
-        owner_findings=attacks,
+        attacks=attacks,
         proved_eta=min(0.5 + worst.advantage / 2, 0.5 + eta) - 0.5,
         curve=curve,
         public_curve=published_curve(prepared, curve, eta, plan.limits),
