@@ -27,14 +27,14 @@ FRAME = pd.DataFrame(
 def test_a_table_is_read_as_it_was_declared(tmp_path, separator, encoding, decimal):
     path = tmp_path / "people.csv"
     FRAME.to_csv(path, index=False, sep=separator, encoding=encoding, decimal=decimal, quoting=1)
-    frame, notes = read_table(path, separator, decimal, encoding=encoding)
+    frame, notes = read_table(path, separator=separator, decimal=decimal, encoding=encoding)
     pd.testing.assert_frame_equal(frame, FRAME, check_dtype=False)
     assert notes == []
     if encoding == "utf-8-sig":
-        assert read_table(path, separator, decimal)[0].equals(frame)
+        assert read_table(path, separator=separator, decimal=decimal)[0].equals(frame)
     elif encoding != "utf-8":
         with pytest.raises(ValueError, match="--encoding"):
-            read_table(path, separator, decimal)
+            read_table(path, separator=separator, decimal=decimal)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_an_encoding_that_nobody_knows(tmp_path):
 def test_texts_with_commas_stay_texts(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a;b\n12,5;x\nBern, Chur;y\n", encoding="utf-8")
-    frame, notes = read_table(path, ";")
+    frame, notes = read_table(path, separator=";")
     assert frame["a"].tolist() == ["12,5", "Bern, Chur"]
     assert notes == []
 
@@ -98,7 +98,7 @@ class TestSaid:
     def test_a_table_is_read_as_it_was_said(self, tmp_path, separator, decimal):
         path = tmp_path / "people.csv"
         FRAME.to_csv(path, index=False, sep=separator, decimal=decimal, quoting=1)
-        frame, _ = read_table(path, separator, decimal)
+        frame, _ = read_table(path, separator=separator, decimal=decimal)
         pd.testing.assert_frame_equal(frame, FRAME, check_dtype=False)
 
     @pytest.mark.parametrize(("decimal", "values"), [(",", [1.234, 1000.5, 2.0]), (".", [1234.0, 10005.0, 2.0])])
@@ -106,7 +106,7 @@ class TestSaid:
         path = tmp_path / "pay.csv"
         text = {",": "1,234;x\n1.000,5;y\n2;z\n", ".": "1,234;x\n10,005;y\n2;z\n"}[decimal]
         path.write_text("pay;name\n" + text, encoding="utf-8")
-        frame, notes = read_table(path, ";", decimal)
+        frame, notes = read_table(path, separator=";", decimal=decimal)
         assert frame["pay"].tolist() == values
         assert "separators of thousands in pay" in notes[0]
         assert frame["name"].tolist() == ["x", "y", "z"]
@@ -117,14 +117,14 @@ class TestSaid:
         with pytest.raises(
             ValueError, match=r"say which is the decimal sign: decimal \(--decimal , or --decimal \.\)$"
         ):
-            read_table(path, ";")
-        assert read_table(path, ";", decimal=",")[0]["pay"].tolist() == [1.234, 2.345]
-        assert read_table(path, ";", decimal=".")[0]["pay"].tolist() == [1234.0, 2345.0]
+            read_table(path, separator=";")
+        assert read_table(path, separator=";", decimal=",")[0]["pay"].tolist() == [1.234, 2.345]
+        assert read_table(path, separator=";", decimal=".")[0]["pay"].tolist() == [1234.0, 2345.0]
 
     def test_text_that_is_no_number_stays_text(self, tmp_path):
         path = tmp_path / "pay.csv"
         path.write_text("version;date\n1.2.3;24.12.2020\n4.5;1.1.2021\n", encoding="utf-8")
-        frame, notes = read_table(path, ";", decimal=",")
+        frame, notes = read_table(path, separator=";", decimal=",")
         assert frame["version"].tolist() == ["1.2.3", "4.5"]
         assert notes == []
 
@@ -145,7 +145,7 @@ class TestSaid:
             ValueError, match=r"another sign separates the columns, name it as separator \(--separator\)$"
         ):
             read_table(path)
-        assert read_table(path, ":")[0].shape == (2, 2)
+        assert read_table(path, separator=":")[0].shape == (2, 2)
 
     def test_other_files_take_none(self, tmp_path):
         np.savez(tmp_path / "x.npz", x=np.ones((4, 2)))

@@ -74,7 +74,7 @@ def test_another_separator_needs_the_decimal_sign_of_fractions(tmp_path, content
     path = tmp_path / "table.csv"
     path.write_text(content)
     with pytest.raises(ValueError, match=re.escape(line)):
-        read_table(path, ";")
+        read_table(path, separator=";")
 
 
 def test_one_letter_of_another_encoding(tmp_path):
@@ -122,7 +122,7 @@ def test_codes_keep_their_digits(tmp_path):
 def test_numbers_of_spreadsheets_of_both_continents(tmp_path, content, separator, decimal, wages):
     path = tmp_path / "wages.csv"
     path.write_text(content, encoding="utf-8")
-    np.testing.assert_array_equal(read_table(path, separator, decimal)[0]["wage"], wages)
+    np.testing.assert_array_equal(read_table(path, separator=separator, decimal=decimal)[0]["wage"], wages)
 
 
 def test_none_is_a_level_of_a_text(tmp_path):

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import leakbound as ls
 from leakbound.data import Data, from_arrays, join, preview, repeated, shared
 from leakbound.data.features import features
-from leakbound.data.records import Fields, Records, Sequences, Texts, as_given, fields, sequences, sparse_rows, texts
+from leakbound.data.records import Fields, Sequences, Texts, as_given, fields, sequences, sparse_rows, texts
 from leakbound.releases.estimator import Estimator
 
 WORDS = ["a fine day", "rain again", "a fine day", "snow", "wind and rain", "fog"]
@@ -32,7 +32,6 @@ GIVEN = {
 class TestBothKinds:
     def test_records(self, x):
         points = from_arrays(x, [0, 1] * 3)
-        assert isinstance(points.x, Records)
         assert len(points) == 6
         assert len(points.take(np.array([4, 1])).x) == 2
 
@@ -160,7 +159,6 @@ class TestRecordsOfNetworks:
     def test_records(self, x, kind):
         points = from_arrays(x, [0, 1, 0, 1])
         assert isinstance(points.x, kind)
-        assert isinstance(points.x, Records)
         assert (len(points), len(points.take(np.array([3, 1])).x)) == (4, 2)
 
     def test_repeated_rows_are_found(self, x, kind):

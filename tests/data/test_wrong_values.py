@@ -75,7 +75,7 @@ def refusal_of(path: Path, dialect: Dialect | None = None) -> tuple[pd.DataFrame
     try:
         if dialect is None:
             return read_table(path)[0], ""
-        return read_table(path, dialect.separator, dialect.decimal, encoding=dialect.encoding)[0], ""
+        return read_table(path, separator=dialect.separator, decimal=dialect.decimal, encoding=dialect.encoding)[0], ""
     except ValueError as refusal:
         return None, str(refusal)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from jaxtyping import Shaped
 
 from leakbound.core.games import one_model
 from leakbound.core.types import Signals
+from leakbound.data.csv_rows import CsvForm
 from leakbound.data.score_tables import read_answers
 from leakbound.files.untrusted import in_one_line
 from leakbound.releases import readout
@@ -27,13 +28,7 @@ class ProbabilityTable(NamedTuple):
 
 
 @in_one_line
-def read_probabilities(
-    path: str | os.PathLike[str],
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-) -> ProbabilityTable:
+def read_probabilities(path: str | os.PathLike[str], **form: Unpack[CsvForm]) -> ProbabilityTable:
     r"""Read the probabilities of one trained model from a table.
 
     >>> import tempfile
@@ -44,7 +39,7 @@ def read_probabilities(
     ...     read_probabilities(file).signals.arrays["correct"].tolist()
     [[1.0, 0.0]]
     """
-    answers = read_answers(path, separator=separator, decimal=decimal, encoding=encoding)
+    answers = read_answers(path, **form)
     try:
         arrays = readout.probabilities(answers.p, answers.label, SIGNALS)
     except ValueError as error:

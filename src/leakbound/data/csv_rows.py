@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
@@ -25,6 +26,14 @@ _SEPARATOR, _END, _QUOTE, _ZERO_BYTE = 1, 2, 3, 4  # kinds of bytes
 _LF, _CR, _QUOTE_SIGN, _DIGIT_0 = b'\n\r"0'
 _NUMBER = re.compile(r"\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*")
 _OTHER_SIGNS = ";\t|"  # that often separate columns
+
+
+class CsvForm(TypedDict, total=False):
+    """How a CSV file is written: commas between columns, a decimal point and UTF-8, unless they are declared."""
+
+    separator: str | None
+    decimal: str | None
+    encoding: str | None
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from leakbound.data.csv_rows import refuse_header
+from leakbound.data.csv_rows import CsvForm, refuse_header
 from leakbound.data.files import has_column, read
 from leakbound.data.points import Data, from_arrays
 from leakbound.files.untrusted import Refused, in_one_line, parsing, refuse_wide_csv
@@ -32,21 +32,18 @@ def read_declared(
     source: str | os.PathLike[str],
     drop: Sequence[str] = (),
     id: str | None = None,
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
+    **form: Unpack[CsvForm],
 ) -> Data:
     """Read the records of a file by its declared form alone."""
     path = Path(source)
     if path.suffix != ".csv" or not path.is_file() or path.stat().st_size == 0:
-        data = read(source, drop, id, separator=separator, decimal=decimal, encoding=encoding)
+        data = read(source, drop, id, **form)
         _refuse_no_letters(path, data.points.x)
         if id is not None and data.points.names is not None:
             _refuse_names(path, id, pd.Series(data.points.names), "record", 0)
         return data
     with parsing(path, "csv"):
-        frame = declared_csv(path, separator, encoding or "utf-8")
+        frame = declared_csv(path, form.get("separator"), form.get("encoding") or "utf-8")
     not_features = list(dict.fromkeys([*drop, id] if id is not None else drop))
     for name in not_features:
         has_column(frame, name, path)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ import pandas as pd
 from leakbound.core.checks import nearest, one_of
 from leakbound.core.types import Points
 from leakbound.data.csv_numbers import MISSING, refuse_open_decimal, with_codes, with_thousands
-from leakbound.data.csv_rows import encoding_of, rows_of
+from leakbound.data.csv_rows import CsvForm, encoding_of, rows_of
 from leakbound.data.images import read_folder
 from leakbound.data.missing import complete_rows
 from leakbound.data.points import Data, from_arrays, picture_size, some
@@ -42,10 +42,8 @@ def load(
     id: str | None = None,
     slice: Sequence[str] = (),
     *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
+    **form: Unpack[CsvForm],
 ) -> Data:
     """Read a named data set, a file, or a folder of images.
 
@@ -88,7 +86,7 @@ def load(
     178
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal, encoding)
+    _refuse_csv_form(source, form)
     _refuse_drop_missing(source, drop_missing)
     has_columns = label is not None or group is not None or id is not None or bool(drop)
     # a named data set
@@ -112,9 +110,7 @@ def load(
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         return _npz(path, label, group, id, slice)
-    return _table(
-        path, label, group, drop, id, slice, drop_missing, separator=separator, decimal=decimal, encoding=encoding
-    )
+    return _table(path, label, group, drop, id, slice, drop_missing, **form)
 
 
 @in_one_line
@@ -124,10 +120,8 @@ def read(
     id: str | None = None,
     slice: Sequence[str] = (),
     *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
     drop_missing: Sequence[str] | bool = False,
+    **form: Unpack[CsvForm],
 ) -> Data:
     """Read a table, or the features of a named data set, without a label: every column is a feature.
 
@@ -162,7 +156,7 @@ def read(
     (178, 13)
     """
     source = os.fspath(source)
-    _refuse_csv_flags(source, separator, decimal, encoding)
+    _refuse_csv_form(source, form)
     _refuse_drop_missing(source, drop_missing)
     # a named data set, of which the label is left out
     if source in NAMED and not drop and id is None:
@@ -182,7 +176,7 @@ def read(
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
     # a table
-    frame, _ = read_table(path, separator, decimal, encoding=encoding)
+    frame, _ = read_table(path, **form)
     not_features = _distinct([*drop, id])
     for name in not_features:
         has_column(frame, name, source)
@@ -238,9 +232,9 @@ def _table(
     id: str | None,
     slice: Sequence[str],
     drop_missing: Sequence[str] | bool,
-    **csv: str | None,
+    **form: Unpack[CsvForm],
 ) -> Data:
-    frame, notes = read_table(path, **csv)
+    frame, notes = read_table(path, **form)
     if label is None:
         raise ValueError(
             f"{path}: name the label column (label, --label); columns: {some(frame.columns)}{_separated(frame, path)}"
@@ -306,30 +300,28 @@ def _file(source: str) -> Path:
     return path
 
 
-def _refuse_csv_flags(source: str | Path, *how: str | None) -> None:
+def _refuse_csv_form(source: str | Path, form: CsvForm) -> None:
     """Refuse what is known of CSV where something else is read."""
-    if any(how) and Path(source).suffix != ".csv":
+    if any(form.values()) and Path(source).suffix != ".csv":
         raise ValueError(f"{source}: separator, decimal and encoding say how a .csv file is written, and this is none")
 
 
 def read_table(
     path: Path,
-    separator: str | None = None,
-    decimal: str | None = None,
     columns: Sequence[str] | None = None,  # of a Parquet file, which has all of them
-    *,
-    encoding: str | None = None,
+    **form: Unpack[CsvForm],
 ) -> tuple[pd.DataFrame, list[str]]:
     """Read a CSV or Parquet file."""
-    _refuse_csv_flags(path, separator, decimal, encoding)
+    _refuse_csv_form(path, form)
     notes: list[str] = []
     if path.suffix == ".csv":
         with parsing(path, "csv"):
             try:
-                frame = _csv(path, notes, separator, decimal, encoding)
+                frame = _csv(path, notes, form)
             except UnicodeDecodeError:
+                encoding = form.get("encoding") or "UTF-8"
                 raise Refused(
-                    f"{path}: it is not written in {encoding or 'UTF-8'}: declare it as encoding (--encoding cp1252)"
+                    f"{path}: it is not written in {encoding}: declare it as encoding (--encoding cp1252)"
                 ) from None
     else:
         frame = _parquet_table(path, columns)
@@ -362,12 +354,11 @@ def _parquet_table(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         return frame
 
 
-def _csv(
-    path: Path, notes: list[str], separator: str | None, decimal: str | None, encoding: str | None
-) -> pd.DataFrame:
+def _csv(path: Path, notes: list[str], form: CsvForm) -> pd.DataFrame:
     """Read a CSV file: commas, points and UTF-8 unless they are declared; note which columns are unusual."""
+    separator, decimal = form.get("separator"), form.get("decimal")
     refuse_wide_csv(path, (separator or ",").encode())
-    encoding = encoding_of(encoding or "utf-8")
+    encoding = encoding_of(form.get("encoding") or "utf-8")
     rows = rows_of(path, separator, encoding)
 
     def parsed(**options: Any) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,33 +19,6 @@ Array = np.ndarray
 def _hashed(values: Shaped[Array, " n"]) -> UInt64[Array, " n"]:
     """Hash each value: equal ones have equal hashes."""
     return pd.util.hash_array(values)  # pyright: ignore[reportAttributeAccessIssue] -- exported lazily
-
-
-@runtime_checkable
-class Records(Protocol):
-    """Records of one kind, which can be taken by position."""
-
-    def __len__(self) -> int:
-        """Return the number N of records."""
-        ...
-
-    def take(self, indices: Int[Array, " n"], /) -> Any:
-        """Return the records at these positions."""
-        ...
-
-    @property
-    def content(self) -> UInt64[Array, " N"]:
-        """A hash of each record: equal records have equal hashes."""
-        ...
-
-    @property
-    def as_given(self) -> Any:
-        """The records as the user gave them, which is what an estimator is fitted on."""
-        ...
-
-    def followed_by(self, other: Any, /) -> Any:
-        """Append other records of the same kind."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
+from leakbound.data.csv_rows import CsvForm
 from leakbound.data.files import has_column, read_table
 from leakbound.data.points import some
 from leakbound.files.untrusted import in_one_line
@@ -22,15 +23,11 @@ EXACT = 1e-7  # float32 holds a probability that closely
 
 @in_one_line
 def read_scores(
-    path: str | os.PathLike[str],
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
+    path: str | os.PathLike[str], **form: Unpack[CsvForm]
 ) -> tuple[Float[Array, "T J"], Bool[Array, "T J"], Shaped[Array, " J"] | None]:
     """Read attack scores from a table."""
     path = Path(path)
-    frame = _table(path, ("member", "score"), separator, decimal, encoding)
+    frame = _table(path, ("member", "score"), form)
     member, value = _truths(path, pd.Series(frame["member"])), _numbers(path, frame, ["score"])[:, 0]
     names = frame["id"].to_numpy() if "id" in frame.columns else None
     # the rows of each model are in the same order of records
@@ -60,16 +57,10 @@ class Answers(NamedTuple):
 
 
 @in_one_line
-def read_answers(
-    path: str | os.PathLike[str],
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-) -> Answers:
+def read_answers(path: str | os.PathLike[str], **form: Unpack[CsvForm]) -> Answers:
     """Read the probabilities of one trained model from a table."""
     path = Path(path)
-    frame = _table(path, ("member", "label"), separator, decimal, encoding)
+    frame = _table(path, ("member", "label"), form)
     columns = [name for name in map(str, frame.columns) if name.startswith("p_")]
     if len(columns) < 2:
         raise ValueError(
@@ -82,14 +73,12 @@ def read_answers(
     return Answers(member, label, p, names, note)
 
 
-def _table(
-    path: Path, needed: tuple[str, ...], separator: str | None, decimal: str | None, encoding: str | None
-) -> pd.DataFrame:
+def _table(path: Path, needed: tuple[str, ...], form: CsvForm) -> pd.DataFrame:
     if path.suffix not in TABLES:
         raise ValueError(f"{path}: a table is a file of {' or '.join(TABLES)}")
     if not path.is_file():
         raise ValueError(f"{path}: no such file")
-    frame, _ = read_table(path, separator, decimal, encoding=encoding)
+    frame, _ = read_table(path, **form)
     for name in needed:
         has_column(frame, name, path)
     return frame

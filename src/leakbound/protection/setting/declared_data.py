@@ -26,6 +26,16 @@ from leakbound.releases.statistics.statistic import Covariance, Linear, Statisti
 Array = np.ndarray
 OTHERS = "others"  # the level that takes every value of a column that has none of its own
 COUNT_AND_SUM = "count and sum"
+# what becomes of values that are outside of what was declared, or that are missing
+_MOVED = (
+    "were moved to the nearer end: correct them in the file, or declare another range, from a codebook and not from "
+    "the file",
+    "are in no count and no sum",
+)
+_IN_NO_BIN = (
+    "are in no bin: correct them in the file, or declare more edges, from a codebook and not from the file",
+    "are in no bin",
+)
 
 
 def declared_statistic(plan: CalibrationPlan, points: Points) -> Statistic:
@@ -127,7 +137,7 @@ def _ranges_view(plan: CalibrationPlan, points: Points, *, is_complete: bool = F
     numbers, _ = columns_as_numbers(points, tuple(ranges), plan.decimal)
     low, high = _ends(ranges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_ranges(values, ranges)
+    notes = _notes_of_ends(values, ranges, *_MOVED)
     n_incomplete = int(np.isnan(values).any(axis=1).sum())
     if is_complete and n_incomplete and len(ranges) > 1:
         notes.append(
@@ -172,7 +182,7 @@ def _bins_view(
     numbers, _ = columns_as_numbers(points, tuple(edges), plan.decimal)
     low, _ = _ends(edges)
     values = numbers.x.to_numpy()
-    notes = _notes_of_bins(values, edges)
+    notes = _notes_of_ends(values, edges, *_IN_NO_BIN)
     return _with_values(numbers, np.where(np.isnan(values), low - 1, values)), notes
 
 
@@ -188,37 +198,16 @@ def _with_values(points: Points, values: Array) -> Points:
     return Points(frame, points.y, points.group, points.digest, points.names)
 
 
-def _notes_of_ranges(values: Array, ranges: dict[str, tuple[float, float]]) -> list[str]:
-    """Say how many values of each column count as an end of its range, and what to do."""
+def _notes_of_ends(values: Array, ends: dict[str, tuple[float, float]], outside: str, missing: str) -> list[str]:
+    """Say how many values of each column lie outside of what was declared or are missing, and what becomes of them."""
     notes = []
     n = len(values)
-    for column, (name, (low, high)) in zip(values.T, ranges.items(), strict=True):
+    for column, (name, (low, high)) in zip(values.T, ends.items(), strict=True):
         n_outside, n_missing = _n_outside_and_missing(column, low, high)
         if n_outside:
-            notes.append(
-                f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and were moved to the "
-                "nearer end: correct them in the file, or declare another range, from a codebook and not from the file"
-            )
+            notes.append(f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and {outside}")
         if n_missing:
-            notes.append(
-                f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no count and no sum"
-            )
-    return notes
-
-
-def _notes_of_bins(values: Array, edges: dict[str, tuple[float, float]]) -> list[str]:
-    """Say how many values of each column are in no bin, and what to do."""
-    notes = []
-    n = len(values)
-    for column, (name, (low, high)) in zip(values.T, edges.items(), strict=True):
-        n_outside, n_missing = _n_outside_and_missing(column, low, high)
-        if n_outside:
-            notes.append(
-                f"{n_outside:,} of {n:,} values of {name} lie outside of {low:g} to {high:g}, and are in no bin: "
-                "correct them in the file, or declare more edges, from a codebook and not from the file"
-            )
-        if n_missing:
-            notes.append(f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and are in no bin")
+            notes.append(f"{n_missing:,} of {n:,} values of {name} are missing or no numbers, and {missing}")
     return notes
 
 
