@@ -43,6 +43,11 @@ def allowed(curve: TradeOff, prior: float, fpr: Sequence[float], **common: Any) 
     ]
 
 
+def epsilon_at(curve: TradeOff, delta: float, **common: Any) -> Finding:
+    """Say what a ceiling is as (epsilon, delta)-DP, at one delta."""
+    return Finding("epsilon", curve.epsilon(delta), operating_point={"delta": delta}, bound_type="upper", **common)
+
+
 def reach(curve: TradeOff, limit: Limit, prior: float) -> float:
     """How far a ceiling lets an attacker go in the quantity of a limit."""
     match limit.quantity:

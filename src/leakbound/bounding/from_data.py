@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import logit
 
 from leakbound import data as data_room
-from leakbound.bounding.ceilings import Stated, allowed
+from leakbound.bounding.ceilings import Stated, allowed, epsilon_at
 from leakbound.bounds import Bound
 from leakbound.bounds.exponential import (
     Draws,
@@ -73,17 +73,14 @@ def leakage(plan: LeakagePlan, row: Bound) -> Stated:
     }
     # what the page says of two records: the most exposed one and the median
     findings, curves = [], []
-    places: list[tuple[Kind, int]] = [("worst", order[0]), ("median", order[(len(order) - 1) // 2])]
-    for kind, record in places:
-        scope = record_scope(kind, int(record), data)
+    for kind, record in worst_and_median(order):
+        scope = record_scope(kind, record, data)
         facts: dict[str, Any] = {**common, "scope": scope}
         curve = leakage_tradeoff(float(score[record]), plan.rate)
         findings += [
             Finding("leakage_score", float(score[record]), per_record=True, **facts),
             *allowed(curve, 0.5, plan.fpr, **facts),
-            Finding(
-                "epsilon", curve.epsilon(plan.delta), operating_point={"delta": plan.delta}, bound_type="upper", **facts
-            ),
+            epsilon_at(curve, plan.delta, **facts),
         ]
         curves.append(Curve(kind, "", "asymptotic", curve, scope=scope))
     # the list is of every record
@@ -357,7 +354,8 @@ def _exposed(
 ) -> list[Finding]:
     """Exact eta and accuracy against the most exposed and the median entry."""
     findings = []
-    for scope, value in ((worst, eta[order[0]]), (Scope("median"), eta[order[(len(order) - 1) // 2]])):
+    for kind, entry in worst_and_median(order):
+        scope, value = worst if kind == "worst" else Scope("median"), eta[entry]
         facts: dict[str, Any] = {
             "operating_point": {"prior": prior},
             "bound_type": "upper",
@@ -390,6 +388,11 @@ def _merging(groups: Sequence[Merged], n_cells: int) -> Array:
     for group, merged in enumerate(groups, start=1):
         number[list(merged.parts)] = group
     return number
+
+
+def worst_and_median(order: Array) -> list[tuple[Kind, int]]:
+    """Return the most exposed entry, which is the first in the order, and the median one."""
+    return [("worst", int(order[0])), ("median", int(order[(len(order) - 1) // 2]))]
 
 
 def record_scope(kind: Kind, record: int, data: Data) -> Scope:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakbound.bounding.ceilings import Stated, allowed, largest
+from leakbound.bounding.ceilings import Stated, allowed, epsilon_at, largest
 from leakbound.bounds import Bound
 from leakbound.bounds.dp import dpsgd_tradeoff, posterior_from_dp, posterior_from_tradeoff
 from leakbound.bounds.generalisation import generalisation_bound
@@ -50,13 +50,7 @@ def gaussian(plan: GaussianPlan, row: Bound) -> Stated:
         [
             *([parameter] if plan.at_most else []),
             *allowed(curve, plan.prior, plan.fpr, **common),
-            Finding(
-                "epsilon",
-                curve.epsilon(plan.delta),
-                operating_point={"delta": plan.delta},
-                bound_type="upper",
-                **common,
-            ),
+            epsilon_at(curve, plan.delta, **common),
             _mean_posterior(curve, plan.prior, common),
         ],
     )
@@ -77,13 +71,7 @@ def dpsgd(plan: DpsgdPlan, row: Bound) -> Stated:
         + plan.adjacency.replace("_", "/" if plan.adjacency == "add_remove" else " "),
         curve,
         [
-            Finding(
-                "epsilon",
-                curve.epsilon(plan.delta),
-                operating_point={"delta": plan.delta},
-                bound_type="upper",
-                **common,
-            ),
+            epsilon_at(curve, plan.delta, **common),
             *allowed(curve, plan.prior, plan.fpr, **common),
             _mean_posterior(curve, plan.prior, common),
         ],

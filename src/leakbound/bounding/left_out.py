@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from leakbound.bounding.ceilings import Stated, allowed
-from leakbound.bounding.from_data import EXACTLY, ranked, record_scope, with_names
+from leakbound.bounding.ceilings import Stated, allowed, epsilon_at
+from leakbound.bounding.from_data import EXACTLY, ranked, record_scope, with_names, worst_and_median
 from leakbound.bounds import Bound
-from leakbound.core.findings import Finding, Kind, Scope, Term
+from leakbound.core.findings import Scope, Term
 from leakbound.core.lengths import p_norm
 from leakbound.core.repeated_rows import of_records, rows_of
 from leakbound.core.tradeoff import Gaussian
@@ -64,16 +64,11 @@ def leave_one_out(plan: LeaveOneOutPlan, row: Bound) -> Stated:
         ],
     }
     findings, curves = [], []
-    places: list[tuple[Kind, int]] = [("worst", order[0]), ("median", order[(len(order) - 1) // 2])]
-    for kind, record in places:
-        scope = Scope(kind, int(record), names[record]) if names else record_scope(kind, int(record), data)
+    for kind, record in worst_and_median(order):
+        scope = Scope(kind, record, names[record]) if names else record_scope(kind, record, data)
         facts: dict[str, Any] = common | {"scope": scope}
         curve = Gaussian(float(mu[record]))
-        epsilon = curve.epsilon(plan.delta)
-        findings += [
-            *allowed(curve, 0.5, plan.fpr, **facts),
-            Finding("epsilon", epsilon, operating_point={"delta": plan.delta}, bound_type="upper", **facts),
-        ]
+        findings += [*allowed(curve, 0.5, plan.fpr, **facts), epsilon_at(curve, plan.delta, **facts)]
         curves.append(Curve(kind, "", "certified", curve, scope=scope))
     if plan.eta is not None:
         n_above = f"{int((accuracy > 0.5 + plan.eta).sum()):,} of {len(mu):,} {plural(plan.unit)}"
