@@ -88,13 +88,13 @@ def test_other_data_are_another_run(tmp_path):
     for source, done in (("one", [1]), ("other", [1]), ("one", [])):
         DONE.clear()
         ls.repeat(drawn, [(1, 2)], data=source, store=tmp_path, n_jobs=1)
-        assert DONE == done
+        assert done == DONE
 
 
 def test_a_task_that_changes_a_value_that_it_names_is_done_again_in_the_same_process(tmp_path):
     for done in ([1], [1, 1]):
         ls.repeat(drawn, [(1, 2)], store=tmp_path, n_jobs=1)
-        assert DONE == done
+        assert done == DONE
 
 
 def test_arrays_cannot_be_part_of_a_key(tmp_path):

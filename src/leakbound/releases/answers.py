@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,19 @@ from leakbound.releases.specs import first_line
 
 Array = np.ndarray
 Method = Literal["predict_proba", "decision_function", "predict"]
+# The one estimator that answers for another, with the records as they are
+INNER = {
+    "GridSearchCV": "best_estimator_",
+    "RandomizedSearchCV": "best_estimator_",
+    "HalvingGridSearchCV": "best_estimator_",
+    "HalvingRandomSearchCV": "best_estimator_",
+    "FixedThresholdClassifier": "estimator_",
+    "TunedThresholdClassifierCV": "estimator_",
+    "FrozenEstimator": "estimator",
+    "TransformedTargetRegressor": "regressor_",
+    "SelfTrainingClassifier": "estimator_",
+    "RANSACRegressor": "estimator_",
+}
 OF_TEXTS = ("could not convert string to float", "Expected 2D array")  # what estimators say of a list of texts
 # parameters by which the estimators of a family become simpler; some of a later family are those of an earlier one, too
 FAMILIES = {
@@ -101,16 +114,39 @@ def method_of(model: Any) -> Method | None:
     return None
 
 
-def last_step(model: Any) -> Any:
-    """Return the estimator that answers: the last step of a pipeline, or the one that a search fits."""
+def owner_of(model: Any) -> Any:
+    """Return the fitted estimator of a method such as predict_proba, and anything else as it is."""
+    owner = getattr(model, "__self__", None)
+    return model if owner is None else owner
+
+
+def is_of(model: Any, names: Collection[str]) -> bool:
+    """Tell whether a model is of one of these classes of scikit-learn, or of a class that is made from one."""
+    return any(base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(model).__mro__)
+
+
+def answering_estimator(model: Any) -> tuple[Any, bool]:
+    """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> answering_estimator(make_pipeline(StandardScaler(), DecisionTreeClassifier()))
+    (DecisionTreeClassifier(), False)
+    """
+    model, is_searched = owner_of(model), False
     while True:
-        steps, inner = getattr(model, "steps", None), getattr(model, "estimator", None)
-        if steps:
-            model = steps[-1][1]
-        elif inner is not None and getattr(model, "refit", None) is not None:  # a search; bagging has an estimator, too
-            model = inner
-        else:
-            return model
+        inner = None
+        if is_of(model, ["Pipeline"]):
+            inner = model.steps[-1][1]
+        for class_name, name in INNER.items():
+            if is_of(model, [class_name]):
+                template = getattr(model, "estimator", getattr(model, "regressor", None))  # where it is not fitted
+                inner = getattr(model, name, template)
+                is_searched = True
+        if inner is None or isinstance(inner, str):
+            return model, is_searched
+        model = inner
 
 
 def family_of(model: Any) -> str:
@@ -164,7 +200,8 @@ def why_not(model: Any, x: Any, error: Exception) -> str:
     'x has rows of different lengths; allowed: an array of numbers, or a frame with a column for each feature'
     """
     if isinstance(x, Texts) and any(words in str(error) for words in OF_TEXTS):
-        name = getattr(model, "class_name", type(last_step(model)).__name__)  # of a model in another process
+        # a model in another process says the name of its class itself
+        name = getattr(model, "class_name", type(answering_estimator(model)[0]).__name__)
         return f"x holds texts, which it does not read; give make_pipeline(TfidfVectorizer(), {name}(...))"
     forms = {Fields: "is a dictionary of arrays", Sequences: "has rows of different lengths"}
     if type(x) not in forms or type(model).__module__.partition(".")[0] != "sklearn":
@@ -223,7 +260,7 @@ def signals_of(
         return readout.several_margins(np.asarray(answer), truth.values, want)
     outputs = [
         _all_classes(output, known, classes)
-        for output, known, classes in zip(_each_label(answer, truth), model_classes, truth.classes, strict=True)
+        for output, known, classes in zip(each_label(answer, truth), model_classes, truth.classes, strict=True)
     ]
     return readout.several_probabilities(outputs, truth.values, want)
 
@@ -246,7 +283,7 @@ def takes(function: Any, keyword: str) -> bool:
         return False
 
 
-def _each_label(answer: Any, truth: Truth) -> list[Float[Array, "N _"]]:
+def each_label(answer: Any, truth: Truth) -> list[Float[Array, "N _"]]:
     """Split probabilities of several labels: a list of them, or an array with the probability of each second class."""
     if isinstance(answer, list):
         if len(answer) != truth.n_outputs:

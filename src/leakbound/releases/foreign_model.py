@@ -288,7 +288,7 @@ def _facts(model: Any, *_: Any) -> dict[str, Any]:
     return {
         "methods": [name for name in METHODS if callable(getattr(model, name, None))],
         "kind": "regressor" if answers.predicts_numbers(model) else "classifier",
-        "class_name": type(answers.last_step(model)).__name__,
+        "class_name": type(answers.answering_estimator(model)[0]).__name__,
         "classes": getattr(model, "classes_", None),
         "text": printed(model),
     }

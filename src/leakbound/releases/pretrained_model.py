@@ -15,6 +15,7 @@ from leakbound.releases import readout
 from leakbound.releases.answers import (
     ask,
     classes_of,
+    each_label,
     family_of,
     method_of,
     predicts_numbers,
@@ -79,7 +80,7 @@ class PretrainedModel(AlreadyTrained):
             return readout.predictions(predictions, truth.values, truth.scale, want)
         if points.y is not None and points.y.ndim == 2:
             truth = truth_of(points, self.name, responses=False)
-            return readout.several_probabilities(list(_of_each_label(outputs, truth.n_outputs)), truth.values, want)
+            return readout.several_probabilities(each_label(outputs, truth), truth.values, want)
         p = of_two_classes(outputs)
         return readout.probabilities(p, self._label(points, p.shape[1]), want)
 
@@ -172,13 +173,3 @@ def columns_of_labels(points: Points, classes: Array | None, n_classes: int, nam
             "give the label of each column as classes="
         )
     return label
-
-
-def _of_each_label(outputs: Float[Array, "N L"], n_outputs: int) -> list[Float[Array, "N 2"]]:
-    """Split the probabilities of the second value of each label."""
-    if outputs.ndim != 2 or outputs.shape[1] != n_outputs:
-        raise ValueError(
-            f"the model gives an array of shape {outputs.shape} for {n_outputs} labels; allowed: one probability for "
-            "each label of two values"
-        )
-    return [np.column_stack([1 - column, column]) for column in outputs.T]

@@ -9,7 +9,7 @@ addition nothing of the training data is found in it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from leakbound.core.types import Points
 from leakbound.data.records import as_given
-from leakbound.releases.answers import predicts_numbers
+from leakbound.releases.answers import INNER, answering_estimator, is_of, owner_of, predicts_numbers
 from leakbound.releases.foreign_model import ForeignModel
 from leakbound.releases.kept_records import Held, Kept, search
 from leakbound.releases.specs import is_network
@@ -114,19 +114,6 @@ PARTS = (
 # Their parameter of this name is fitted; that of other classes is a template.
 WITH_FITTED_ESTIMATOR = frozenset({"FrozenEstimator", "_CalibratedClassifier"})
 
-# the one estimator that answers for another, with the records as they are
-INNER = {
-    "GridSearchCV": "best_estimator_",
-    "RandomizedSearchCV": "best_estimator_",
-    "HalvingGridSearchCV": "best_estimator_",
-    "HalvingRandomSearchCV": "best_estimator_",
-    "FixedThresholdClassifier": "estimator_",
-    "TunedThresholdClassifierCV": "estimator_",
-    "FrozenEstimator": "estimator",
-    "TransformedTargetRegressor": "regressor_",
-    "SelfTrainingClassifier": "estimator_",
-    "RANSACRegressor": "estimator_",
-}
 SELECTORS = _names("RFE RFECV")  # what answers for them has only the columns that they select
 # ensembles whose members all answer with the records as they are, except for the columns that bagging selects
 ENSEMBLES = _names(
@@ -180,8 +167,8 @@ def structure_of(model: Any, members: Points) -> Structure:
     (3, 5, 2)
     """
     n_records = len(members)
-    if isinstance(_owner(model), ForeignModel):
-        return _of_plain(_owner(model).computed("leakbound.releases.structure:plain_structure", members))
+    if isinstance(owner_of(model), ForeignModel):
+        return _of_plain(owner_of(model).computed("leakbound.releases.structure:plain_structure", members))
     if is_network(model):
         n_numbers = sum(int(tensor.numel()) for tensor in model.parameters())
         kept = search(model, members)
@@ -193,7 +180,7 @@ def structure_of(model: Any, members: Points) -> Structure:
             kept=kept,
             class_name=type(model).__name__,
         )
-    model = _owner(model)
+    model = owner_of(model)
     given = as_given(members.x)
     answering = list(_answering(model, given))
     leaves = [_leaves(part, x, n_records) for part, x in answering]
@@ -249,8 +236,8 @@ class ClassAndParameters:
 
 def class_and_parameters(model: Any) -> ClassAndParameters | None:
     """Read the class and the parameters of an estimator, fitted or not; None of anything else."""
-    if isinstance(_owner(model), ForeignModel):
-        fields = _owner(model).computed("leakbound.releases.structure:plain_class_and_parameters")
+    if isinstance(owner_of(model), ForeignModel):
+        fields = owner_of(model).computed("leakbound.releases.structure:plain_class_and_parameters")
         return None if fields is None else ClassAndParameters(**fields)
     estimator, is_searched = answering_estimator(model)
     if not callable(getattr(estimator, "get_params", None)):
@@ -266,41 +253,6 @@ def plain_class_and_parameters(model: Any) -> dict[str, Any] | None:
     return None if found is None else asdict(found)
 
 
-def _owner(model: Any) -> Any:
-    """Return the fitted estimator of a method such as predict_proba, and anything else as it is."""
-    owner = getattr(model, "__self__", None)
-    return model if owner is None else owner
-
-
-def _is(model: Any, names: Collection[str]) -> bool:
-    """Tell whether a model is of one of these classes of scikit-learn, or of a class that is made from one."""
-    return any(base.__name__ in names and base.__module__.startswith("sklearn.") for base in type(model).__mro__)
-
-
-def answering_estimator(model: Any) -> tuple[Any, bool]:
-    """Return the estimator that answers for a fitted or unfitted one, and whether its parameters were searched.
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> answering_estimator(make_pipeline(StandardScaler(), DecisionTreeClassifier()))
-    (DecisionTreeClassifier(), False)
-    """
-    model, is_searched = _owner(model), False
-    while True:
-        inner = None
-        if _is(model, ["Pipeline"]):
-            inner = model.steps[-1][1]
-        for class_name, name in INNER.items():
-            if _is(model, [class_name]):
-                template = getattr(model, "estimator", getattr(model, "regressor", None))  # where it is not fitted
-                inner = getattr(model, name, template)
-                is_searched = True
-        if inner is None or isinstance(inner, str):
-            return model, is_searched
-        model = inner
-
-
 def _answering(model: Any, x: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the estimators that answer inside of pipelines, searches and ensembles, with what they are asked about.
 
@@ -313,7 +265,7 @@ def _answering(model: Any, x: Any) -> Iterator[tuple[Any, Any]]:
         for part, x_of_part in inside:
             yield from _answering(part, x_of_part)
     # boosting begins with the answers of another estimator, by default with a constant
-    if _is(model, BOOSTING) and model.init is not None:
+    if is_of(model, BOOSTING) and model.init is not None:
         for part in _flat(model.init_):
             yield from _answering(part, x)
 
@@ -321,18 +273,18 @@ def _answering(model: Any, x: Any) -> Iterator[tuple[Any, Any]]:
 def _answering_inside(model: Any, x: Any) -> list[tuple[Any, Any]] | None:
     """Return the estimators of which a model is made; None if it answers itself."""
     for class_name, name in INNER.items():
-        if _is(model, [class_name]):
+        if is_of(model, [class_name]):
             return [(getattr(model, name, None), x)]
-    if _is(model, ["Pipeline"]):
+    if is_of(model, ["Pipeline"]):
         for _, step in model.steps[:-1]:
             if step is not None and step != "passthrough":
                 x = _asked(getattr(step, "transform", None), x)
         return [(model.steps[-1][1], x)]
-    if _is(model, SELECTORS):
+    if is_of(model, SELECTORS):
         return [(model.estimator_, _asked(model.transform, x))]
-    if _is(model, INDIRECT):
+    if is_of(model, INDIRECT):
         return [(part, None) for part in _indirect(model)]
-    if _is(model, ENSEMBLES):
+    if is_of(model, ENSEMBLES):
         return list(_members(model, x))
     return None
 
@@ -419,9 +371,9 @@ def _n_coefficients(model: Any) -> int | None:
     for names in COEFFICIENTS:
         if getattr(model, names[0], None) is not None:
             return sum(_size(getattr(model, name, 0.0)) for name in names)
-    if _is(model, ["QuadraticDiscriminantAnalysis"]):
+    if is_of(model, ["QuadraticDiscriminantAnalysis"]):
         return _size(model.means_) + _size(model.priors_) + sum(_n_of_covariance(axes) for axes in model.rotations_)
-    if not _is(model, OTHER_MODELS):  # names may mean something else there
+    if not is_of(model, OTHER_MODELS):  # names may mean something else there
         return None
     sizes = [_size(getattr(model, name)) for name in OTHER_NUMBERS if getattr(model, name, None) is not None]
     return sum(sizes) if sizes else None
@@ -489,7 +441,7 @@ def _is_boosting_of_others(model: Any) -> bool:
 
 def _has_leaves(parts: Sequence[Any]) -> bool | None:
     """Tell whether any part of a model is made of trees; None if that is not known."""
-    if any(_is(part, TREES) for part in parts):
+    if any(is_of(part, TREES) for part in parts):
         return True
     return False if all(_is_known(part, WITHOUT_LEAVES) for part in parts) else None
 

@@ -164,35 +164,27 @@ def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
     """
     if not (inspect.isroutine(function) or isinstance(function, functools.partial)):
         return False
-    return 2 <= len(_required(function, parameters or {})) <= 3
+    return 2 <= _n_required(_positional(function, parameters or {})) <= 3
 
 
 def takes_seed(function: Any, parameters: Mapping[str, Any]) -> bool:
     """Tell whether a training function takes a seed as its third argument."""
-    try:
-        positional = [
-            name
-            for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) and name not in parameters
-        ]
-    except (TypeError, ValueError):
-        return False
-    return len(positional) > 2 and (len(_required(function, parameters)) == 3 or "seed" in positional[2])
+    positional = _positional(function, parameters)
+    return len(positional) > 2 and (_n_required(positional) == 3 or "seed" in positional[2].name)
 
 
-def _required(function: Any, parameters: Mapping[str, Any]) -> list[str]:
-    """List the positional arguments that must be given."""
+def _positional(function: Any, parameters: Mapping[str, Any]) -> list[inspect.Parameter]:
+    """List the positional arguments that are not set by name."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a function that is written in C
         return []
-    return [
-        name
-        for name, parameter in signature.parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        and parameter.default is parameter.empty
-        and name not in parameters
-    ]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each for each in signature.parameters.values() if each.kind in kinds and each.name not in parameters]
+
+
+def _n_required(positional: Sequence[inspect.Parameter]) -> int:
+    return sum(parameter.default is parameter.empty for parameter in positional)
 
 
 def _name_of(function: Any) -> str:

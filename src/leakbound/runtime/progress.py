@@ -19,7 +19,6 @@ from leakbound.runtime import notebook
 
 SHOWN_AFTER = 1.0  # seconds, for work whose amount is not known: most of it ends earlier
 OF_NUMBERS = 32  # columns that count and times take
-BETWEEN_LINES = 60.0  # seconds, on terminals on which nothing can be redrawn
 
 
 @dataclass(eq=False)
@@ -111,32 +110,13 @@ class Display(Protocol):
 
 
 class _Nowhere:
-    """Files, pipes and worker processes."""
+    """Files, pipes, worker processes, and terminals on which nothing can be redrawn."""
 
     def begin(self, work: Work) -> None:
         pass
 
     def update(self, work: Work) -> None:
         pass
-
-    def end(self, work: Work) -> None:
-        pass
-
-
-class _Lines:
-    """Terminals on which nothing can be redrawn: a plain line a minute at most."""
-
-    def __init__(self) -> None:
-        self._latest = time.monotonic()
-
-    def begin(self, work: Work) -> None:
-        pass
-
-    def update(self, work: Work) -> None:
-        now = time.monotonic()
-        if now - self._latest >= BETWEEN_LINES:
-            self._latest = now
-            print(f"leakbound: {work.name}: {work.count}, {work.times}", file=sys.stderr)
 
     def end(self, work: Work) -> None:
         pass
@@ -208,11 +188,8 @@ def _choose() -> Display:
     """Choose where work is shown: in a notebook below the cell, else by what standard error is."""
     if not _is_worker and notebook.is_watched():
         return notebook.Cell()
-    if _is_worker or sys.stderr is None or not sys.stderr.isatty():
-        return _Nowhere()
-    if os.environ.get("CI") or os.environ.get("TERM") == "dumb":
-        return _Lines()
-    return _Bars()
+    can_redraw = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return _Bars() if can_redraw and not _is_worker and not os.environ.get("CI") else _Nowhere()
 
 
 def silence() -> None:
@@ -234,8 +211,8 @@ class Advance(Protocol):
 def progress(name: str, total: int | None = None) -> Iterator[Advance]:
     """Show on a terminal or in a notebook how far work is, how long it has taken, and how long the rest will take.
 
-    Work within other work is shown below it. Nothing is shown where standard error is no terminal, nor in workers.
-    Nothing is ever written to standard output.
+    Work within other work is shown below it. Nothing is shown in workers, nor where standard error is no terminal that
+    can be redrawn. Nothing is ever written to standard output.
 
     >>> with progress("models", 2) as advance:
     ...     for _ in range(2):
