@@ -41,7 +41,7 @@ HOOKS = ROOT / ".pre-commit-hooks.yaml"
 PAGE = ROOT / "docs" / "install.md"
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # matplotlib of conda-forge would bring Qt
 NEEDED = ("leakbound/reports/schema.json", "leakbound/plan.toml", "leakbound/py.typed",
-          "leakbound/reports/render/templates/notebook_curve.html.jinja", "leakbound/plans/research.toml")  # fmt: skip
+          "leakbound/reports/documents/notebook.html.jinja", "leakbound/plans/research.toml")  # fmt: skip
 SMALL_PLAN = """
 dataset = "wine"
 n_models = 4
@@ -135,7 +135,7 @@ def test_the_sdist_alone_builds_the_same_wheel(built: Path, tmp_path: Path) -> N
 @pytest.mark.nightly
 def test_an_sdist_without_a_template_builds_another_wheel(built: Path, tmp_path: Path) -> None:
     source = clean_copy(tmp_path / "source")
-    template = "leakbound/reports/render/templates/notebook_curve.html.jinja"
+    template = "leakbound/reports/documents/notebook.html.jinja"
     (source / "src" / template).unlink()
     sdist = dist_files.build("sdist", source, tmp_path, isolated=False)
     assert dist_files.sdist_complaints(sdist) == [f"{sdist.name}: src/{template} is missing"]

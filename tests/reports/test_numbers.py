@@ -121,12 +121,12 @@ def test_signs_and_thousands():
 @pytest.mark.parametrize(
     ("value", "printed"),
     [
-        (4.0, "4"), (0.5, "0.5"), (1e-5, "10<sup>\u22125</sup>"), (2.5e-6, "2.5 \u00d7 10<sup>\u22126</sup>"),
+        (4.0, "4"), (0.5, "0.5"), (1e-5, "10⁻⁵"), (2.5e-6, "2.5 \u00d7 10⁻⁶"),
         (0.0, "0"), (inf, "infinity"), (-0.25, "\u22120.25"),
     ],
 )  # fmt: skip
 def test_parameters(value, printed):
-    assert str(parameter(value)) == printed
+    assert parameter(value) == printed
 
 
 @given(st.floats(1e-9, 1 - 1e-9))
@@ -188,7 +188,7 @@ def test_rounding_noise_is_no_reason_to_round_up():
 
 @pytest.mark.parametrize(
     ("text", "printed"),
-    [("1.31e\u22125", "1.31 \u00d7 10<sup>\u22125</sup>"), ("<b>", "&lt;b&gt;"), ("0.25", "0.25"), ("true", "true")],
+    [("1.31e\u22125", "1.31 \u00d7 10⁻⁵"), ("<b>", "<b>"), ("0.25", "0.25"), ("true", "true")],
 )
 def test_powers_are_set_as_such(text, printed):
     assert powers(text) == printed

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
-from markupsafe import Markup
-
 from leakbound.core.findings import BoundType
 
 THIN = "\u202f"  # narrow no-break space, before a percent sign
@@ -25,7 +23,6 @@ _ON_THE_GRID = 1e-3  # of the last decimal: an end that is nearer to a printed n
 _SAME = 1e-6  # if it differs from it by less than this fraction, too
 _MOST_DIGITS = 400  # of a number that is rounded, whatever its size
 _SMALLEST = 1e-3  # numbers below it are printed as 1.31e-05
-_RAISED = re.compile("<sup>(.*?)</sup>")
 _SUPERSCRIPTS = str.maketrans(f"{MINUS}0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(rf"(?<=\d)e({MINUS}?\d+)(?= |$)")
 
@@ -237,37 +234,31 @@ def plain_number(value: float) -> str:
     return "infinity" if value == math.inf else f"{value:g}".replace("-", MINUS)
 
 
-def parameter(value: float) -> Markup:
-    """Write a parameter, with powers of ten set as such.
+def parameter(value: float) -> str:
+    """Write a parameter, with powers of ten by signs of their own.
 
-    >>> print(parameter(4.0), parameter(1e-5))
-    4 10<sup>−5</sup>
+    >>> parameter(4.0), parameter(1e-5)
+    ('4', '10⁻⁵')
     """
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6) and math.isfinite(value):
         mantissa, exponent = f"{value:.3e}".split("e")
-        factor = mantissa.rstrip("0").rstrip(".")
-        power = str(int(exponent)).replace("-", MINUS)
+        factor = mantissa.rstrip("0").rstrip(".").replace("-", MINUS)
         times = "" if factor == "1" else f"{factor} \u00d7 "
-        return Markup("{}10<sup>{}</sup>").format(times.replace("-", MINUS), power)
-    return Markup("{}").format(plain_number(value))
+        return f"{times}10{_raised(str(int(exponent)))}"
+    return plain_number(value)
 
 
-def signs(text: Markup) -> str:
-    """Write powers of ten by signs of their own, as text that needs no markup.
+def powers(text: str) -> str:
+    """Write a printed number with its power of ten by signs of their own.
 
-    >>> signs(parameter(1e-5)), signs(powers(digits(1.306e-5).value))
-    ('10⁻⁵', '1.31 × 10⁻⁵')
+    >>> powers(digits(1.306e-5).value), powers("0.25")
+    ('1.31 × 10⁻⁵', '0.25')
     """
-    return Markup(_RAISED.sub(lambda match: match[1].translate(_SUPERSCRIPTS), text)).unescape()
+    return _POWER.sub(lambda match: f" \u00d7 10{_raised(match[1])}", text)
 
 
-def powers(text: str) -> Markup:
-    """Write a printed number with its power of ten set as such.
-
-    >>> print(powers(digits(1.306e-5).value), powers("0.25"))
-    1.31 × 10<sup>−5</sup> 0.25
-    """
-    return Markup(_POWER.sub(" \u00d7 10<sup>\\1</sup>", str(Markup.escape(text))))
+def _raised(power: str) -> str:
+    return power.replace("-", MINUS).translate(_SUPERSCRIPTS)
 
 
 def _percent(fraction: float, rounded: Callable[[Number, int], str]) -> str:

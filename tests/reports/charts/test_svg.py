@@ -12,9 +12,9 @@ from leakbound.reports.charts.canvas import ATTACK, CLAIM, PALETTE, Size, clear,
 from tests.reports import samples
 
 
-def drawn(prefix: str = "roc", title: str = "title", description: str = "description") -> str:
+def drawn(prefix: str = "roc", label: str = "label") -> str:
     axes = plots.roc(samples.two_models(), ax=plots.ROC.axes())
-    return svg.inline(figure_of(axes), prefix, title, description)
+    return svg.labelled(figure_of(axes), prefix, label)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_names_itself_and_has_a_view_box_instead_of_a_size(chart):
     assert root.get("role") == "img"
     assert "width" not in root.attrib
     assert "height" not in root.attrib
-    assert root.get("aria-label") == "title. description"
+    assert root.get("aria-label") == "label"
 
 
 def test_every_reference_resolves_within_the_chart_and_every_id_has_the_prefix(chart):
@@ -89,13 +89,13 @@ def test_what_users_write_stays_text():
     clear(axes)
     hostile = "</title></text></svg><script>alert(1)</script>&$x_1$ 名"
     write(axes, (0, 0), hostile)
-    chart = svg.inline(figure_of(axes), "x", hostile, hostile)
+    chart = svg.labelled(figure_of(axes), "x", hostile)
     parser = Tags()
     parser.feed(chart)
     assert "script" not in parser.seen
     root = ET.fromstring(chart)
     assert [element.text for element in root.iter() if element.text] == [hostile]
-    assert root.get("aria-label") == f"{hostile}. {hostile}"
+    assert root.get("aria-label") == hostile
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from leakbound.reports.results.audit import answer as words
 from leakbound.reports.results.audit.advice import advice
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.audit.result import results
-from leakbound.reports.results.words import lettered, listed, say, several
+from leakbound.reports.results.words import article, listed, several
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
@@ -189,27 +189,6 @@ def words_of(report):
     return text_of(list(words.theorems(results(report)[0])))
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("epsilon = 1, delta = 1e-05.", "ε = 1, δ = 10\u22125."),
-        ("mu = 0.5 of <b>", "μ = 0.5 of <b>"),
-        ("epsilon = inf", "ε = infinity"),
-        ("epsilon = 4x, thedelta = 1", "epsilon = 4x, thedelta = 1"),
-        ("", ""),
-    ],
-)
-def test_parameters_in_a_text_get_their_letters(text, printed):
-    assert lettered(text).striptags() == printed
-
-
-@pytest.mark.parametrize(
-    ("unit", "said"), [("record", "a record"), ("image", "an image"), ("user", "a user"), ("<i>", "a &lt;i&gt;")]
-)
-def test_the_article_fits_the_unit(unit, said):
-    assert str(say("it is a {unit}.", unit=unit)) == f"it is {said}."
-
-
 def test_planted_canaries_say_little_of_the_records():
     """Gradients that were made to be found give no training data away."""
     report = made((0.78, 0.75, 0.81))
@@ -265,3 +244,8 @@ def test_advice_knows_the_class_of_the_model(family, said, not_said):
     sentence = str(advice(results(made((0.91, 0.90, 0.92), facts={"family": family})))[0])
     assert all(part in sentence for part in said)
     assert not any(part in sentence for part in not_said)
+
+
+@pytest.mark.parametrize(("unit", "said"), [("record", "a"), ("image", "an"), ("user", "a")])
+def test_the_article_fits_the_unit(unit, said):
+    assert article(unit) == said

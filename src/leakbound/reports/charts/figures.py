@@ -1,20 +1,19 @@
-"""The figures of a page: each chart is drawn at its own size and becomes an SVG with a title and a description."""
+"""The chart of a report on axes of the caller or on its own, and that of a single curve."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from leakbound.reports import Curve, Report
-from leakbound.reports.charts import svg
+from leakbound.reports.charts.canvas import figures
 from leakbound.reports.charts.guesses import guesses
 from leakbound.reports.charts.lines import Chart, chart, curve_chart
 from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
-from leakbound.reports.results.curves import one_curve
 
 MOST_ATTACKS = 4  # on a protected release
 
@@ -47,17 +46,6 @@ def chosen(drawn: Chart, attacks: Sequence[str] | None) -> Chart:
     return replace(drawn, lines=[line for line in drawn.lines if not line.name or line.name in names])
 
 
-def inline(axes: Axes, prefix: str, title: str, description: str) -> Markup:
-    """Turn the figure of these axes into an SVG element whose ids begin with the prefix."""
-    figure = axes.get_figure(root=True)
-    if figure is None:
-        raise ValueError("axes without a figure cannot be drawn")
-    return Markup(svg.inline(figure, prefix, title, description))  # svg escapes its text
-
-
-def curve_figure(curve: Curve, prefix: str) -> Markup:
-    """Draw a single curve on logarithmic axes."""
-    axes = on_axes(curve_chart(curve), ROC.axes())
-    _, said = one_curve(curve)
-    title = "Members found (TPR) against false alarms (FPR), logarithmic axes"
-    return inline(axes, prefix, title, said.striptags())
+def curve_figures(curve: Curve) -> Mapping[str, Figure]:
+    """Draw the chart that ``curve.md.jinja`` names: a single curve on logarithmic axes."""
+    return figures({"roc": on_axes(curve_chart(curve), ROC.axes())})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,11 +19,12 @@ from leakbound.reports.results.bound import BoundResult, bound_result, curve_nam
 from leakbound.reports.results.curves import RATES, SMALL_ADVANTAGE
 from leakbound.reports.results.parts import attack_words
 from leakbound.reports.results.release.result import release_result
-from leakbound.reports.results.words import GREEK, PARAMETER
+from leakbound.reports.results.words import GREEK
 from leakbound.reports.sentences import Sentence
 
 _CEILING_FLOOR = 1e-4  # smallest rate of a ceiling that is drawn alone
 _CEILING_OF = {"joint": "all releases", "joint_of_one": "all releases"}  # of a ledger
+PARAMETER = re.compile(r"(epsilon|delta|mu|eta) = (inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\w)")
 LONGEST = 32  # characters of the name of a ceiling
 _DASH_DOT, _DOTS = (0, (4, 1.2, 1, 1.2)), (0, (2.2, 1.4))
 _CEILINGS: dict[str, tuple[Role, object]] = {

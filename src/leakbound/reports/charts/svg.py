@@ -41,11 +41,6 @@ def labelled(figure: Figure, prefix: str, label: str) -> str:
     return f'{start} stroke-linejoin="round">{content}'
 
 
-def inline(figure: Figure, prefix: str, title: str, description: str) -> str:
-    """Turn a figure into an ``<svg>`` element whose label is a title and a description."""
-    return labelled(figure, prefix, f"{title}. {description}")
-
-
 def _render(figure: Figure) -> str:
     """Return what matplotlib writes, without date, maker and salt of its own."""
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "leakbound", "path.simplify": True}

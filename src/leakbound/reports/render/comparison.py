@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from markupsafe import Markup
-
 from leakbound.reports.charts.comparison import comparison_charts
 from leakbound.reports.comparison import Comparison
 from leakbound.reports.render import document
-from leakbound.reports.render.html import THEMES, fragment
+from leakbound.reports.render.html import fragment
 from leakbound.reports.results.comparison import comparison_page
 
 DOCUMENT = "comparison.md.jinja"
@@ -29,7 +27,7 @@ def notebook(comparison: Comparison) -> str:
     """Render the sentence, the curves and the folded tables as a fragment for a notebook."""
     charts = comparison_charts(comparison)
     body = document.notebook(DOCUMENT, comparison_page(comparison), charts, f"n{_digest(comparison)}")
-    return fragment("notebook_document", body=Markup(body), **THEMES)
+    return fragment(body)
 
 
 def page(comparison: Comparison) -> str:

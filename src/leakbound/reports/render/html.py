@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from leakbound.core.checks import visible
@@ -15,7 +14,7 @@ from leakbound.reports import Curve, Report
 from leakbound.reports.charts.audits import audit_charts
 from leakbound.reports.charts.bounds import bound_charts
 from leakbound.reports.charts.canvas import PALETTE
-from leakbound.reports.charts.figures import curve_figure
+from leakbound.reports.charts.figures import curve_figures
 from leakbound.reports.charts.guesses import guesses_charts
 from leakbound.reports.charts.releases import release_charts
 from leakbound.reports.render.document import Charts, document_name
@@ -45,7 +44,7 @@ def notebook(report: Report) -> str:
     >>> notebook(ls.bound("dp", epsilon=1.0)).startswith('<div class="leakbound">')
     True
     """
-    return fragment("notebook_document", body=Markup(notebook_of(*_documented(report))), **THEMES)
+    return fragment(notebook_of(*_documented(report)))
 
 
 def _documented(report: Report) -> tuple[str, Any, Charts, str]:
@@ -61,9 +60,8 @@ def curve_fragment(curve: Curve) -> str:
     >>> curve_fragment(ls.bound("dp", epsilon=1.0).curves[0]).startswith('<div class="leakbound">')
     True
     """
-    big, text = one_curve(curve)
     prefix = f"c{hashlib.sha256(repr(curve.tradeoff.to_dict()).encode()).hexdigest()[:6]}"
-    return fragment("notebook_curve", big=big, text=text, drawn=curve_figure(curve, prefix), **THEMES)
+    return fragment(notebook_of("curve.md.jinja", one_curve(curve), curve_figures(curve), prefix))
 
 
 # The kinds of reports whose page is a document: what it is handed, and its charts.
@@ -83,17 +81,7 @@ THEMES = {
 }
 
 
-def fragment(template: str, **content: Any) -> str:
-    """Fill a template, named without its ending; what a browser would obey in a name is shown by its number."""
-    return visible(_environment().get_template(f"{template}.html.jinja").render(**content))
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("leakbound.reports.render", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def fragment(body: str) -> str:
+    """Put blocks of a document into the style of a notebook; what a browser would obey is shown by its number."""
+    template = Environment(loader=PackageLoader("leakbound.reports", "documents"), autoescape=True)
+    return visible(template.get_template("notebook.html.jinja").render(body=Markup(body), **THEMES))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
-from leakbound.reports.numbers import THIN, count, parameter, percent, powers, signs
+from leakbound.reports.numbers import THIN, count, parameter, percent, powers
 from leakbound.reports.phrases import plural
 from leakbound.reports.results.parts import Part, attack_words
 from leakbound.reports.results.quantities import FRACTIONS, shown
@@ -100,7 +100,7 @@ def place_of(key: str, value: float) -> str:
     """Write a value of the operating point."""
     if key == "prior" and value == 0.5:
         return "½"
-    return percent(value) if key in ("fpr", "prior") else signs(parameter(value))
+    return percent(value) if key in ("fpr", "prior") else parameter(value)
 
 
 def value_of(finding: Finding) -> Text:
@@ -110,7 +110,7 @@ def value_of(finding: Finding) -> Text:
         return Sentence("value.games", {"won": won, "games": games})
     if finding.quantity == "stores_records":
         return Sentence("value.yes" if finding.value else "value.no")
-    value = signs(powers(shown(finding).value))
+    value = powers(shown(finding).value)
     if finding.quantity in OF_100:
         return Sentence("value.of_100", {"value": value})
     if finding.quantity in FRACTIONS:
@@ -122,7 +122,7 @@ def value_of(finding: Finding) -> Text:
 
 def interval_of(finding: Finding) -> Text:
     """Write the interval, or say why there is none."""
-    interval = signs(powers(shown(finding).interval))
+    interval = powers(shown(finding).interval)
     if interval:
         if finding.quantity == "most_exposed":
             return Sentence("value.of_100", {"value": interval})

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leakbound.core.findings import Finding
 from leakbound.core.reasons import words as reason_words
-from leakbound.reports.numbers import count, digits, down, near, parameter, settled, signs
+from leakbound.reports.numbers import count, digits, down, near, parameter, settled
 from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
 from leakbound.reports.results.audit.statements import Numbers, Statements, statements
 from leakbound.reports.results.findings import Text
@@ -267,7 +267,7 @@ def epsilon(result: Result) -> Iterator[Sentence]:
     claims = "_of_claims" if any(verdict.claim.adjacency for verdict in result.verdicts) else ""
     gaps = {
         "least": down(finding.low, 2),
-        "delta": signs(parameter(finding.operating_point["delta"])),
+        "delta": parameter(finding.operating_point["delta"]),
         "level": level(result, finding),
         "attack": result.attack_title(finding.attack),
     }

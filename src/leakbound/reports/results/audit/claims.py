@@ -19,7 +19,6 @@ from leakbound.reports.numbers import (
     parameter,
     percent,
     percent_at_most,
-    signs,
     up,
 )
 from leakbound.reports.results.audit.answer import least_of_100
@@ -74,7 +73,7 @@ def contradictions(results: Sequence[Result]) -> list[str]:
 def says(result: Result, verdict: Verdict) -> Sentence:
     """Write the claim as a sentence."""
     claim = verdict.claim
-    gaps: dict[str, Text] = {"title": result.title, "value": signs(parameter(claim.value))}
+    gaps: dict[str, Text] = {"title": result.title, "value": parameter(claim.value)}
     name = claim.quantity
     if claim.adjacency is None:
         guess = near(100 * result.prior_accuracy_in_game, 1).removesuffix(".0")
@@ -83,7 +82,7 @@ def says(result: Result, verdict: Verdict) -> Sentence:
         return written(result, f"claimed.{name}", **gaps, right=right, baseline=guess)
     if claim.delta and claim.quantity == "epsilon":
         name += "_delta"
-        gaps["delta"] = signs(parameter(claim.delta))
+        gaps["delta"] = parameter(claim.delta)
     return written(result, f"claimed.{name}", **gaps, adjacency=written(result, f"claimed.{claim.adjacency}"))
 
 
@@ -155,7 +154,7 @@ def _bound(verdict: Verdict) -> Sentence:
         return Sentence("claim.ruled_out", {**gaps, "allowed": most})
     if verdict.word == "refuted":
         return Sentence("claim.at_least", gaps)
-    return Sentence("claim.allowed", {**gaps, "allowed": signs(parameter(allowed))})
+    return Sentence("claim.allowed", {**gaps, "allowed": parameter(allowed)})
 
 
 def _step_by_step(result: Result) -> Iterator[Sentence]:
@@ -204,10 +203,10 @@ def leading(results: Sequence[Result]) -> Sentence | None:
 def _value(verdict: Verdict) -> Sentence:
     """Write what is claimed as an equation, and whose accountant makes the claim."""
     claim = verdict.claim
-    gaps = {"letter": GREEK[claim.quantity], "value": signs(parameter(claim.value))}
+    gaps = {"letter": GREEK[claim.quantity], "value": parameter(claim.value)}
     text = Sentence("leading.value", gaps)
     if claim.delta:
-        text = Sentence("leading.value_delta", {**gaps, "delta": signs(parameter(claim.delta))})
+        text = Sentence("leading.value_delta", {**gaps, "delta": parameter(claim.delta)})
     return Sentence("leading.by_accountant", {"value": text}) if verdict.quantity == "curve" else text
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
-from leakbound.reports.numbers import count, parameter, signs
+from leakbound.reports.numbers import count, parameter
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.table import MOST_IN_TERMINAL, Head, Row, Table, first_rows, folded, size, span
 from leakbound.reports.results.words import several
@@ -154,7 +154,7 @@ def rules_checked(named: Sequence[tuple[str, Sequence[OfficeRule]]]) -> Rules | 
 
 def _rule(statistic: str, rule: OfficeRule) -> Rule:
     """Write a rule, what it asks for, and what fails it."""
-    thresholds = {name: signs(parameter(value)) for name, value in rule.thresholds.items()}
+    thresholds = {name: parameter(value) for name, value in rule.thresholds.items()}
     name: Text = Sentence(f"rule.{rule.rule}")
     if statistic:
         name = Sentence("rule.of_statistic", {"statistic": statistic, "rule": name})

@@ -21,7 +21,6 @@ from leakbound.reports.numbers import (
     percent_at_most,
     powers,
     settled,
-    signs,
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.curves import SMALL_ADVANTAGE
@@ -426,7 +425,7 @@ def of_100(accuracy: float) -> str:
 
 def _at_most(probability: float) -> str:
     """Write an upper bound on a probability, rounded up."""
-    return signs(powers(digits(settled(probability), bound_type="upper").value))
+    return powers(digits(settled(probability), bound_type="upper").value)
 
 
 def _kind(result: ReleaseResult) -> str:
@@ -709,7 +708,7 @@ def _noise_size(name: str, result: ReleaseResult) -> Sentence:
     }
     steps = [step for step in noise.grid or () if step is not None]
     if steps:
-        low, high = signs(parameter(min(steps))), signs(parameter(max(steps)))
+        low, high = parameter(min(steps)), parameter(max(steps))
         gaps["step"] = low if low == high else Sentence("size.span", {"low": low, "high": high})
     kind = f"{'named_' if name else ''}{'size_on_grid' if steps else 'size'}"
     return Sentence(f"noise.{kind}", gaps)
@@ -763,8 +762,8 @@ def _rates_of_all(result: ReleaseResult) -> list[Rate]:
 
 def _privacy(finding: Finding, mu: str = "") -> Privacy:
     """Write an epsilon at its delta."""
-    delta = signs(parameter(finding.operating_point.get("delta", 0.0)))
-    epsilon = signs(powers(shown(finding).value))
+    delta = parameter(finding.operating_point.get("delta", 0.0))
+    epsilon = powers(shown(finding).value)
     return Privacy(epsilon, delta, mu, Term("add_or_remove") in finding.method)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakbound.reports.about import ColumnScale, PublishedTable, StatisticParameters
-from leakbound.reports.numbers import count, parameter, powers, significant, signs
+from leakbound.reports.numbers import count, parameter, powers, significant
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.result import ReleaseResult
 from leakbound.reports.results.words import capital
@@ -62,8 +62,8 @@ def parameter_notes(facts: StatisticParameters | None) -> list[Sentence]:
         "response": facts.response or Sentence("statistic.response"),
         "modelled_class": facts.modelled_class,
         "denominator": facts.denominator,
-        "penalty": "" if facts.penalty is None else signs(parameter(facts.penalty)),
-        "threshold": "" if facts.threshold is None else signs(parameter(facts.threshold)),
+        "penalty": "" if facts.penalty is None else parameter(facts.penalty),
+        "threshold": "" if facts.threshold is None else parameter(facts.threshold),
     }
     notes = [] if facts.kind == "second_moment" and facts.scales else [Sentence(f"statistic.{facts.kind}", gaps)]
     notes += _scales(facts)
@@ -72,7 +72,7 @@ def parameter_notes(facts: StatisticParameters | None) -> list[Sentence]:
     if facts.of_values:
         notes.append(Sentence("statistic.of_values"))
         if facts.least_count is not None:
-            least = {"least": signs(powers(significant(facts.least_count)))}
+            least = {"least": powers(significant(facts.least_count))}
             notes.append(Sentence(f"statistic.intervals_of_{facts.kind}", least))
     return notes
 
@@ -93,7 +93,7 @@ def _scales(facts: StatisticParameters) -> list[Sentence]:
 def _scale(scale: ColumnScale, is_moved: bool) -> Sentence:
     gaps: dict[str, Text] = {
         "column": scale.column,
-        "centre": signs(parameter(scale.centre)),
-        "spread": signs(parameter(scale.spread)),
+        "centre": parameter(scale.centre),
+        "spread": parameter(scale.spread),
     }
     return Sentence("statistic.centre" if is_moved else "statistic.scale", gaps)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakbound.reports.about import PlannedNumber, PublishedCell, PublishedTable, ReleasedValue
-from leakbound.reports.numbers import HALF_OF_95_PERCENT, THIN, count, near, powers, significant, signs
+from leakbound.reports.numbers import HALF_OF_95_PERCENT, THIN, count, near, powers, significant
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.result import ReleaseResult
 from leakbound.reports.results.words import capital
@@ -70,7 +70,7 @@ def folded(title: str, heads: Sequence[Head], rows: Sequence[Row]) -> Table:
 
 def size(value: float) -> str:
     """Write a size with two significant digits."""
-    return signs(powers(significant(value)))
+    return powers(significant(value))
 
 
 def span(values: Sequence[float]) -> Text:
@@ -132,7 +132,7 @@ def _value(value: float | None, half: float) -> str:
     places = 1 - math.floor(math.log10(half))
     if not value or 0 <= places < 8:
         return near(value, max(0, places))
-    return signs(powers(significant(value, max(1, math.floor(math.log10(abs(value))) + places + 1))))
+    return powers(significant(value, max(1, math.floor(math.log10(abs(value))) + places + 1)))
 
 
 def crossed(published: PublishedTable, title: str = "") -> Table:
