@@ -224,8 +224,11 @@ def init(
 
 def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the attacks, what they need and where they come from."""
+    from rich.console import Console
+    from rich.table import Table
+
     from leakbound.attacks import ATTACKS, DEFAULT
-    from leakbound.reports.render.text import columns
+    from leakbound.reports.render.document import fitted
 
     rows = [
         {
@@ -239,7 +242,11 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    print(columns(rows, width()))
+    table = Table(*rows[0], box=None, pad_edge=False, header_style="")
+    for row in rows:
+        table.add_row(*row.values())
+    console = Console(width=width(), markup=False, highlight=False, color_system=None)
+    console.print(fitted(table, console, console.options))
     print("* by default; all is every one of them")
     notes = (
         "of signals that are joined by 'or' one is enough; loss, log_odds and correct are computed from log_prob and "

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import time
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leakbound.cli.options import argument, command, grouped, option
 from leakbound.cli.output import encodable, refuse_file, say, width
+from leakbound.core.checks import printable
 from leakbound.papers import PAPERS
 from leakbound.version import __version__
 
@@ -64,8 +66,9 @@ def _listed(experiment: Experiment) -> str:
     if not {"torch", "opacus"} & set(experiment.needs):  # listing imports no PyTorch; these have no parameters
         parameters = room.parameters_of(experiment)
         sentences += [f"--set {each.name}={each.value:g}: {each.says}; {each.range}" for each in parameters]
-    wrapped = import_module("leakbound.reports.render.text").wrapped
-    lines = [line for text in sentences for line in wrapped(text, width() - 26, indent="  ")]
+    lines: list[str] = []
+    for text in sentences:
+        lines += textwrap.wrap(printable(text), width() - 26, subsequent_indent="  ")
     names = [experiment.name] + [""] * (len(lines) - 1)
     return "\n".join(f"{name:24}  {line}" for name, line in zip(names, lines, strict=True))
 

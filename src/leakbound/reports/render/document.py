@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.markdown import Heading, MarkdownElement, TableElement
 from rich.markdown import Markdown as RichMarkdown
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +26,7 @@ from leakbound.reports.about import AnyAbout, ProtectedAbout
 from leakbound.reports.charts import svg
 from leakbound.reports.render.gaps import fill, page_frame
 
-NARROWEST = 40  # columns; tables of fewer cannot be read
+_WIDE = 100_000  # columns, in which no table wraps
 # Charts are drawn figures; a picture of a record is the address of its data, and a strip is SVG.
 Charts = Mapping[str, Figure | str]
 _PLAIN_SPACES = str.maketrans("\u00a0\u202f", "  ")  # no terminal breaks a line at a space of its own accord
@@ -253,16 +255,40 @@ class _LeftHeading(Heading):
 
 
 class _Table(TableElement):
-    """A table in which short names of rows stay in one line, and a long word is broken but never cut."""
+    """A table whose words stay whole."""
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         for table in super().__rich_console__(console, options):
-            if isinstance(table, Table):
-                for column in table.columns:
-                    column.overflow = "fold"
-                names = table.columns[0]
-                names.no_wrap = max(map(cell_len, map(str, names.cells)), default=0) <= options.max_width // 4
-            yield table
+            yield fitted(table, console, options) if isinstance(table, Table) else table
+
+
+def fitted(table: Table, console: Console, options: ConsoleOptions) -> RenderableType:
+    """Return a table that breaks no word; one that does not fit as a list: a row's name, then its other cells."""
+    columns = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    widths = [max(map(cell_len, cells)) for cells in columns]
+    least = [max((cell_len(word) for cell in cells for word in cell.split()), default=0) for cells in columns]
+    if widths[0] <= options.max_width // 4:
+        least[0] = widths[0]  # short names of rows stay in one line
+    around = Measurement.get(console, options.update_width(_WIDE), table).maximum - sum(widths)
+    if sum(least) > options.max_width - around:
+        return _as_list(columns)
+    while sum(widths) > options.max_width - around:
+        wide = [place for place, width in enumerate(widths) if width > least[place]]
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = width
+    return table
+
+
+def _as_list(columns: Sequence[Sequence[str]]) -> RenderableType:
+    """List the rows of a table, each cell after the head of its column, as a narrow page does."""
+    (_, *names), *others = columns
+    lines: list[RenderableType] = []
+    for place, name in enumerate(names, start=1):
+        lines.append(Text(name))
+        cells = [f"{column[0]}: {column[place]}" for column in others if column[place]]
+        lines += [Padding(Text(cell), (0, 0, 0, 2)) for cell in cells]
+    return Padding(Group(*lines), (1, 0))
 
 
 class _Text(RichMarkdown):
