@@ -224,11 +224,8 @@ def init(
 
 def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the attacks, what they need and where they come from."""
-    from rich.console import Console
-    from rich.table import Table
-
     from leakbound.attacks import ATTACKS, DEFAULT
-    from leakbound.reports.render.document import fitted
+    from leakbound.reports.render.document import table_of
 
     rows = [
         {
@@ -242,11 +239,7 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table(*rows[0], box=None, pad_edge=False, header_style="")
-    for row in rows:
-        table.add_row(*row.values())
-    console = Console(width=width(), markup=False, highlight=False, color_system=None)
-    console.print(fitted(table, console, console.options))
+    print(table_of(rows, width()), end="")
     print("* by default; all is every one of them")
     notes = (
         "of signals that are joined by 'or' one is enough; loss, log_odds and correct are computed from log_prob and "

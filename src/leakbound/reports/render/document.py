@@ -74,6 +74,17 @@ def terminal(document: str, result: Any, width: int = 80, full: bool = False) ->
     return "\n".join(lines).strip("\n") + "\n"
 
 
+def table_of(rows: Sequence[Mapping[str, str]], width: int) -> str:
+    """Write rows as a table of at most ``width`` columns, whose heads are the keys."""
+    table = Table(*rows[0], box=None, pad_edge=False, header_style="")
+    for row in rows:
+        table.add_row(*row.values())
+    written = io.StringIO()
+    console = Console(file=written, width=width, color_system=None, markup=False, highlight=False)
+    console.print(fitted(table, console, console.options))
+    return "".join(f"{line.rstrip()}\n" for line in written.getvalue().strip("\n").split("\n"))
+
+
 def parse(document: str, result: Any) -> list[Token]:
     """Fill the gaps of a document and parse it."""
     tokens = _parser().parse(fill(document, result), {})
