@@ -1,22 +1,21 @@
 """Protection: a statistic that is released with the least noise that keeps a promise, and a certificate.
 
 `api` holds the public calls, `request` makes one object of what was asked for, and `release` is the recipe that all
-promises share. Each promise fills in its `steps`:
+promises share. Each promise hands over what it `prepared`, and `certificate.halves` writes both halves of the
+certificate:
 
 * `promises.anyone`: of all records, for anyone who may be in any file, from the `sensitivity` of the statistic.
 * `promises.file`: one record of this file is left out for the life of the data.
 * `promises.drawn`: k of the n records are drawn.
 
-The first two hand over what they `prepared`, and `promises.of_all` does the rest: the ledger (who is left out is one of
-its `units`), the value, both halves of the certificate (`certificate.halves`). Several statistics that are released
-together are `several` parts of one release. `ledger` remembers what was released, and `elsewhere` asks what other
-ledgers know of the same people. `design_costs` puts all promises side by side.
+The ledger of the first two is that of `of_all`; who is left out is one of its `units`. Several statistics that are
+released together are `several` parts of one release. `ledger` remembers what was released, and `elsewhere` asks what
+other ledgers know of the same people. `design_costs` puts all promises side by side.
 
 Promise drawn makes of a request a `jobs.Job`: what is protected (`mechanism`) and what is promised (`target`).
 `noise_search` finds the noise, from the features of sums and means, or from pairs of data sets (`pairs`, some of them
 in closed form: `swaps`) after a `pilot` has chosen coupling, shape and grid. `no_noise` knows where the draw alone is
-enough, `rounding` how noise is printed. `attack` attacks the release in simulated games. `public` and `owner` write the
-halves of the certificate. `comparison` computes the noise of other methods.
+enough, `rounding` how noise is printed. `attack` attacks the release in simulated games.
 
 The names of this package are imported when they are first used: pydantic is not loaded by ``import leakbound``.
 """

@@ -1,75 +1,27 @@
-"""What the reports of all promises are made of: the printed noise, the rows of values, the head of a report."""
+"""What both halves of a certificate are made of: the printed noise, and the rows of values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from leakbound.core.grid import Grid
 from leakbound.core.types import Noise
 from leakbound.noise import BallNoise, Mahalanobis
-from leakbound.plans.promises import NAME_OF, PROMISE_OF
-from leakbound.plans.protects import printed
-from leakbound.protection.setting.request import Request
+from leakbound.protection.setting.prepared import Prepared
 from leakbound.protection.setting.rounding import PrintedShape
-from leakbound.releases.statistics.counts_and_sums import Finished
-from leakbound.reports.about import CertificateFacts, DataFacts, NoiseFacts, ProtectedAbout, ReleasedValue, envelope
+from leakbound.reports.about import NoiseFacts, ReleasedValue
 from leakbound.reports.numbers import outward, rounded_to_noise
-from leakbound.reports.results.release.result import question_of
 
 Array = np.ndarray
-Audience = Literal["public", "owner"]
-FAILED = "the statistic failed on the draw; that it did is all that is released"
 
 
-def about_release(
-    request: Request,
-    audience: Audience,
-    certificate: CertificateFacts,
-    notes: Sequence[str],
-    *,
-    asked: str = "",
-    more_of_plan: dict[str, Any] | None = None,
-    **contents: Any,
-) -> ProtectedAbout:
-    """Put a certificate and its contents together with what was asked for; the command is the owner's."""
-    plan, points = request.plan, request.data.points
-    promise = plan.under(PROMISE_OF[certificate.design])
-    content = printed(plan) | (more_of_plan or {})
-    head = envelope(content, seed=promise.seed, confidence=promise.confidence, notes=notes)
-    # the number of people, and not of their rows, which depends on each of them
-    data = DataFacts(name=request.data.name, digest="", records=certificate.n)
-    if audience == "owner":
-        head["command"] = request.command
-        data = DataFacts(name=request.data.name, digest=points.digest[:16], records=len(points))
-    return ProtectedAbout(
-        kind="protected",
-        audience=audience,
-        **head,
-        question=question_of(NAME_OF[certificate.design], asked or plan.statistic),
-        insecure_seed=request.insecure_seed is not None,
-        fpr=plan.fpr,
-        data=data,
-        certificate=certificate,
-        **contents,
-    )
-
-
-def noise_facts(
-    noise: Noise | None,
-    rms: Float[Array, " d"],
-    grid: Grid,
-    noisy_coords: Bool[Array, " d"],
-    *,
-    divisor: float,
-    shape: PrintedShape | None,
-    declared: bool,
-) -> NoiseFacts:
-    """Describe a noise as it is printed, so that it can be drawn again, and the promise checked."""
+def noise_facts(prepared: Prepared) -> NoiseFacts:
+    """Describe the noise as it is printed, so that it can be drawn again, and the promise checked."""
+    if prepared.parts:
+        return _noise_of_all(prepared)
+    noise, rms = prepared.noise, prepared.rms
     if noise is None:
         return NoiseFacts(
             family="none",
@@ -78,18 +30,35 @@ def noise_facts(
             correlations=None,
             rms=rms.tolist(),
             grid=None,
-            declared=declared,
+            declared=prepared.declared,
         )
-    deviations, correlations = _shape(noise, shape)
-    steps = np.broadcast_to(grid.steps, rms.shape) / divisor
+    deviations, correlations = _shape(noise, prepared.shape)
+    steps = np.broadcast_to(prepared.grid.steps, rms.shape) / prepared.divisor
+    is_noisy = prepared.noisy_coords
     return NoiseFacts(
         family=family_of(noise),
         scale=float(noise.radius if isinstance(noise, BallNoise) else getattr(noise, "scale", math.nan)),
         deviations=None if deviations is None else deviations.tolist(),
         correlations=None if correlations is None else correlations.tolist(),
         rms=rms.tolist(),
-        grid=tuple(float(step) if noisy else None for step, noisy in zip(steps, noisy_coords, strict=True)),
-        declared=declared,
+        grid=tuple(float(step) if noisy else None for step, noisy in zip(steps, is_noisy, strict=True)),
+        declared=prepared.declared,
+    )
+
+
+def _noise_of_all(prepared: Prepared) -> NoiseFacts:
+    """Describe the noise of several statistics; the correlations are with each of them."""
+    of_parts = [noise_facts(part) for part in prepared.parts]
+    grids = [noise.grid or [None] * len(noise.rms) for noise in of_parts]
+    is_noisy = not prepared.no_noise
+    return NoiseFacts(
+        family="gaussian" if is_noisy else "none",
+        scale=1.0 if is_noisy else 0.0,
+        deviations=prepared.rms[prepared.noisy_coords].tolist() if is_noisy else None,
+        correlations=None,
+        rms=prepared.rms.tolist(),
+        grid=tuple(step for grid in grids for step in grid) if is_noisy else None,
+        declared=prepared.declared,
     )
 
 
@@ -113,11 +82,11 @@ def _shape(
     return deviations, shape / deviations / deviations[:, None]
 
 
-def rows_of_values(
-    finished: Finished, k: int, sampling_std: Float[Array, " e"] | None = None
-) -> tuple[ReleasedValue, ...]:
+def rows_of_values(prepared: Prepared, value: Float[Array, " d"], *, is_public: bool) -> tuple[ReleasedValue, ...]:
     """Make a row for each published number; its standard error, a function of the data, is the owner's."""
-    errors = np.full(len(finished.labels), np.nan) if sampling_std is None else sampling_std
+    finished, errors = prepared.finished(value), prepared.sampling_std
+    if is_public or errors is None:
+        errors = np.full(len(finished.labels), np.nan)
     columns = (finished.labels, finished.value, finished.noise_std, finished.low, finished.high, errors)
     rows = []
     for label, number, noise_std, low, high, error in zip(*columns, strict=True):
@@ -134,7 +103,7 @@ def rows_of_values(
                 low=low if has_interval else None,
                 high=high if has_interval else None,
                 sampling_std=float(error) if known else None,
-                sample_cost=k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
+                sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )
         )
     return tuple(rows)

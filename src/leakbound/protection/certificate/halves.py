@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -17,17 +17,11 @@ from jaxtyping import Float
 from leakbound.core.findings import Finding, Term
 from leakbound.core.lengths import p_norm
 from leakbound.core.tradeoff import TradeOff
-from leakbound.plans.protects import WeightedPlan
+from leakbound.plans.promises import PROMISE_OF
+from leakbound.plans.protects import WeightedPlan, printed
 from leakbound.plans.several import SeveralPlan, several_content
 from leakbound.protection.certificate.counted_twice import counted_twice
-from leakbound.protection.certificate.facts import (
-    FAILED,
-    Audience,
-    about_release,
-    family_of,
-    noise_facts,
-    rows_of_values,
-)
+from leakbound.protection.certificate.facts import family_of, noise_facts, rows_of_values
 from leakbound.protection.certificate.office_rules import check_office_rules, check_told_by_noise
 from leakbound.protection.certificate.planned import of_statistic_named, planned_numbers
 from leakbound.protection.certificate.published_table import counts_below_0, table_for_publication
@@ -42,8 +36,8 @@ from leakbound.releases.statistics.statistic import Linear
 from leakbound.reports import Curve, Report
 from leakbound.reports.about import (
     CertificateFacts,
+    DataFacts,
     DesignsCompared,
-    NoiseFacts,
     OfficeRule,
     OtherReleaseFacts,
     PlannedNumber,
@@ -52,10 +46,14 @@ from leakbound.reports.about import (
     ReleasedValue,
     StatisticFacts,
     StatisticParameters,
+    envelope,
     term_facts,
 )
+from leakbound.reports.results.release.result import question_of
 
 Array = np.ndarray
+Audience = Literal["public", "owner"]
+FAILED = "the statistic failed on the draw; that it did is all that is released"
 _MOST_ASKED = 3  # statistics that the question of a page names
 
 
@@ -75,7 +73,7 @@ def public_half(counted: Counted) -> Report:
     findings += _noise_size(prepared)
     curves = _certified_curve(prepared.public_curve)
     if joint is not None:
-        findings += _together(prepared, joint, joint.public_curve)
+        findings += [*_promised(prepared, joint.eta, joint.public_curve, joint.release), *joint.findings]
         curves += _second_curve(prepared, joint, joint.public_curve)
     about = _about(prepared, "public", counted, [*prepared.public_notes, *counted.public_notes])
     return Report(about, findings, curves)
@@ -95,9 +93,10 @@ def owner_half(
     curves = [*_certified_curve(prepared.curve), *prepared.attack_curves]
     of_owner = [*prepared.public_notes, *prepared.request.owner_notes, *prepared.owner_notes]
     if counted is not None:
-        if counted.joint is not None:
-            findings += _together(prepared, counted.joint, counted.joint.curve)
-            curves += _second_curve(prepared, counted.joint, counted.joint.curve)
+        joint = counted.joint
+        if joint is not None:
+            findings += [*_promised(prepared, joint.eta, joint.curve, joint.release), *joint.findings]
+            curves += _second_curve(prepared, joint, joint.curve)
         findings += counted.owner_findings
         of_owner += counted.owner_notes
     about = _about(prepared, "owner", counted, [*of_owner, *notes], designs)
@@ -109,32 +108,19 @@ def _certified_curve(curve: TradeOff | None) -> list[Curve]:
     return [] if curve is None else [Curve("certified", "", "certified", curve)]
 
 
-def _promised(prepared: Prepared, eta: float, curve: TradeOff | None) -> list[Finding]:
-    """List what no attacker exceeds who sees this release."""
-    common: dict[str, Any] = prepared.common | {"operating_point": {"prior": prepared.prior}}
-    findings = [Finding("accuracy", prepared.prior_accuracy + eta, **common), Finding("eta", eta, **common)]
-    return findings if curve is None else [*findings, *_rates(prepared, curve)]
-
-
-def _rates(prepared: Prepared, curve: TradeOff, release: str = "") -> list[Finding]:
-    """List the true positive rates that a curve allows at the false positive rates of interest."""
-    findings = []
-    for rate in prepared.request.plan.rates:
-        tpr = round(float(curve.tpr_at(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
-        findings.append(Finding("tpr", tpr, operating_point={"fpr": rate}, release=release, **prepared.common))
-    return findings
-
-
-def _together(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Finding]:
-    """List what is promised of all releases of the ledger together."""
-    common: dict[str, Any] = prepared.common | {"release": joint.release}
-    at: dict[str, float] = {"prior": 0.5}
-    return [
-        Finding("accuracy", 0.5 + joint.eta, operating_point=at, **common),
-        Finding("eta", joint.eta, operating_point=at, **common),
-        *_rates(prepared, curve, joint.release),
-        *joint.findings,
+def _promised(prepared: Prepared, eta: float, curve: TradeOff | None, release: str = "") -> list[Finding]:
+    """List what no attacker exceeds who sees this release, or all releases of the ledger."""
+    common: dict[str, Any] = prepared.common | {"release": release}
+    at: dict[str, float] = {"prior": prepared.prior}
+    findings = [
+        Finding("accuracy", prepared.prior_accuracy + eta, operating_point=at, **common),
+        Finding("eta", eta, operating_point=at, **common),
     ]
+    if curve is not None:
+        for rate in prepared.request.plan.rates:
+            tpr = round(float(curve.tpr_at(rate)), 15)  # 1 - (1 - 0.005) is not 0.005
+            findings.append(Finding("tpr", tpr, operating_point={"fpr": rate}, **common))
+    return findings
 
 
 def _second_curve(prepared: Prepared, joint: Joint, curve: TradeOff) -> list[Curve]:
@@ -159,24 +145,38 @@ def _about(
     designs: DesignsCompared | None = None,
 ) -> ProtectedAbout:
     request, is_public = prepared.request, audience == "public"
+    plan, promise = request.plan, request.plan.under(PROMISE_OF[prepared.design])
     value = None if counted is None else counted.value
     statistics = _statistics(prepared, value, is_public)
     tables = {statistic.name: statistic.table for statistic in statistics if statistic.table is not None}
     table = None if prepared.parts else _table(prepared, value)
     of_counts = [*counts_below_0([table, *tables.values()]), *counted_twice(tables)]
     failed = [FAILED] if value is not None and not np.isfinite(value).all() else []
-    all_notes = [*request.notes, *failed, *of_counts, *notes]
     command = ""
     if value is None and not prepared.parts:
-        command, refusal = release_command(request.plan)
-        all_notes += [NO_RELEASE.format(reason=refusal)] if refusal else []
-    return about_release(
-        request,
-        audience,
-        _certificate(prepared, audience, counted),
-        all_notes,
-        asked=_asked_for(prepared),
-        more_of_plan=_several_content(prepared),
+        command, refusal = release_command(plan)
+        notes = [*notes, NO_RELEASE.format(reason=refusal)] if refusal else notes
+    head = envelope(
+        printed(plan) | _several_content(prepared),
+        seed=promise.seed,
+        confidence=promise.confidence,
+        notes=[*request.notes, *failed, *of_counts, *notes],
+    )
+    # published is the number of people, and not of their rows, which depends on each of them
+    data = DataFacts(name=request.data.name, digest="", records=prepared.n)
+    if not is_public:
+        points = request.data.points
+        head["command"] = request.command
+        data = DataFacts(name=request.data.name, digest=points.digest[:16], records=len(points))
+    return ProtectedAbout(
+        kind="protected",
+        audience=audience,
+        **head,
+        question=question_of(prepared.promise, _asked_for(prepared)),
+        insecure_seed=request.insecure_seed is not None,
+        fpr=plan.fpr,
+        data=data,
+        certificate=_certificate(prepared, audience, counted),
         values=_values_of_all(prepared, value, is_public),
         planned=_planned(prepared) if value is None else (),
         statistics=statistics,
@@ -205,7 +205,7 @@ def _certificate(prepared: Prepared, audience: Audience, counted: Counted | None
         prior=prepared.prior,
         k=prepared.k,
         n=prepared.n,
-        noise=_noise_facts(prepared),
+        noise=noise_facts(prepared),
         exact=prepared.confidence is None,
         confidence=1.0 if prepared.confidence is None else prepared.confidence,
         assumptions=term_facts(assumptions),
@@ -213,37 +213,6 @@ def _certificate(prepared: Prepared, audience: Audience, counted: Counted | None
         entry=None if counted is None else counted.entry,
         no_noise=prepared.no_noise,
         others=others,
-    )
-
-
-def _noise_facts(prepared: Prepared) -> NoiseFacts:
-    """Describe the noise as it is printed, so that it can be drawn again, and the promise checked."""
-    if prepared.parts:
-        return _noise_of_all(prepared)
-    return noise_facts(
-        prepared.noise,
-        prepared.rms,
-        prepared.grid,
-        prepared.noisy_coords,
-        divisor=prepared.divisor,
-        shape=prepared.shape,
-        declared=prepared.declared,
-    )
-
-
-def _noise_of_all(prepared: Prepared) -> NoiseFacts:
-    """Describe the noise of several statistics; the correlations are with each of them."""
-    of_parts = [_noise_facts(part) for part in prepared.parts]
-    grids = [noise.grid or [None] * len(noise.rms) for noise in of_parts]
-    is_noisy = not prepared.no_noise
-    return NoiseFacts(
-        family="gaussian" if is_noisy else "none",
-        scale=1.0 if is_noisy else 0.0,
-        deviations=prepared.rms[prepared.noisy_coords].tolist() if is_noisy else None,
-        correlations=None,
-        rms=prepared.rms.tolist(),
-        grid=tuple(step for grid in grids for step in grid) if is_noisy else None,
-        declared=prepared.declared,
     )
 
 
@@ -256,7 +225,7 @@ def _statistics(prepared: Prepared, value: Float[Array, " d"] | None, is_public:
         StatisticFacts(
             name=part.request.name,
             weight=_weight(part),
-            noise=_noise_facts(part),
+            noise=noise_facts(part),
             parameters=_parameters(part),
             table=_table(part, of_part),
             rules=() if is_public else _rules(part),
@@ -287,12 +256,14 @@ def _asked_for(prepared: Prepared) -> str:
 
 def _values_of_all(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
     """Make the rows of all statistics, each with the name of its own."""
-    if not prepared.parts or value is None:
-        return _values(prepared, value, is_public)
+    if value is None:
+        return ()
+    if not prepared.parts:
+        return rows_of_values(prepared, value, is_public=is_public)
     rows = [
         row.model_copy(update={"statistic": part.request.name})
         for part, of_part in zip(prepared.parts, prepared.split(value), strict=True)
-        for row in _values(part, of_part, is_public)
+        for row in rows_of_values(part, of_part, is_public=is_public)
     ]
     if not is_public:
         return tuple(rows)
@@ -344,9 +315,3 @@ def _rules(prepared: Prepared) -> tuple[OfficeRule, ...]:
     if prepared.design == "leave-one-out" and not prepared.declared and plan.group is None:
         by_noise = check_told_by_noise(plan, statistic, points, prepared.rms)
     return (*check_office_rules(plan, statistic, points), *by_noise)
-
-
-def _values(prepared: Prepared, value: Float[Array, " d"] | None, is_public: bool) -> tuple[ReleasedValue, ...]:
-    if value is None:
-        return ()
-    return rows_of_values(prepared.finished(value), prepared.k, None if is_public else prepared.sampling_std)

@@ -126,11 +126,24 @@ def arrays_request(
     execution = replace(execution, depends_on=plan.depends_on)
     naming = plan.group or plan.id
     x, names = _without_names(x, naming)
-    data = Data(_points_of(x, y, names), ARRAYS)
-    rule = _rule(asked, plan, data.points)
-    owner_notes = () if plan.chosen == "dp" else alike_levels(data.points)
-    is_own = not isinstance(asked, str)
-    return Request(plan, data, rule, execution, from_python=is_own, owner_notes=owner_notes)
+    return _of_points(plan, asked, _points_of(x, y, names), execution)
+
+
+def _of_points(
+    plan: CalibrationPlan, statistic: Asked, points: Points, execution: Execution, name: str = ""
+) -> Request:
+    """Make the request of a plan for one statistic of points in memory."""
+    rule = _rule(statistic, plan, points)
+    owner_notes = () if plan.chosen == "dp" else alike_levels(points)
+    return Request(
+        plan,
+        Data(points, ARRAYS),
+        rule,
+        execution,
+        from_python=not isinstance(statistic, str),
+        name=name,
+        owner_notes=owner_notes,
+    )
 
 
 def _check_columns(points: Points) -> None:
@@ -183,13 +196,8 @@ def several_of_arrays(
     parts = []
     for table, each in zip(given, plan.statistics, strict=True):
         with of_statistic(each.name):
-            of_one = _points_of(_without_columns(columns, each.drop), y, names)
-            rule = _rule(table["statistic"], each, of_one)
-        is_own = not isinstance(table["statistic"], str)
-        data = Data(of_one, ARRAYS)
-        owner_notes = () if each.chosen == "dp" else alike_levels(of_one)
-        part = Request(each, data, rule, execution, from_python=is_own, name=each.name)
-        parts.append(replace(part, owner_notes=owner_notes))
+            points = _points_of(_without_columns(columns, each.drop), y, names)
+            parts.append(_of_points(each, table["statistic"], points, execution, each.name))
     return _together(shared, whole, parts, execution)
 
 

@@ -82,21 +82,17 @@ def _counted(
     elsewhere: Elsewhere,
 ) -> Counted:
     """Draw the records in use, unless a ledger holds the draw, and add the noise to their statistic."""
-    notes = [ENOUGH] if calibration.noise is None else []
     if query is None:
         seed = prepared.request.insecure_seed
         member = subsets(mechanism.n, mechanism.k, 1, randomness(seed, "draw"))[0]
         value = _released(mechanism, calibration, member, randomness(seed, "noise"))
-        counted = Counted(prepared, value)
+        counted = Counted(prepared, value, public_notes=[ENOUGH] if calibration.noise is None else [])
     else:
         note_begun(prepared.request, query.path)
-        noted = query.release(calibration)
-        notes.append(noted.note)
-        counted = Counted(prepared, noted.value, noted.ledger, noted.place, owner_findings=noted.joint)
+        counted = query.release(prepared, calibration)
     return replace(
         counted,
         value=rounded_to_rms(counted.value, calibration.rms),
-        public_notes=notes,
         owner_notes=elsewhere.notes,
         others=elsewhere.releases,
         knows_people=elsewhere.knows_people,

@@ -34,6 +34,7 @@ from leakbound.protection.promises.drawn.jobs import Job
 from leakbound.protection.promises.drawn.noise_search import NoiseSearchResult
 from leakbound.protection.promises.drawn.pairs import Fitted, Measured, measured
 from leakbound.protection.promises.drawn.prepare import ROLLED_BACK, SOURCES, no_noise_words
+from leakbound.protection.setting.prepared import Counted, Prepared
 from leakbound.releases.specs import NoCanonicalForm, canonical
 from leakbound.releases.statistics.statistic import Fit, Linear, Statistic
 
@@ -96,24 +97,6 @@ class ReleaseSubject:
 
 
 @dataclass(frozen=True, eq=False)
-class LedgerRelease:
-    """A release of a ledger: its value, its place, and what all releases of the ledger promise together."""
-
-    value: Float[Array, " d"]
-    ledger: DrawnLedger
-    place: int
-    joint: list[Finding]
-
-    @property
-    def note(self) -> str:
-        """What is published of the ledger: how many releases it knows of."""
-        n = len(self.ledger.releases)
-        if n == 1:
-            return f"this is {ONLY}"
-        return f"this is one of {n} releases of this draw that its ledger knows of, whose joint bound the owner has"
-
-
-@dataclass(frozen=True, eq=False)
 class LedgerQuery:
     """A query on its way into a ledger."""
 
@@ -168,7 +151,7 @@ class LedgerQuery:
         ledger = self._created([query]) if self.ledger is None else self.ledger.declare([query])
         return f"{self.path}: {len(ledger.queries)} declared, {len(ledger.releases)} released"
 
-    def release(self, calibration: NoiseSearchResult) -> LedgerRelease:
+    def release(self, prepared: Prepared, calibration: NoiseSearchResult) -> Counted:
         """Draw the noise of the release and note it in the ledger, before its value is published.
 
         A release that the ledger holds already is made once more, with the same bytes.
@@ -193,7 +176,8 @@ class LedgerQuery:
                 "on another machine or by other versions: a second release of it would be in no joint bound"
             )
         value = mechanism.with_noise(exact, subject.sample_noise(ledger.key, exact), calibration.grid)
-        return LedgerRelease(value, ledger, place, self._joint(ledger))
+        # how many releases the ledger knows of is published, their joint bound is the owner's
+        return Counted(prepared, value, ledger, place, owner_findings=self._joint(ledger), public_notes=[_note(ledger)])
 
     def _subject(
         self, ledger: DrawnLedger, place: int, calibration: NoiseSearchResult, noise: GaussianNoise
@@ -287,6 +271,14 @@ class LedgerQuery:
             "assumptions": [Term("declared_queries"), ROLLED_BACK],
         }
         return [Finding("accuracy", mechanism.prior_accuracy + eta, **common), Finding("eta", eta, **common)]
+
+
+def _note(ledger: DrawnLedger) -> str:
+    """Say how many releases the ledger knows of."""
+    n = len(ledger.releases)
+    if n == 1:
+        return f"this is {ONLY}"
+    return f"this is one of {n} releases of this draw that its ledger knows of, whose joint bound the owner has"
 
 
 def describe_statistic(statistic: Statistic) -> dict[str, Any]:
