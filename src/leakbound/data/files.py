@@ -110,6 +110,11 @@ def load(
         if drop:
             raise ValueError(f"{source}: columns can be dropped from a table, not from the array x of an .npz file")
         return _npz(path, label, group, id, slice)
+    if label is None:
+        frame, _ = read_table(path, **form)
+        raise ValueError(
+            f"{path}: name the label column (label, --label); columns: {some(frame.columns)}{_separated(frame, path)}"
+        )
     return _table(path, label, group, drop, id, slice, drop_missing, **form)
 
 
@@ -175,14 +180,7 @@ def read(
             _has_array(arrays, id, path)
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
-    # a table
-    frame, _ = read_table(path, **form)
-    not_features = _distinct([*drop, id])
-    for name in not_features:
-        has_column(frame, name, source)
-    frame, kept = _without_missing(frame, drop_missing, [*drop, id], source)
-    points = from_arrays(frame.drop(columns=not_features), names=None if id is None else frame[id])
-    return Data(points, path.name, slices=sliced(points, slice, frame), kept=kept)
+    return _table(path, None, None, drop, id, slice, drop_missing, **form)
 
 
 @in_one_line
@@ -234,26 +232,25 @@ def _table(
     drop_missing: Sequence[str] | bool,
     **form: Unpack[CsvForm],
 ) -> Data:
+    """Read a table whose features are all columns without another use."""
     frame, notes = read_table(path, **form)
-    if label is None:
-        raise ValueError(
-            f"{path}: name the label column (label, --label); columns: {some(frame.columns)}{_separated(frame, path)}"
-        )
     not_features = _distinct([label, group, *drop, id])
     for name in not_features:
         has_column(frame, name, path)
     frame, kept = _without_missing(frame, drop_missing, [*drop, id, group], path)
     features = frame.drop(columns=not_features)
-    if features.shape[1] == 0:
+    if features.shape[1] == 0 and label is not None:
         raise ValueError(f"{path}: no feature columns are left besides {', '.join(not_features)}")
     points = from_arrays(
         features,
-        frame[label].to_numpy(),
+        None if label is None else frame[label].to_numpy(),
         None if group is None else frame[group].to_numpy(),
         None if id is None else frame[id],
     )
     # the labels as they were checked: those of classes are not cut like numbers
-    table = frame.assign(**{label: classes(points.y)}) if slice and points.y is not None else frame
+    table = (
+        frame.assign(**{label: classes(points.y)}) if slice and label is not None and points.y is not None else frame
+    )
     return Data(points, path.name, notes=tuple(notes), slices=sliced(points, slice, table), kept=kept)
 
 
