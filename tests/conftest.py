@@ -72,11 +72,22 @@ def pytest_collection() -> Iterator[None]:
     return result
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that no worker is left alone with one at the end.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Make the cases slow that ``by_day`` does not name, and long tests the first: no worker ends alone with one.
 
-    These are those with a mark, and those of no folder: of the documentation, the packaging and all sources.
+    Long tests are those with a mark, and those of no folder: of the documentation, the packaging and all sources.
     """
+    found: dict[str, set[str]] = {}
+    for item in items:
+        if mark := item.get_closest_marker("by_day"):
+            case = item.name.partition("[")[2].removesuffix("]")
+            found.setdefault(item.nodeid.partition("[")[0], set(mark.args)).discard(case)
+            if case not in mark.args:
+                item.add_marker("slow")
+    found = {test: cases for test, cases in found.items() if cases}
+    if found and not any("[" in each for each in config.args):
+        raise pytest.UsageError(f"by_day names cases that do not exist: {found}")
     long = ("benchmarks", "statistics", "kills")
     items.sort(
         key=lambda item: (item.path.parent.name != "tests", not any(item.get_closest_marker(name) for name in long))

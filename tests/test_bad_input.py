@@ -412,6 +412,7 @@ def test_every_file_of_the_table_is_used():
     assert unused == {"two.csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["two.csv", nightly("constant.csv"), nightly("script.csv")])
 def test_odd_data_that_make_sense_are_audited(data, stand, tmp_path, monkeypatch):
     changed = {"constant.csv": {"a": 1.0, "b": 1.0}, "script.csv": {"<script>alert(1)</script>": FRAME.a * 2}}
@@ -425,6 +426,7 @@ def test_odd_data_that_make_sense_are_audited(data, stand, tmp_path, monkeypatch
     assert "alert(1)</script>" not in page
 
 
+@pytest.mark.slow
 def test_a_label_of_script_is_escaped_wherever_it_stands(stand, tmp_path, monkeypatch, capfd):
     frame = FRAME.rename(columns={"label": "<script>alert(1)</script>"})
     frame.to_csv(tmp_path / "odd.csv", index=False)
@@ -465,6 +467,7 @@ def test_fits_that_fail_are_refused_before_a_draw(command, line, stand, tmp_path
     assert {path: path.stat().st_mtime_ns for path in stand.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
     ledger = tmp_path / "l.json"
     protect = f"protect --promise drawn --eta 0.1 --ledger {ledger}"
@@ -480,6 +483,7 @@ def test_a_ledger_of_other_data(stand, tmp_path, monkeypatch, capfd):
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.by_day("two.csv")
 @pytest.mark.parametrize(
     "words",
     [

@@ -44,6 +44,7 @@ def test_the_page_shows_a_small_picture_of_its_grid(paper):
     assert f"notebooks/{paper}.ipynb" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", nightly_but(notebooks.GRIDS, *BY_DAY))
 def test_a_notebook_runs_and_draws_the_picture_of_the_page(paper):
     names = notebooks.executed(paper)

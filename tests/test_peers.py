@@ -155,6 +155,7 @@ ROWS = [
     )
 
 
+@pytest.mark.by_day("no JSON")
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("script", "reason"),

@@ -48,6 +48,16 @@ ANSWERS = {
 }
 
 
+@pytest.mark.by_day(
+    "length-1e-100",
+    "pmp of a sum-1e-100",
+    "four epsilons-1e-170",
+    "distances-1e+160",
+    "scale of DP-1e-100",
+    "Laplace noise-1e-100",
+    "delta under noise-1e-100",
+    "spread-1e+160",
+)
 @SIZES
 @pytest.mark.parametrize("name", ANSWERS)
 def test_another_unit_changes_no_answer(name, s):
@@ -64,6 +74,7 @@ def test_noise_by_information_has_the_unit_of_the_covariance(s):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.by_day("exponential-1e+100")
 @SIZES
 @pytest.mark.parametrize("mechanism", ["mean", "exponential"])
 def test_pmp_on_the_page_is_that_of_the_clipped_records(tmp_path, s, mechanism):

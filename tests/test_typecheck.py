@@ -98,6 +98,7 @@ def test_no_call_is_checked_on_request() -> None:
     assert from_the_first_call(unknown)(1, 2) == 2
 
 
+@pytest.mark.slow
 def test_private_functions_are_checked_where_all_are(tmp_path: Path) -> None:
     """Processes of their own, as functions are chosen on import; the second does not take what the first compiled."""
     (tmp_path / "some_module.py").write_text(

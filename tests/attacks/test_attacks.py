@@ -53,6 +53,7 @@ def test_with_parameters_refuses_unknown_ones():
         ATTACKS["gap"].with_parameters(gamma=2)
 
 
+@pytest.mark.slow
 def test_the_table_imports_no_attack():
     code = (
         "import sys, leakbound.attacks; "

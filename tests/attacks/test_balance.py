@@ -56,6 +56,7 @@ def auc_and_tpr(attack: str, signals: Signals) -> tuple[float, float]:
 
 
 class TestDesign:
+    @pytest.mark.by_day("6-2", "50-2", "50-16")
     @pytest.mark.parametrize("n_models", [2, 3, 4, 8, 16, 64])
     @pytest.mark.parametrize("n_points", [2, 6, 50, 3000])
     def test_our_own_games_are_drawn_independently(self, n_models, n_points):
@@ -185,6 +186,7 @@ class TestApart:
         assert sizes == [90] * 8
 
 
+@pytest.mark.by_day("mast-pairs-4", "lira-pairs-4", "rmia-pairs-4", "quantile-pairs-4")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_models", [4, nightly(8), 16])
 @pytest.mark.parametrize("draw", [lambda k, n: exactly(k, k // 2, n), complements], ids=["exactly half", "pairs"])
@@ -202,6 +204,7 @@ def test_without_a_leak_no_attack_sees_one(attack, draw, n_models):
     assert abs(found[1] - 0.01) < 4.5 * 0.0032
 
 
+@pytest.mark.by_day("quantile-pairs-4", "mast-exactly half-4")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_models", [4, nightly(8), 16])
 @pytest.mark.parametrize("draw", [lambda k, n: exactly(k, k // 2, n), complements], ids=["exactly half", "pairs"])

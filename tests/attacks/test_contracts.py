@@ -59,6 +59,18 @@ def fixed(game: Game) -> Game:
     return Game(game.kind, game.member, game.is_target_point, 3)
 
 
+@pytest.mark.by_day(
+    "fixed-float32-gap",
+    "fixed-float32-lira_offline",
+    "fixed-float32-gradient_norm",
+    "fixed-float64-entropy",
+    "fixed-float64-likelihood_ratio",
+    "leave one out-float32-gap",
+    "leave one out-float32-scalar_product",
+    "leave one out-float64-gap",
+    "leave one out-float64-rmia",
+    "leave one out-float64-glir",
+)
 @ROWS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("references", ["fixed", "leave one out"])
@@ -74,6 +86,7 @@ def test_shape_dtype_and_finite_values(attack: Attack, dtype: type, references: 
     np.testing.assert_array_equal(scores.member, game.member[: game.n_targets, game.is_target_point])
 
 
+@pytest.mark.by_day("loss", "likelihood_ratio", "gradient_norm")
 @ROWS
 def test_float32_differs_by_rounding_alone(attack: Attack):
     game = half_split(200, 40, population=0.1)
@@ -81,6 +94,13 @@ def test_float32_differs_by_rounding_alone(attack: Attack):
     np.testing.assert_allclose(single, double, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.by_day(
+    "fixed-gap",
+    "fixed-likelihood_ratio",
+    "fixed-matt",
+    "leave one out-mast",
+    "leave one out-likelihood_ratio",
+)
 @ROWS
 @pytest.mark.parametrize("references", ["fixed", "leave one out"])
 def test_members_score_higher_where_a_leak_is_planted(attack: Attack, references: str):
@@ -119,6 +139,7 @@ def test_the_same_input_gives_the_same_bytes(attack: Attack):
     assert attack(signals).value.tobytes() == attack(signals).value.tobytes()
 
 
+@pytest.mark.by_day("8-gap", "8-likelihood_ratio", "8-scalar_product")
 @ROWS
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_models", [8, nightly(16), nightly(64)])

@@ -55,6 +55,7 @@ def test_functions_and_names_mix():
     assert [row.name for row in ls.attacks.find([negative_loss, negative_loss])] == ["negative_loss"]
 
 
+@pytest.mark.slow
 def test_an_audit_takes_a_function():
     X, y = load_wine(return_X_y=True)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)

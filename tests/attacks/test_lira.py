@@ -33,6 +33,7 @@ def naive_gaussians(signals, phi, variance, references, targets_of):
     return result
 
 
+@pytest.mark.by_day("7-fixed-own-shrunk", "7-fixed-own-population-shrunk", "7-loo-own-population-pooled")
 @pytest.mark.parametrize("variance", ["shrunk", "point", "pooled"])
 def test_lira_equals_its_naive_twin(signals, references, targets_of, loop, variance):
     phi = signals.arrays["log_odds"]

@@ -126,6 +126,7 @@ def test_separate_references_are_all_used_and_more_of_them_find_more():
     assert mean_auc(signals) > mean_auc(signals, references=1) + 0.02
 
 
+@pytest.mark.slow
 def test_with_all_references_noise_is_worth_nothing_at_the_level_that_it_has():
     """The variance of the mean AUC over 16 targets is that of independent ones: their ratio is .99 in 300 games."""
     means, variances = [], []

@@ -87,6 +87,7 @@ def tie_breaker(log_ratio):
 
 
 class TestRmia:
+    @pytest.mark.by_day("7-fixed-own-1.0", "7-loo-own-population-1.0")
     @pytest.mark.parametrize("gamma", [1.0, 2.0])
     def test_a_record_exceeds_others_in_the_majority_of_queries(self, several, loop, gamma):
         game = several.game
@@ -117,6 +118,12 @@ class TestRmia:
 
         np.testing.assert_allclose(rmia(several), loop(several, score), rtol=1e-7, atol=1e-7)
 
+    @pytest.mark.by_day(
+        "7-fixed-all-mean-rmia",
+        "7-fixed-own-majority-rmia",
+        "7-loo-all-population-mean-rmia",
+        "7-loo-own-mean-rmia",
+    )
     @pytest.mark.parametrize("attack", [rmia, rmia_offline])
     @pytest.mark.parametrize("vote", ["mean", "majority"])
     def test_queries_that_are_all_the_same_change_nothing(self, signals, attack, vote):
@@ -156,6 +163,7 @@ def test_other_attacks_take_the_record_alone(name):
     np.testing.assert_array_equal(ATTACKS[name](asked(plain)).value, ATTACKS[name](plain).value)
 
 
+@pytest.mark.slow
 def test_several_queries_find_more_where_each_one_is_noisy():
     rng, game = np.random.default_rng(2), ls.games.half_split(600, 16, population=0.1)
     hard = rng.normal(size=(1, 600, 1))

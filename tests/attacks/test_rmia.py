@@ -217,6 +217,7 @@ def test_chosen_slopes_equal_a_plain_loop(slope):
     assert offline_slopes(fixed).tolist() == [naive_slope(p[2:], member[2:])] * 2
 
 
+@pytest.mark.by_day("3")
 @pytest.mark.parametrize("n_targets", [9, 3])
 def test_no_target_has_a_part_in_its_own_slope(n_targets):
     """Whatever a target was trained on and returns: its slope is the same."""

@@ -36,6 +36,7 @@ def naive_shadow(signals, others_of):
     return np.array(scores)
 
 
+@pytest.mark.by_day("7-fixed-all-population-log_odds", "7-loo-all-population-")
 @pytest.mark.parametrize("without", ["", "log_odds"])
 def test_shadow_equals_its_naive_twin(signals, without):
     game = signals.game

@@ -60,6 +60,7 @@ def test_it_stops_at_the_first_look_that_is_narrow_enough(tmp_path) -> None:
         assert (report.about.execution.made, report.about.execution.reused) == (n_models, 0)
 
 
+@pytest.mark.slow
 def test_models_of_an_earlier_look_are_not_made_again(tmp_path) -> None:
     first = audited(tmp_path, ls.Until("auc", width=0.0001, at_most=16))
     again = audited(tmp_path, ls.Until("auc", width=0.0001, at_most=32))
@@ -190,6 +191,7 @@ def stopped(setting: Setting, rng: np.random.Generator, metric: str, width: floa
     return low, high
 
 
+@pytest.mark.by_day("auc-0.0-60-32")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n_audits", "most"), [(60, 32), nightly(1000, 64)])
 @pytest.mark.parametrize("spread", [0.0, 0.5, 2.0])

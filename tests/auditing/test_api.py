@@ -91,6 +91,7 @@ def test_report_survives_its_json(memorised, tmp_path) -> None:
     assert again.curve("lira").fnr(0.1) == memorised.curve("lira").fnr(0.1)
 
 
+@pytest.mark.by_day("margins")
 @pytest.mark.parametrize(
     ("estimator", "silent"),
     [
@@ -162,6 +163,7 @@ def test_one_trained_model(noisy) -> None:
     assert (facts.targets, facts.references, facts.population) == (1, 16, 12)
 
 
+@pytest.mark.slow
 def test_records_on_both_sides_are_counted() -> None:
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

@@ -82,6 +82,7 @@ class TestTwoSources:
         assert source_test(frame, member).found
         assert not source_test(frame, halves(len(frame), 0)).found
 
+    @pytest.mark.slow
     def test_a_row_number_gives_it_away(self):
         member = np.arange(len(X)) < 300
         assert not source_test(X, halves(len(X), 0), Y).found
@@ -127,6 +128,7 @@ class TestTwoSources:
         assert not source_test(x, member).found
         assert source_test(x, member, y).found
 
+    @pytest.mark.slow
     def test_units_are_in_or_out_together(self):
         """Ten rows of a person are one record: a random half of 60 people is one source."""
         rng = np.random.default_rng(5)
@@ -198,6 +200,7 @@ def seconds_of_a_thousand_records():
     return time.process_time() - started
 
 
+@pytest.mark.slow
 def test_a_thousand_records_take_less_than_a_second():
     """Without the smallest shift, which takes up to four times as long as the test itself."""
     assert seconds_of_a_thousand_records() < 1
@@ -312,6 +315,7 @@ class TestReports:
             ls.audit(DecisionTreeClassifier(), X, Y, accept_shift=True)
 
 
+@pytest.mark.slow
 def test_a_single_model_is_tested():
     def answers(x):
         positive = 1 / (1 + np.exp(-x[:, 0]))
@@ -349,12 +353,14 @@ class TestInputsOfNetworks:
             rows.append(ids.tolist())
         return rows
 
+    @pytest.mark.slow
     def test_sequences_of_token_ids(self):
         assert not self.of(self.tokens(0)).found
         planted = self.of(self.tokens(2))
         assert planted.found
         assert planted.number.value > 0.7
 
+    @pytest.mark.slow
     def test_sequences_of_another_length(self):
         rng = np.random.default_rng(0)
         lengths = rng.integers(5, 30, size=400) + 8 * self.MEMBER
@@ -368,6 +374,7 @@ class TestInputsOfNetworks:
             rows = [rng.normal(mean, size=(length, 2)) for mean, length in zip(means, lengths, strict=True)]
             assert self.of(rows).found == (shift > 0)
 
+    @pytest.mark.slow
     def test_fields(self):
         rng = np.random.default_rng(0)
         fields = {"ids": rng.integers(50, size=(400, 6)), "image": rng.normal(size=(400, 3, 4, 4))}

@@ -56,6 +56,7 @@ def exchanged():
     return ls.audit_model(tree, OUT, IN, attacks=["gap", "loss"], policy=POLICY, claims="eta=0.4", name="tree")
 
 
+@pytest.mark.slow
 def test_no_limit_is_kept_and_nothing_is_called_safe(exchanged):
     (decision,) = exchanged.about.decisions
     assert decision.verdict == "ask"
@@ -84,6 +85,7 @@ def test_no_claim_agrees(exchanged):
     assert curve.verdict.reason.id in ("exchanged", "wrong_sign")
 
 
+@pytest.mark.slow
 def test_no_comparison_calls_the_other_one_leakier(exchanged):
     tree = DecisionTreeClassifier(random_state=0).fit(*IN)
     right = ls.audit_model(tree, IN, OUT, attacks=["loss"], name="tree")
@@ -102,6 +104,7 @@ def test_given_scores_of_the_wrong_sign():
     assert exit_code(wrong, ["auc=0.6"]) == 3
 
 
+@pytest.mark.slow
 def test_an_own_attack_of_the_wrong_sign():
     def sure_of_members(signals):
         return -signals.targets("loss")
@@ -116,12 +119,14 @@ def test_an_own_attack_of_the_wrong_sign():
     assert "cleared up" not in str(both)  # the other one shows the leak
 
 
+@pytest.mark.slow
 def test_a_model_that_leaks_nothing_is_not_called_exchanged():
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1e-3)).fit(*IN)
     report = ls.audit_model(model, IN, OUT, policy={"limits": ["auc=0.65"]})
     assert report.about.decisions[0].verdict == "release"
 
 
+@pytest.mark.slow
 def test_references_of_another_class_leave_the_required_attack_open():
     model = DecisionTreeClassifier(random_state=0).fit(*IN)
     policy = {"limits": ["auc=0.99"], "attacks": ["lira", "loss"]}

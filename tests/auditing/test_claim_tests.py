@@ -214,6 +214,7 @@ def test_a_claim_is_refuted_below_the_level_of_one_look(n_looks) -> None:
     assert (below.word, above.word) == ("refuted", "not_refuted")
 
 
+@pytest.mark.by_day("3-True-True-1")
 @pytest.mark.parametrize("n_looks", [1, 4])
 @pytest.mark.parametrize(
     ("n_tests", "with_noise", "with_steps"), [(0, False, False), (7, False, False), (3, True, True)]
@@ -350,6 +351,7 @@ class TestNoiseOfSteps:
             word == "refuted"
         )
 
+    @pytest.mark.by_day("noise0-refuted-")
     @pytest.mark.parametrize(
         ("noise", "word", "note"),
         [

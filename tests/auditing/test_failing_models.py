@@ -32,6 +32,7 @@ def audited(models, **options):
 TREES = {"first": DecisionTreeClassifier(max_depth=1), "last": DecisionTreeClassifier()}
 
 
+@pytest.mark.by_day("in the audit")
 @pytest.mark.parametrize("at_most", [0, 25], ids=["in its trial", "in the audit"])
 def test_the_others_are_reported_and_it_is_named(at_most, tmp_path):
     models = {"first": TREES["first"], "middle": Fails(at_most), "last": TREES["last"]}

@@ -52,6 +52,7 @@ def counted(sizes: list[int], n_models: int, n_runs: int, leak: float = 0.0) -> 
     return Counter(alone for alone, _ in found), Counter(both for _, both in found)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_groups", "n_records", "n_models", "n_runs"),
@@ -79,6 +80,7 @@ def test_without_a_leak_models_are_released_and_seldom_refused(n_groups, n_recor
             assert both["release"] >= 0.8 * n_runs
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_others", "n_models", "n_runs"),

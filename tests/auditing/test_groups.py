@@ -84,6 +84,7 @@ def test_a_policy_refuses_a_group_above_its_limit_whatever_the_average_is() -> N
     assert worst.low > 0.6
 
 
+@pytest.mark.slow
 def test_without_a_leak_all_groups_keep_their_limit() -> None:
     found, decided = judged(observed((2000, 60, 45, 30, 20)))
     assert [each.outcome for each in decided.checks] == ["kept", "kept"]
@@ -93,6 +94,7 @@ def test_without_a_leak_all_groups_keep_their_limit() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_small_class_inside_a_joined_group_is_measured_by_itself() -> None:
     """Of 100 records in a joined group 30 leak: the joined one may look harmless, the class does not."""
     _, decided = judged(observed((2000, 30, 32), leak=(0, 3.0)))
@@ -112,6 +114,7 @@ def test_a_group_that_few_models_cannot_judge_is_open_with_the_number_that_can()
     assert decided.verdict == "ask"
 
 
+@pytest.mark.slow
 def test_a_group_of_fewer_than_20_is_judged_by_its_single_records() -> None:
     _, decided = judged(observed((2000, 8)))
     assert [(each.outcome, each.group) for each in check(decided, "worst_group_accuracy")] == [("kept", "class 0")]
@@ -120,6 +123,7 @@ def test_a_group_of_fewer_than_20_is_judged_by_its_single_records() -> None:
     assert names["class 1"] == "open"
 
 
+@pytest.mark.slow
 def test_exposed_records_make_the_policy_ask_or_refuse_as_it_says() -> None:
     release = observed((2000, 60))
     log_odds = release.signals.arrays["log_odds"].copy()
@@ -136,6 +140,7 @@ def test_exposed_records_make_the_policy_ask_or_refuse_as_it_says() -> None:
     assert judged(release, allowed)[1].verdict == "release"
 
 
+@pytest.mark.slow
 def test_without_classes_the_limit_is_open() -> None:
     member = games.half_split(400, 64).member
     value = np.random.default_rng(0).normal(size=member.shape)
@@ -168,6 +173,7 @@ def test_an_average_does_not_hide_the_rare_class() -> None:
     assert (by_name["worst_group_accuracy"].outcome, by_name["worst_group_accuracy"].group) == ("not_kept", "class 1")
 
 
+@pytest.mark.by_day("game0")
 @pytest.mark.parametrize("game", [ls.PerDatum(0), ls.Canaries(targets=[0, 1, 2])])
 def test_no_groups_in_games_of_single_records(game) -> None:
     rng = np.random.default_rng(0)
@@ -182,6 +188,7 @@ def gates(release, *limits):
     return failures(report, limits)
 
 
+@pytest.mark.slow
 def test_fail_above_looks_at_every_group() -> None:
     limit = "worst_group_accuracy=0.6"
     assert gates(observed((2000, 60, 30, 20)), limit, "accuracy=0.6", "exposed=0") == []
@@ -230,6 +237,7 @@ def test_what_is_published_has_no_counts_of_exposed_records_of_a_group() -> None
     assert "belong to class" not in page
 
 
+@pytest.mark.slow
 def test_small_classes_are_not_named_where_published() -> None:
     found = judge(observed((2000, 100, 12, 9, 7)), ATTACKS, (0.01,), 0.95)
     facts = {group.name: group.joined for group in found.facts.groups.groups}
@@ -246,6 +254,7 @@ def test_small_classes_are_not_named_where_published() -> None:
     assert "class 4" in report.to_html()
 
 
+@pytest.mark.slow
 def test_a_policy_without_a_group_limit_says_so() -> None:
     words = "No limit of this policy looks at groups of records"
     for limit, is_said in (("accuracy=0.6", True), ("worst_group_accuracy=0.6", False)):
@@ -254,6 +263,7 @@ def test_a_policy_without_a_group_limit_says_so() -> None:
         assert (words in " ".join(report.table(width=1000, full=True).split())) == is_said
 
 
+@pytest.mark.slow
 def test_several_models_have_a_column_of_their_worst_groups() -> None:
     releases = [observed((400, 60), leak=(0, 2.5)), replace(observed((400, 60)), name="other")]
     report = reported(AuditPlan(), ATTACKS, AuditRun(releases))
@@ -262,6 +272,7 @@ def test_several_models_have_a_column_of_their_worst_groups() -> None:
     assert ": class 1</td>" in page
 
 
+@pytest.mark.slow
 def test_the_20_worst_of_many_groups_are_shown() -> None:
     release = observed([40] * 25, leak=[0] * 24 + [3.0])
     report = reported(AuditPlan(), ATTACKS, AuditRun([release]))

@@ -73,6 +73,7 @@ def correlated(noise):
 
 
 class TestResiduals:
+    @pytest.mark.by_day("<lambda>2-400")
     @pytest.mark.statistics
     @DRAWS
     @pytest.mark.parametrize(
@@ -159,6 +160,7 @@ def steps_at_canaries(rng, chosen: np.ndarray, sigma: float = 1.0, scale: float 
 
 
 class TestBatches:
+    @pytest.mark.by_day("1.0-0.02-400")
     @pytest.mark.statistics
     @DRAWS
     @pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 1.0])
@@ -180,6 +182,7 @@ class TestBatches:
         if scale == 1.0:
             assert by_rate >= stats.binom.ppf(1e-4, n_draws, 0.005)  # and not much less: 0 of 400, 6 of 4,000
 
+    @pytest.mark.by_day("order")
     @pytest.mark.parametrize("mistake", ["twice", "same", "order"])
     def test_mistakes_are_found(self, mistake):
         """200 steps at rate .05 and 250 canaries that are in, sigma = 1.1: 20 of 20."""

@@ -31,6 +31,7 @@ TRIED = ("loss", "mast", "lira", "rmia")
 REFERENCED = {name: attack for name, attack in ATTACKS.items() if attack.needs_references}
 
 
+@pytest.mark.by_day("75-8-lira_offline")
 @pytest.mark.statistics
 @pytest.mark.parametrize("name", [name for name in REFERENCED if name != "shadow"])
 @pytest.mark.parametrize("n_models", [8, nightly(16), nightly(64)])

@@ -313,6 +313,7 @@ def test_records_on_both_sides_are_a_question_and_nothing_but_such_records_an_er
         ls.audit_model(model, members, members, **words)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(("limit", "n_audits"), [*sizes(100, "auc", full=400), nightly("accuracy", 400)])
 def test_wrong_verdicts_are_rare(limit, n_audits):
@@ -424,6 +425,7 @@ def test_counts_of_records_are_not_published():
     assert (values["smallest_leaf"], values["degrees_of_freedom"]) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_report_with_verdicts_is_read_again(tmp_path):
     report = audit(DecisionTreeClassifier(), policy="research", vary={"max_depth": [1, None]})
     report.to_json(tmp_path / "report.json")

@@ -58,6 +58,7 @@ def test_attacks_with_signals_of_queries_use_them_and_others_do_not():
     ) in several.about.notes
 
 
+@pytest.mark.slow
 def test_the_store_keeps_the_answers_to_all_queries(tmp_path):
     first = audited(n=4, seed=1, store=tmp_path, n_jobs=1)
     again = audited(n=4, seed=1, store=tmp_path, n_jobs=1)

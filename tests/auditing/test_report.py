@@ -47,6 +47,7 @@ def test_claim_about_nobody() -> None:
         reported(plan, find(["loss"]), AuditRun([_subject("a", 0)]))
 
 
+@pytest.mark.slow
 def test_attacks_that_did_not_run_have_no_row_of_dashes():
     """One trained model without references: the table has what was measured, and the reasons are below it."""
     x, y = load_breast_cancer(return_X_y=True)

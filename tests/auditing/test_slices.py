@@ -235,6 +235,7 @@ class TestAudits:
         assert "name" not in report.record_table
         assert str(report.record_table["record"][0]).startswith("G-")
 
+    @pytest.mark.slow
     def test_slices_change_no_other_finding(self) -> None:
         plain, report = self.plain(), self.audit(game=ls.HalfSplit(slices={"half": np.arange(160) % 2}))
         own = [each for each in report.findings if each.scope.kind == "slice"]

@@ -45,6 +45,7 @@ def test_the_level_is_divided_over_the_tests():
     assert with_noise.confidence == pytest.approx(1 - (LEVEL - OF_STEPS - OF_NOISE))
 
 
+@pytest.mark.by_day("steps0-as with a noise multiplier of at most 0.8-guesses1")
 @pytest.mark.parametrize("guesses", [GUESSED, NOT_GUESSED])
 @pytest.mark.parametrize(
     ("steps", "said"),

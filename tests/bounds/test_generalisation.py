@@ -293,6 +293,7 @@ def test_two_models_say_little():
     assert 0.5 <= found.low < found.value
 
 
+@pytest.mark.by_day("3-rates1")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n_models", "rates"), [(16, (0.0, 0.3)), (3, (0.2, 0.25)), (16, (0.3, 0.3))])
 def test_several_models_cover(n_models, rates):

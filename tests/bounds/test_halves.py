@@ -25,6 +25,7 @@ def naive(exponent):
     return inside - outside
 
 
+@pytest.mark.by_day("0.0-1-2", "1.0-1-2", "300.0-1-2", "10000.0-1-2")
 @pytest.mark.parametrize(("n", "n_outputs"), [(1, 2), (1, 5), (2, 3), (3, 1), (4, 5), (6, 2)])
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 30.0, 300.0, 1e4])
 def test_as_the_loop_over_halves(n, n_outputs, scale):

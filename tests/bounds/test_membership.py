@@ -177,6 +177,7 @@ def test_figure_4_is_not_what_is_printed():
     assert 6.4 < min(reached) < max(reached) < 7.6
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_figure_5_by_the_worst_record_and_on_average():
     """Outliers x 10, clip 100, epsilon = 5: 2.0 for the worst record and about .33 on average (printed: 1)."""
@@ -243,6 +244,7 @@ def test_figure_1_is_the_nominal_reading():
     assert (found[:, 0] < found[:, 1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_figure_2_is_the_nominal_reading():
     """d = 5, two outliers x 100, C = 50, epsilon(X) = 10: .112 to .141 by the nominal reading (printed below .123),

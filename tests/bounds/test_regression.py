@@ -225,6 +225,7 @@ def naive_games(X, noise_std, n_games, rng):
     return won
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_games_with_coefficients_agree():
     """1,500 games with full densities within four standard errors of the closed form; false alarm below 1e-4."""

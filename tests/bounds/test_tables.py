@@ -73,6 +73,7 @@ def test_every_size_is_the_sum_of_fractions(n, k):
     np.testing.assert_allclose(exact_eta_table(sizes, n, k), expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.by_day("49999-50000-25000-None")
 @pytest.mark.parametrize(
     ("m", "n", "k", "prior"),
     [
@@ -159,6 +160,7 @@ def test_the_smallest_safe_cell_helps_out():
     assert cells_to_merge([900, 0, 100], 0.05, n=1000) == []
 
 
+@pytest.mark.by_day("7", "12", "16", "30", "37")
 @pytest.mark.parametrize("case", range(40))
 def test_related_cells_are_blocks_of_the_table(case):
     """All that has some levels in each column, consecutive ones where the column has an order."""

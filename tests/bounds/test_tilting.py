@@ -29,6 +29,7 @@ def worked_games(n_outputs=3):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_each", [100, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_coverage_of_all_records_and_outputs_at_once(as_users_run_it, n_each):

@@ -68,6 +68,7 @@ def test_totals_agree_with_enumeration(case):
     )
 
 
+@pytest.mark.by_day("7")
 @pytest.mark.parametrize("k", [None, 30, 7])
 def test_sixty_records_without_a_rounding_error(k):
     values = stream(0, "sixty").integers(0, 40, size=60).tolist()
@@ -214,6 +215,7 @@ def test_the_total_of_the_hours_of_adult(hours):
     assert found.max() < 0.005
 
 
+@pytest.mark.slow
 def test_a_fixed_size_hides_the_common_part_of_the_hours(hours):
     found = exact_eta_total(hours, "fixed")
     deviation = hours - hours.mean()

@@ -59,6 +59,7 @@ def asked(monkeypatch) -> list[tuple[AuditPlan, dict[str, Any]]]:
 
 
 class TestExitCodes:
+    @pytest.mark.by_day("--fail-above auc=0.99-0-")
     @pytest.mark.parametrize(
         ("flags", "code", "said"),
         [
@@ -415,6 +416,7 @@ class TestOtherSources:
         assert gap is not None
         assert gap > 0.3  # the tree knows its own data by heart, and half of the others by chance
 
+    @pytest.mark.slow
     def test_how_csv_is_written_is_said_once_for_all_files(self, leakbound):
         flags = "--separator : --decimal ,"
         rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_calibration_begins_with_a_short_form_to_sign(leakbound) -> None:
     text = leakbound(f"calibrate {TABLE} --promise file,games=0 --compare drawn,fits=40").out
     assert len(text.splitlines()) <= 40
@@ -71,6 +72,7 @@ def test_the_command_releases(leakbound) -> None:
     assert Path("leakbound-release/release.json").exists()
 
 
+@pytest.mark.by_day("anyone")
 @pytest.mark.parametrize("promise", ["anyone", "file,games=0", "drawn,games=0"])
 def test_a_calibration_checks_the_rules_of_offices(leakbound, promise) -> None:
     """For a threshold of 12, the cells of 10 and 11 records fail."""
@@ -88,6 +90,7 @@ def test_so_does_the_table_of_all_designs(leakbound) -> None:
     assert "2 of 20: care / n;" in text
 
 
+@pytest.mark.slow
 def test_the_owner_hears_that_a_design_is_for_life_before_the_first_release(leakbound) -> None:
     """Where nothing was chosen, in a comparison, and on the owner's page; the public one is for others."""
     for command in (

@@ -50,6 +50,7 @@ def test_numbers_are_printed_and_nothing_is_written(leakbound) -> None:
     assert [path.name for path in Path().iterdir()] == ["people.csv"]
 
 
+@pytest.mark.by_day("--records 6000")
 @pytest.mark.parametrize("typed", ["--records 6000", "--records=6000"])
 def test_epochs_of_dpsgd_with_the_number_of_records(leakbound, typed: str) -> None:
     """``--records`` is here how many there are; elsewhere it shows single ones."""

@@ -87,6 +87,7 @@ class TestTheLoop:
         assert leakbound(f"{AUDIT} --claim eta={eta}").code == 0
         assert verdict() == "not_refuted"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "n_games"), [("mean", 2000), nightly("covariance", 2000)])
     def test_a_tenth_of_the_noise_is_refuted(self, leakbound, name: str, n_games: int) -> None:
         table = pd.read_csv("people.csv").to_numpy(float)
@@ -125,6 +126,7 @@ class TestTheFile:
         assert Path("s.npz").stat().st_mode & 0o777 == 0o600
         assert list(Path().glob(".*")) == []
 
+    @pytest.mark.slow
     def test_it_is_simulated(self, leakbound) -> None:
         """Two releases, two draws, and one set of signals, which a calibration writes as well."""
         words = f"{MEAN} --promise drawn,games=300 --signals"
@@ -211,6 +213,7 @@ class TestTheFile:
         assert list(Path().glob(".*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.kills
 def test_a_full_disk_is_noticed_before_anything_is_drawn(leakbound, disk) -> None:
     disk.mount("size=8k")

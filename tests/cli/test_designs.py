@@ -200,6 +200,7 @@ class TestPlanned:
         errors = pd.read_csv("data/people.csv").sem().to_list()
         assert [float(cells[6]) for cells in lines] == pytest.approx(errors, rel=0.05)
 
+    @pytest.mark.by_day("anyone")
     @pytest.mark.parametrize("promise", ["file,games=0", "anyone", "drawn,games=0"])
     def test_counts_with_their_margins(self, leakbound, promise) -> None:
         towns = pd.DataFrame({"town": ["a"] * 30 + ["b"] * 27 + ["c"] * 3, "sex": ["f", "m"] * 30})
@@ -243,6 +244,7 @@ class TestCountsBelow0:
         frame.assign(wage=rng.uniform(0, 80, 300)).to_csv("data/people.csv", index=False)
         return lambda words, statistic: leakbound(command("protect", words, statistic).replace("--eta 0.05", "", 1))
 
+    @pytest.mark.by_day("table --promise file,games=0")
     @pytest.mark.parametrize(
         "words",
         [
@@ -328,6 +330,7 @@ class TestRelease:
         assert Path("one/release.json").read_bytes() == Path("other/release.json").read_bytes()
         assert LEDGER.read_bytes() == kept
 
+    @pytest.mark.by_day("dp")
     def test_what_a_kill_left_unfinished_is_completed(self, leakbound, design) -> None:
         """The value is placed last: a folder without it holds no release, whoever named the ledger."""
         again = command("protect", f"{EVERY[design]} --out there")

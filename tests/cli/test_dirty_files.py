@@ -116,6 +116,7 @@ def test_a_row_without_any_value_is_a_record_under_anyone(leakbound) -> None:
     assert "for you alone: 1 of 41 values of wage are missing or no numbers" in left.err
 
 
+@pytest.mark.by_day("bound regression")
 @every_numeric
 def test_an_empty_line_at_the_end_and_a_byte_order_mark_are_no_defect(leakbound, command) -> None:
     plain = leakbound(command.format(file=write(lines())) + " --out plain")
@@ -136,6 +137,7 @@ def test_a_column_that_names_the_records_is_said(leakbound, name) -> None:
     assert "erson has another value in each record; if it is an identifier, it is no feature" in said
 
 
+@pytest.mark.by_day("bound regression")
 @pytest.mark.parametrize("name", NUMERIC)
 def test_rows_with_missing_values_are_left_out(leakbound, name) -> None:
     content = with_wage("")

@@ -22,6 +22,7 @@ command.main()
 """
 
 
+@pytest.mark.by_day("leakbound.cli.main")
 @pytest.mark.parametrize(
     "module", ["leakbound.cli.main", "typer", "leakbound.auditing.api", "numpy", "sklearn.ensemble"]
 )

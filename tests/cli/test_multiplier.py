@@ -48,6 +48,7 @@ def leakbound(tmp_path, monkeypatch, capfd, as_users_run_it) -> Callable[[str], 
     return caller(monkeypatch, capfd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "promise"),
     [
@@ -81,6 +82,7 @@ def test_what_is_printed(leakbound, target, promise: str, adjacency: str) -> Non
     assert ("ε at δ = 10⁻⁶" in words) == ("delta" in target)
 
 
+@pytest.mark.slow
 def test_epochs_with_the_number_of_records(leakbound) -> None:
     left = leakbound("calibrate dpsgd --epochs 10 --batch-size 60 --records 6000 --advantage 0.1 --json")
     assert (left.code, left.err) == (0, "")
@@ -90,6 +92,7 @@ def test_epochs_with_the_number_of_records(leakbound) -> None:
     assert found["findings"] == by_steps["findings"]
 
 
+@pytest.mark.by_day("replace_one-2.5193")
 @pytest.mark.parametrize(("adjacency", "noise"), [("replace_one", 2.5193), ("add_remove", 1.4224)])
 def test_multipliers_from_elsewhere(adjacency, noise: float) -> None:
     """Found by bisection on dp_accounting's own privacy loss distributions."""

@@ -68,6 +68,7 @@ def test_a_plan_without_records(leakbound, tmp_path):
         assert "age = quarter 4 of 4" in written
 
 
+@pytest.mark.slow
 def test_an_identifier_is_suggested_as_the_name(leakbound):
     said = leakbound(f"audit --data people.csv --label income {TREE}")
     assert said.code == 1
@@ -111,6 +112,7 @@ def test_scores_with_their_ids(leakbound):
     assert Report.from_json("leakbound-report/report.json").record_table["name"][3] == "P-3"
 
 
+@pytest.mark.slow
 def test_probabilities_with_their_ids_and_records(leakbound):
     """A table of answers is read as one of scores is: its own ids, or the records behind it with their columns."""
     rng = np.random.default_rng(1)
@@ -143,6 +145,7 @@ def test_rounded_probabilities_are_noted(leakbound):
     )
 
 
+@pytest.mark.slow
 def test_signals_with_their_records(leakbound):
     rng = np.random.default_rng(2)
     member = rng.random((12, 120)) < 0.5
@@ -172,6 +175,7 @@ def test_what_is_refused(leakbound, flags, line):
     refused(leakbound(f"audit --data people.csv --label income {TREE} {flags}"), line)
 
 
+@pytest.mark.slow
 def test_an_attribute_is_not_guessed_from_the_names(leakbound):
     said = leakbound(
         "audit --data people.csv --label income --id customer_id --game attribute,column=town --n-jobs 1 --n-models 4 "

@@ -64,12 +64,14 @@ def fake_runtime(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(installed)
 
 
+@pytest.mark.slow
 def test_a_table_with_one_column_more_is_refused_in_one_line(run: Any, fake_runtime: None) -> None:
     write_tables(extra=True)
     refused(run(AUDIT), f"{EXTRA}a, customer, b, c; leave out those that are no features (--drop; ")
     assert sorted(path.name for path in Path().iterdir()) == ["model.onnx", "test.csv", "train.csv"]
 
 
+@pytest.mark.slow
 def test_what_the_line_says_is_enough(run: Any, fake_runtime: None) -> None:
     write_tables(extra=True)
     assert run(f"{AUDIT} --drop customer --out made").code == 0

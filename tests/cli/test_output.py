@@ -49,6 +49,7 @@ def test_a_file_where_a_folder_should_be(tmp_path):
         assert str(refused.value) == f"--out {out}: {file} is a file; give a folder"
 
 
+@pytest.mark.by_day("run.json")
 @pytest.mark.parametrize("name", ["report.json", "report.html", "run.json", "noise.csv"])
 def test_the_file_behind_a_link_is_written_and_the_link_stays(tmp_path, name):
     (tmp_path / "out").mkdir()
@@ -136,6 +137,7 @@ def test_the_width_of_the_terminal(monkeypatch, columns, expected):
     assert width() == expected
 
 
+@pytest.mark.by_day("attacks-60")
 @pytest.mark.parametrize("columns", [60, 80])
 @pytest.mark.parametrize(
     "command",

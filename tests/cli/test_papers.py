@@ -42,6 +42,7 @@ def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     refused(run(f"reproduce {SMALL} --quick --out out"), "out/delgrosso2021-section33 exists already; remove it, or")
 
 
+@pytest.mark.slow
 def test_json_is_alone_on_standard_output(run):
     left = run(f"reproduce {SMALL} --quick --out out --json")
     (document,) = json.loads(left.out)

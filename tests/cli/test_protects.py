@@ -436,6 +436,7 @@ class TestRoughTreatment:
         assert protecting.drawn == 0
         assert list(Path("disk").iterdir()) == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("room", slow_but([8, 64], 64))  # kilobytes: not for the first JSON, for it but not for all
     def test_a_full_disk(self, leakbound, protecting, disk, room: int) -> None:
         disk.mount("size=1m")

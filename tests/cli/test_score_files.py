@@ -50,6 +50,7 @@ def test_a_column_names_the_records(tmp_path):
         read_scores(tmp_path / "scores.csv")
 
 
+@pytest.mark.slow
 def test_probabilities_give_the_signals_of_a_model_that_answers_so(tmp_path):
     path = tmp_path / "p.csv"
     p = RNG.dirichlet([1, 1, 1], 100)
@@ -78,6 +79,7 @@ def answers_of(p: np.ndarray, label: np.ndarray) -> pd.DataFrame:
     return frame.assign(label=label, member=MEMBER.astype(int))
 
 
+@pytest.mark.by_day("1-3")
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("n_trees", [1, 3, 30])
 def test_answers_with_exact_zeros(tmp_path, k, n_trees):

@@ -55,6 +55,7 @@ def test_members_and_others_that_are_exchanged_end_with_exit_code_3(leakbound):
     assert "found no leak" not in left.out
 
 
+@pytest.mark.slow
 def test_case_numbers_in_a_model_are_found(leakbound, tmp_path):
     left = leakbound(f"audit model spy.joblib {SIDES} --unpickle-trusted --policy research --publish")
     assert left.code == 3
@@ -66,6 +67,7 @@ def test_case_numbers_in_a_model_are_found(leakbound, tmp_path):
     assert (check["outcome"], check["reason"]["id"]) == ("not_kept", "holds_records")
 
 
+@pytest.mark.slow
 def test_types_that_were_trusted_are_in_the_report(leakbound, tmp_path, tmp_path_factory, monkeypatch):
     with zipfile.ZipFile("tree.skops", "w") as archive:
         archive.writestr("schema.json", "{}")

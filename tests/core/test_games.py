@@ -126,6 +126,7 @@ class TestHalfSplit:
         np.testing.assert_array_equal(game.population, whole.population)
         assert games.half_split(200, 30, sample=200).sampled_from is None
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_every_sample_is_equally_likely(self):
         chosen = np.array([games.half_split(6, 1, seed=seed, sample=3).is_target_point for seed in range(4000)])
@@ -157,6 +158,7 @@ class TestHalfSplit:
 
 
 class TestPerDatum:
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_a_fair_coin_for_the_target_and_a_uniform_rest(self):
         """Given the coin, every set of others of the right size is equally likely: 10 + 10 cells."""
@@ -168,6 +170,7 @@ class TestPerDatum:
         assert uniform_over(subset_number(others[inside], 2), 10)
         assert uniform_over(subset_number(others[~inside], 3), 10)
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_coins_of_neighbouring_rows_are_independent(self):
         coin = games.per_datum(6, 2, 4001, seed=6).member[:, 2]
@@ -208,6 +211,7 @@ class TestAverageDatum:
             game = games.average_datum(n_points, n_models, seed=seed, others=others)
             assert game.is_target_point.shape == game.member.shape == (n_models, n_points)
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_uniform_targets_and_fair_coins(self):
         game = games.average_datum(8, 4000, seed=7)

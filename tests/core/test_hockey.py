@@ -56,6 +56,7 @@ def test_total_variation_of_the_euclidean_norm_noise(d, value):
     assert hockey.euclidean(numbers(1), 0.0, d)[0] == pytest.approx(value, abs=1e-12)
 
 
+@pytest.mark.by_day("30-3")
 @pytest.mark.parametrize("d", [nightly(2), 3, 5, nightly(10), nightly(100), 1000])
 @pytest.mark.parametrize("t", [1e-6, 1, 30])
 def test_total_variation_is_that_of_the_marginal(d, t):

@@ -79,6 +79,7 @@ def test_dkw_band_holds_everywhere_at_once():
     assert np.count_nonzero(distance <= dkw(50)) >= 3760
 
 
+@pytest.mark.by_day("0.8-1-30", "0.95-12-30")
 @pytest.mark.parametrize(("n", "n_all"), [(1, 30), (12, 30), (40, 60), (59, 60), (60, 60), (100, 400)])
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_the_mean_of_a_sample_is_as_near_to_that_of_all_as_promised(n, n_all, confidence):
@@ -188,6 +189,7 @@ def test_delong_of_a_constant_score_holds_one_half_widely():
     assert interval.low < 0.3 < 0.7 < interval.high
 
 
+@pytest.mark.by_day("0.0-20")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n", [20, 100])
 @pytest.mark.parametrize("distance", [0.0, nightly(1.0), nightly(2.5), 4.0])

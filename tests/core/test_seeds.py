@@ -95,6 +95,7 @@ def test_subsets_have_their_size_and_follow_the_generator(n, k):
     assert (member == subsets(n, k, 20, stream(1, "calibrate"))).all()
 
 
+@pytest.mark.by_day("4-2")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n", "k"), [(4, 2), (5, 2), (5, 3), (6, 2)])
 def test_all_subsets_are_equally_likely(n, k):

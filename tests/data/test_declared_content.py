@@ -72,6 +72,7 @@ def random_text(rng: np.random.Generator) -> str:
     return "".join(parts)
 
 
+@pytest.mark.by_day(".")
 @pytest.mark.parametrize("decimal", [None, ".", ","])
 def test_numbers_are_those_of_a_grammar_that_is_read_by_hand(decimal):
     rng = np.random.default_rng(1)
@@ -158,6 +159,28 @@ BEFORE = {
 LEVELS = ["1", "2", "4", "a", "True", "False", "1.5", str(2**60)]
 
 
+@pytest.mark.by_day(
+    "0-large whole numbers",
+    "2-whole numbers",
+    "3-numbers",
+    "4-large whole numbers",
+    "6-large whole numbers",
+    "8-truths",
+    "10-large whole numbers",
+    "11-numbers",
+    "12-large whole numbers",
+    "14-truths",
+    "16-whole numbers",
+    "17-large whole numbers",
+    "19-numbers",
+    "21-whole numbers",
+    "23-truths",
+    "24-large whole numbers",
+    "26-whole numbers",
+    "27-numbers",
+    "30-whole numbers",
+    "31-large whole numbers",
+)
 @pytest.mark.parametrize("kind", BEFORE)
 @pytest.mark.parametrize("place", range(len(VALUES)))
 def test_no_value_of_a_frame_changes_how_another_one_is_read(kind, place):

@@ -276,6 +276,7 @@ def replaced_in_npz(folder: Path, rng: np.random.Generator) -> str:
 REPLACED = {"csv": replaced_in_csv, "parquet": replaced_in_parquet, "npz": replaced_in_npz}
 
 
+@pytest.mark.by_day("npz-40")
 @pytest.mark.parametrize("n_files", [40, nightly(2_000)])
 @pytest.mark.parametrize("format", REPLACED)
 def test_a_field_of_random_bytes_changes_no_other_record(tmp_path, format, n_files):

@@ -182,6 +182,7 @@ def test_the_integral_of_two_steps_against_adaptive_quadrature():
     ("noise", "rate", "steps"), [nightly(1.0, 0.01, 1000), nightly(0.9, 0.001, 20_000), (4.0, 0.2, 50)]
 )
 class TestManySteps:
+    @pytest.mark.by_day("4.0-0.2-50-replace_one")
     def test_every_hockey_stick_is_an_upper_bound_and_near(self, noise, rate, steps, adjacency):
         truth, curve = total(noise, rate, steps, adjacency), curve_of(noise, rate, steps, adjacency)
         for epsilon in (0.0, 0.05, 0.37, 1.0, 1.7):
@@ -195,6 +196,7 @@ class TestManySteps:
             assert -2e-11 < gap < 5e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("adjacency", "relation"),
     [nightly("add_remove", NeighboringRelation.ADD_OR_REMOVE_ONE), ("replace_one", NeighboringRelation.REPLACE_ONE)],
@@ -208,6 +210,7 @@ def test_the_accountant_of_dp_accounting_agrees_on_a_coarser_grid(adjacency, rel
         assert theirs * (1 - 1e-4) < curve.delta(epsilon) < theirs * (1 + 1e-5)
 
 
+@pytest.mark.by_day("replace_one")
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_epsilon_against_the_characteristic_function(adjacency):
     truth = total(1.0, 0.01, 1000, adjacency)
@@ -239,6 +242,7 @@ class TestLaws:
         assert (dpsgd(1.0, 0.02, 90, adjacency).fnr(RATES) >= middle).all()
         assert (dpsgd(1.0, 0.018, 100, adjacency).fnr(RATES) >= middle).all()
 
+    @pytest.mark.by_day("0.0499-add_remove")
     @pytest.mark.parametrize("noise", [nightly(1e-9), 0.0499])
     def test_without_noise_a_record_is_seen_if_it_is_in_a_batch(self, adjacency, noise):
         """Enumeration of one bit: with the chance (1 - q)^T of no batch the two releases are the same."""
@@ -250,6 +254,7 @@ class TestLaws:
         assert (curve.fnr(RATES) <= dpsgd(0.0501, 0.3, 3, adjacency).fnr(RATES) + 3e-4).all()
         assert curve.advantage() == pytest.approx(dpsgd(0.0501, 0.3, 3, adjacency).advantage(), abs=1e-9)
 
+    @pytest.mark.by_day("1.0-1e-09-1-replace_one", "0.3-0.9-1000000000-replace_one", "1e-300-1.0-1-replace_one")
     @pytest.mark.parametrize(
         ("noise", "rate", "steps"),
         [
@@ -300,6 +305,7 @@ def test_group_privacy_is_a_looser_way_to_replace_one():
         assert both.delta(doubled.promised[0]) < doubled.promised[1]
 
 
+@pytest.mark.by_day("leakbound")
 @pytest.mark.parametrize("module", ["leakbound", "leakbound.core.tradeoff", "leakbound.bounds.dp"])
 def test_the_accountant_is_loaded_only_when_it_is_needed(module):
     code = f"import {module}, sys; print('dp_accounting' in sys.modules)"
@@ -426,6 +432,7 @@ class TestFixedBatches:
             expected = told_apart(one, other, Drawn.X[1] - Drawn.X[0], epsilon)
             assert -1e-6 < curve.hockey_sticks(epsilon)[0] - expected < 2e-5
 
+    @pytest.mark.by_day("2.0-0.1-20-replace_one")
     @pytest.mark.parametrize(
         ("noise", "rate", "steps"), [(2.0, 0.1, 20), nightly(3.0, 0.05, 200), nightly(1.0, 0.5, 3)]
     )
@@ -494,6 +501,7 @@ def test_the_line_that_unknown_batches_get(as_users_run_it):
     assert str(caught.value) == "unknown batches 'fixd' (did you mean 'fixed'?); known: poisson, fixed"
 
 
+@pytest.mark.by_day("3.0-0.05-200")
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(2.0, 1.0, 4), (1.0, 1.0, 1), (3.0, 0.05, 200)])
 def test_the_lower_bound_of_epsilon_is_below_the_truth_and_close(noise, rate, steps):
     upper = dpsgd(noise, rate, steps, "add_remove").epsilon(1e-5)

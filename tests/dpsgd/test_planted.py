@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 import leakbound as ls
 from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
 from leakbound.auditing.noise_tests import StepNoise, noise_tests
-from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import LENGTH, PlantedCanaries, read_game
 from leakbound.dpsgd.step_level import StepLevel
@@ -21,7 +20,7 @@ from tests.marks import nightly
 
 N_CANARIES = 300
 CLAIM = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "add_remove"}
-CLAIMED = DpSgd(dpsgd_multiplier(0.05, 100, epsilon=4.0, delta=1e-5, adjacency="add_remove"), 1.0, 0.05, 100)
+CLAIMED = DpSgd(0.9396563932978698, 1.0, 0.05, 100)  # epsilon = 4 at delta = 1e-5
 MISTAKES = ["no noise", "clipped at 2C", "same noise", "twice the rate", "shuffled"]
 
 

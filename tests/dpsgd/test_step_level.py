@@ -151,6 +151,7 @@ class TestLimits:
             assert (0.8 + other) / 2 - 0.03 <= size <= 0.8
 
 
+@pytest.mark.slow
 def test_a_right_claim_is_exceeded_as_seldom_as_the_level_says():
     """Of 4,000 games of the exact claim: the level is divided over 7 limits, so that fewer than 5 % are wrong."""
     rng, n_games = np.random.default_rng(0), 4_000
@@ -167,6 +168,7 @@ def test_a_right_claim_is_exceeded_as_seldom_as_the_level_says():
     assert wrong_rate >= stats.binom.ppf(1e-4, n_games, 0.5 * OF_RATE * 0.05)  # of one exact limit, most of its level
 
 
+@pytest.mark.slow
 def test_right_steps_are_seldom_above_the_claim():
     """Whole games, with signals: bounds at 95 % above the claim's epsilon, and claims with a p-value below 5 %."""
     epsilon = CLAIMED.ceiling().epsilon(1e-5)

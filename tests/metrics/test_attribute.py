@@ -121,6 +121,7 @@ def test_the_order_of_models_and_records_changes_nothing() -> None:
     assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high))
 
 
+@pytest.mark.by_day("4-1.0-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(400))
 @pytest.mark.parametrize(("n_models", "stubborn"), [(16, 1.0), (16, 0.5), (16, 0.0), (64, 1.0), (4, 1.0)])

@@ -84,6 +84,7 @@ def test_prior_is_checked(audits):
         accuracy(scores, prior=1.0)
 
 
+@pytest.mark.by_day("1.0-100-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize("n", [100, 1000])
@@ -95,6 +96,7 @@ def test_the_largest_advantage_is_covered_over_points(audits, covered, n, distan
     assert misses <= allowed(n_audits)
 
 
+@pytest.mark.by_day("8-2.5-0.5-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n_models", "distance", "spread", "n_audits"),
@@ -138,6 +140,7 @@ def test_effective_trials_have_the_variance_of_a_balanced_accuracy():
     assert effective_trials(np.full(4, 50), np.full(4, 50), 0.5) == 400
 
 
+@pytest.mark.by_day("1-250-0.0-0.0-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_guesses_among_more_values_are_harder():
     assert guesses.p_value(0.0, 0.0) == pytest.approx(stats.binom.sf(34, 100, 0.2))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(400))
 def test_level_under_rare_disasters(n_runs):

@@ -44,6 +44,7 @@ def test_shifted_models_at_a_low_rate(setting):
     assert found["these models, 1 %"].refused == 0
 
 
+@pytest.mark.by_day("right-50")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(50, full=400))
 @pytest.mark.parametrize("shape", ["normal", "right"])
@@ -56,6 +57,7 @@ def test_many_models_at_a_high_rate_have_an_interval_at_any_spread(shape, n_audi
     assert found.wrong <= allowed(n_audits)
 
 
+@pytest.mark.by_day("6-150")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(150, full=400))
 @pytest.mark.parametrize("n_models", [3, 4, 6])
@@ -67,6 +69,7 @@ def test_success_of_few_models(n_models, n_audits):
     assert found.wrong <= allowed(n_audits)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(75, full=400))
 def test_records_that_are_hard_in_all_models(n_audits):
@@ -103,6 +106,7 @@ JUST_ABOVE = Tied("three values", (1.0, 0.055, 0.001), THREE, 0.05, 0.7)
 JUST_BELOW = Tied("three values", (1.0, 0.049, 0.001), THREE, 0.05, 0.7)
 
 
+@pytest.mark.by_day("below-150")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(150, full=400))
 @pytest.mark.parametrize("setting", [JUST_ABOVE, JUST_BELOW], ids=["above", "below"])

@@ -91,6 +91,7 @@ def test_average_precision_of_one_model_is_covered(audits, covered, distance, n_
     assert misses <= allowed(n_audits)
 
 
+@pytest.mark.by_day("1-0.0-0.0-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_audits", sizes(400))
 @pytest.mark.parametrize(

@@ -182,6 +182,7 @@ def test_strong_leaks_are_seen(method, shape):
         assert epsilon / 2 < epsilon_lower(scores, method=method, independent=True).value <= epsilon
 
 
+@pytest.mark.by_day("pairs-0.0-150", "many_runs-0.0-150")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(150))
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
@@ -195,6 +196,7 @@ def test_the_bound_exceeds_a_pure_epsilon_rarely(method, epsilon, n_runs):
     assert np.count_nonzero(p < 1e-3) <= {150: 3, 4000: 14}[n_runs]
 
 
+@pytest.mark.by_day("pairs-150")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(150))
 @pytest.mark.parametrize("method", METHODS)

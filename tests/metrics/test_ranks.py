@@ -135,6 +135,7 @@ def test_strictly_above_a_rank_the_rate_is_at_most_beta_with_ties_too(chances, n
         assert ((at_least > rates[:, None]) @ of_threshold >= beta - 1e-12).all()
 
 
+@pytest.mark.by_day("8-0.5-0.0-150")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(150))
 @pytest.mark.parametrize(
@@ -212,6 +213,7 @@ class TestIndependentCanaries:
         ):
             independent_canaries(Scores("few", np.arange(6.0)[None], np.arange(6)[None] == 2))
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     @pytest.mark.parametrize("n_runs", sizes(150))
     def test_level_at_the_accountants_curve(self, n_runs):
@@ -231,6 +233,7 @@ class TestIndependentCanaries:
         assert np.count_nonzero(independent < 0.05) >= 6
         assert np.count_nonzero(guesses < 0.05) <= 2
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_canaries_that_are_told_together_break_the_assumption(self):
         """With probability .2 all coins are told, else nothing: (0, .2)-DP. The test for any mechanism stands it.

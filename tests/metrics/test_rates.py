@@ -88,6 +88,7 @@ def test_precision_at_recall_by_its_definition(audits):
     assert precision.low < precision.value < precision.high
 
 
+@pytest.mark.by_day("1-2000-0.0")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n_models", "n_points", "spread"), [(1, 2000, 0.0), (8, 200, 0.3)])
 def test_the_fpr_at_the_true_quantile_is_covered(audits, covered, n_models, n_points, spread):
@@ -183,6 +184,7 @@ def test_rates_are_checked(audits, fpr):
         tpr_at_fpr(scores, fpr)
 
 
+@pytest.mark.by_day("1-2000-0.0-0.0-400-0.01")
 @pytest.mark.statistics
 @pytest.mark.parametrize("fpr", [0.01, 0.1])
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def leave_one_out_lira(signal, member):
     return score
 
 
+@pytest.mark.by_day("16-lira")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n_models", "attack"), [(24, "raw"), (16, "lira"), (24, "lira"), nightly(64, "lira")])
 def test_no_record_is_exposed_by_random_labels(n_models, attack):
@@ -101,6 +102,7 @@ def test_no_record_is_exposed_by_random_labels(n_models, attack):
     assert runs_with_one <= 20
 
 
+@pytest.mark.by_day("64-400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(400))
 @pytest.mark.parametrize("games", [64, 200])

@@ -25,7 +25,6 @@ from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
 from leakbound.auditing.noise_tests import StepNoise, noise_tests, record_notes
 from leakbound.core.games import canaries
 from leakbound.core.types import Points, Signals
-from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.canaries import dirac
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.network import PrivateNetwork, without_opacus_warnings
@@ -37,7 +36,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Secure RNG:UserWarning"),
 ]
 N_CANARIES = 200
-CLAIMED = DpSgd(dpsgd_multiplier(0.05, 200, epsilon=4.0, delta=1e-5, adjacency="add_remove"), 1.0, 0.05, 200)
+CLAIMED = DpSgd(1.094835308491344, 1.0, 0.05, 200)  # epsilon = 4 at delta = 1e-5
 SHORT = replace(CLAIMED, steps=20)
 WANTED = [
     "step_dot",

@@ -19,7 +19,6 @@ from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.core import games
 from leakbound.core.reasons import words
 from leakbound.core.types import Points, Signals
-from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.canaries import dirac
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.network import PrivateNetwork
@@ -27,7 +26,7 @@ from leakbound.dpsgd.step_level import StepLevel
 from tests.marks import nightly
 from tests.networks.training_privately import WrongTraining, shuffled
 
-CLAIMED = DpSgd(dpsgd_multiplier(0.05, 200, epsilon=4.0, delta=1e-5, adjacency="add_remove"), 1.0, 0.05, 200)
+CLAIMED = DpSgd(1.094835308491344, 1.0, 0.05, 200)  # epsilon = 4 at delta = 1e-5
 SHORT = replace(CLAIMED, steps=20)
 N_CANARIES = 500
 WANTED = [f"step_{name}" for name in ("dot", "norm", "in", "noise", "tensors", "fresh", "batches")]

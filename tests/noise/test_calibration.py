@@ -67,6 +67,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.by_day("10-0.1-<lambda>-norm3", "10-0.4-family4-norm4", "4-0.05-<lambda>-norm3")
 @pytest.mark.parametrize(("family", "norm"), FAMILIES)
 @pytest.mark.parametrize(("k", "eta"), [(10, 0.1), (10, 0.4), (4, 0.05), (16, 0.001)])
 def test_the_promise_holds_and_a_thousandth_less_noise_breaks_it(family, norm, k, eta):

@@ -103,6 +103,7 @@ def test_certificates_hold(n_each):
     assert naive > trials / 4
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("game", nightly_but(GAMES, "cauchy"))
 @pytest.mark.parametrize("n_scales", [5, pytest.param(15, marks=pytest.mark.nightly)])

@@ -58,6 +58,7 @@ def test_density_integrates_to_one_on_the_line(noise):
     assert mass == pytest.approx(1, abs=1e-7)
 
 
+@pytest.mark.by_day("NormNoise(scale=0.8, norm=Lp(p=1, weights=None), radius='gamma', d=2)")
 @pytest.mark.parametrize("noise", [each for each in TWO if getattr(each, "radius", "") != "laplace-literal"], ids=str)
 def test_density_integrates_to_one_in_the_plane(noise):
     """Midpoints of small squares; the density of a ball is 0 outside, hence the tolerance."""
@@ -96,6 +97,11 @@ def test_sampler_has_the_law_of_its_lengths(noise, d):
     assert stats.kstest(lengths, law.cdf).pvalue > 1e-4
 
 
+@pytest.mark.by_day(
+    "GaussianNoise(scale=0.7, shape=None)-1",
+    "BallNoise(radius=2.0, d=1)-1",
+    "GaussianNoise(scale=0.7, shape=None)-4",
+)
 @every_family
 @pytest.mark.statistics
 def test_sampler_has_the_root_mean_square_and_no_mean(noise, d):
@@ -106,6 +112,11 @@ def test_sampler_has_the_root_mean_square_and_no_mean(noise, d):
     assert (np.abs(z.mean(axis=0)) < 4.5 * z.std(axis=0) / 316).all()
 
 
+@pytest.mark.by_day(
+    "GaussianNoise(scale=0.7, shape=None)-1",
+    "BallNoise(radius=2.0, d=1)-1",
+    "GaussianNoise(scale=0.7, shape=None)-4",
+)
 @every_family
 @pytest.mark.statistics
 def test_shift_against_sampled_likelihood_ratios(noise, d):
@@ -122,6 +133,11 @@ def test_shift_against_sampled_likelihood_ratios(noise, d):
             assert noise.shift_hockey(length, gamma) <= found + error
 
 
+@pytest.mark.by_day(
+    "LaplaceNoise(scale=1.3)-1",
+    "GaussianNoise(scale=0.7, shape=array([2. , 0.5]))-2",
+    "BallNoise(radius=2.0, d=2)-2",
+)
 @every_family
 def test_shape_of_the_divergence(noise, d):
     u = np.linspace(0, 30, 301)

@@ -70,6 +70,7 @@ def test_the_lesser_of_both_bounds(kind, scale) -> None:
     np.testing.assert_allclose(LeftOut(values).advantages(GaussianNoise(scale)), expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.by_day("12-1")
 @pytest.mark.parametrize(("n", "d"), [(12, 1), (12, 3), (12, 33), (530, 3)])
 def test_the_search_finds_the_largest(n, d) -> None:
     for kind, values in tables(n, d).items():
@@ -81,6 +82,7 @@ def test_the_search_finds_the_largest(n, d) -> None:
             assert told[worst.record] == pytest.approx(told.max(), rel=1e-12), kind
 
 
+@pytest.mark.by_day("2")
 @pytest.mark.parametrize("d", [2, 40])
 def test_the_bound_without_pairs_is_above_the_one_with_all_pairs(d) -> None:
     """Of more than 512 distinct values moments take the place of the pairs (j, k)."""
@@ -139,6 +141,7 @@ def test_never_below_the_best_attacker_and_the_same_in_any_place(noise) -> None:
 class TestOneNumber:
     """The total variation itself, between the exact one and 1e-9 above it."""
 
+    @pytest.mark.by_day("1000000.0")
     @pytest.mark.parametrize("scale", [1e-7, 0.02, 0.3, 2.0, 40.0, 1e6])
     def test_of_every_record(self, scale) -> None:
         for kind, values in tables(40, 1).items():

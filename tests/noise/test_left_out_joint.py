@@ -72,6 +72,14 @@ def means_over_pairs(rows: np.ndarray, reserve: float) -> np.ndarray:
     return means
 
 
+@pytest.mark.by_day(
+    "2-1-all equal",
+    "2-1-one outlier",
+    "3-2-one outlier",
+    "9-1-sphere",
+    "9-3-all equal",
+    "24-2-two ends",
+)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n", "n_columns"), [(2, 1), (3, 2), (9, 1), (9, 3), (24, 2)])
 def test_they_are_what_loops_over_all_pairs_give(kind, n, n_columns) -> None:
@@ -98,6 +106,7 @@ def test_of_three_records_a_search_that_is_cut_short_is_on_the_safe_side(monkeyp
     assert left == pytest.approx(math.sqrt((2 * stats.norm.ppf(0.7)) ** 2 - 0.25), rel=1e-8)
 
 
+@pytest.mark.by_day("0.01-normal", "0.01-one outlier", "0.1-one outlier", "0.4-one outlier")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("eta", [0.01, 0.1, 0.4])
 def test_the_reserve_is_the_largest_one_on_the_safe_side(kind, eta) -> None:
@@ -157,6 +166,7 @@ class TestManyRecords:
         monkeypatch.setattr(left_out_joint._Rows, "_squares_from", counted)
         return places
 
+    @pytest.mark.by_day("ties")
     @pytest.mark.parametrize("kind", ["normal", "heavy tails", "ties", "far from zero", "one outlier"])
     def test_few_records_are_compared_with_all(self, visited, kind) -> None:
         rows = table(kind, 100_000, 2, np.random.default_rng(0)) * 0.1

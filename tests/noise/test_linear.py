@@ -202,6 +202,7 @@ def test_repeated_records_count_as_often_as_they_are_there():
     np.testing.assert_allclose(shifts.values[40], true[np.cumsum(sizes) - 1], rtol=1e-12)
 
 
+@pytest.mark.by_day("1-lognormal")
 @pytest.mark.parametrize("law", ["normal", "cauchy", "lognormal"])
 @pytest.mark.parametrize("d", [1, nightly(3), nightly(6)])
 def test_many_records_cost_few_lengths(monkeypatch, law, d):
@@ -329,6 +330,7 @@ def test_the_average_row_bounds_the_mean_of_the_records(d, n_exact):
         assert n_exact == 5 or bound <= true * 1.02
 
 
+@pytest.mark.by_day("30-whole numbers")
 @pytest.mark.parametrize("law", ["normal", "cauchy", "whole numbers"])
 @pytest.mark.parametrize("n_exact", [nightly(None), 30])
 def test_the_band_is_that_of_the_highest_row_at_each_epsilon(law, n_exact):

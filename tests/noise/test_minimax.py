@@ -53,6 +53,7 @@ def optimum(f, weights, structure):
 
 
 class TestOptimum:
+    @pytest.mark.by_day("None-normal-diagonal", "None-binary-diagonal")
     @pytest.mark.parametrize("structure", STRUCTURES)
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("weights", [None, nightly(np.array([3.0, 0.2]))])

@@ -103,6 +103,7 @@ def test_a_thousand_points_in_three_dimensions():
     assert average / hidden > 1.2
 
 
+@pytest.mark.by_day("10-every")
 @pytest.mark.parametrize("promise", ["every", "average"])
 @pytest.mark.parametrize("k", [nightly(3), 10, 15])
 def test_calibrated_noise_keeps_the_promise_and_never_exceeds_the_swap(promise, k):
@@ -148,6 +149,7 @@ def test_many_hidden_records_are_drawn_with_replacement():
     assert bound < 0.9 * eta_bound(swap_linear(data[:, None], 300).average(), GaussianNoise(0.01))[0]
 
 
+@pytest.mark.by_day("standard_cauchy-every")
 @pytest.mark.parametrize("promise", ["every", nightly("average")])
 @pytest.mark.parametrize("law", ["standard_normal", "standard_cauchy"])
 def test_records_without_their_own_row_keep_the_bound_of_the_swap(promise, law):

@@ -80,6 +80,7 @@ def test_volumes_in_closed_form(p, d, volume):
     assert math.exp(Lp(p).log_ball_volume(d)) == pytest.approx(volume)
 
 
+@pytest.mark.by_day("Lp(p=2, weights=None)")
 @every_norm
 @pytest.mark.statistics
 def test_directions_are_those_of_points_uniform_in_the_ball(norm):

@@ -49,6 +49,12 @@ def test_data_sets_have_size_k_and_pairs_are_those_of_the_coupling(coupling, n, 
             assert len(others) == (max(k, n - k) if coupling is SampledSwap else 1)
 
 
+@pytest.mark.by_day(
+    "Lp(p=1, weights=None)-2-1",
+    "Lp(p=1, weights=None)-5-3",
+    "Mahalanobis(shape of 2 x 2)-2-1",
+    "Mahalanobis(shape of 2 x 2)-7-4",
+)
 @pytest.mark.parametrize(("n", "k"), SIZES)
 @pytest.mark.parametrize("norm", [Lp(1), Mahalanobis(np.array([[2.0, 0.5], [0.5, 1.0]]))], ids=str)
 def test_a_round_gives_every_record_one_pair_that_swaps_it(n, k, norm):
@@ -90,6 +96,7 @@ def test_what_they_promise():
         assert (shifts.coupling, shifts.promise, shifts.separating_fraction) == (name, promise, pytest.approx(share))
 
 
+@pytest.mark.by_day("4-2")
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n", "k"), [(4, 2), nightly(5, 2), (5, 3), nightly(6, 1), nightly(6, 5)])
 def test_pairs_have_the_law_of_the_coupling(n, k):
@@ -115,6 +122,7 @@ def test_pairs_have_the_law_of_the_coupling(n, k):
             assert (np.abs(seen - share) <= 5 * np.sqrt(share * (1 - share) / 4000)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_pairs_of_a_record_are_independent():
     """Correlation of neighbours in each row of 4,000 pairs: below 5/sqrt(4000); false alarm below 1e-5."""

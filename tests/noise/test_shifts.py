@@ -241,6 +241,7 @@ def test_the_band_of_pairs_that_are_all_equal_knows_what_the_last_rank_proves():
     assert band.delta(3.0) == pytest.approx(1 - last, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(1000))
 def test_the_whole_band_covers_at_a_scale_that_is_tuned_on_the_same_pairs(n_runs):
@@ -260,6 +261,7 @@ def test_the_whole_band_covers_at_a_scale_that_is_tuned_on_the_same_pairs(n_runs
     assert below.sum() <= allowed(n_runs)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_runs", sizes(400))
 def test_the_bound_of_sampled_pairs_covers(n_runs):

@@ -160,6 +160,7 @@ class TestNumbers:
         assert distance(*point, curve, (0.1, 0.1)) == pytest.approx(1.0, abs=0.02)
         assert distance(*point, curve, (0.1, 0.3)) == pytest.approx(0.5, abs=0.02)  # meets (.25, .25)
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_the_band_holds(self):
         """At most one game in 1,000 leaves the band; 3 or more of 60 have a probability below 4e-5."""
@@ -184,6 +185,7 @@ def outcome():
 
 
 class TestFigure:
+    @pytest.mark.slow
     def test_every_claim_has_the_verdict_that_it_should(self, outcome):
         known = printed("azize2024")["figure2"]
         verdicts = {key: claim.compared_with(outcome.ours[key]).verdict for key, claim in known.items()}
@@ -235,6 +237,7 @@ def misspecified():
 
 
 class TestFigure1:
+    @pytest.mark.slow
     def test_claims(self, misspecified):
         """A claim that is true differs with probability .003 at most, one of 23 with .07; the seed is fixed."""
         known = printed("azize2024")["figure1"]

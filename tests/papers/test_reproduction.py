@@ -248,6 +248,7 @@ SMALLER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "values"), SMALLER)
 def test_parameters_can_be_set_and_nothing_is_compared_then(name, values, tmp_path):
     found = ls.reproduce(name, quick=True, set=values, n_jobs=1, out=tmp_path / "out")
@@ -340,6 +341,7 @@ def test_claims_of_a_run_with_other_values_are_an_empty_table(tmp_path):
     assert len(pd.read_csv(tmp_path / "out" / "claims.csv")) == 0
 
 
+@pytest.mark.by_day("lowy2024/figure4")
 @pytest.mark.parametrize("name", ["lowy2024/figure4", "lowy2024/figure5", "lowy2024/figure6"])
 def test_data_whose_subset_epsilon_is_zero_can_be_drawn(name):
     """Two records far below the clip: no half is told from another, and the ratio to epsilon(X) is 0."""

@@ -87,6 +87,7 @@ def test_table2_is_quick_in_quick_mode():
     assert "n = 100 of 15,000 images" in quick.smaller()
 
 
+@pytest.mark.slow
 def test_figure1_in_quick_mode():
     """MAST separates better; the printed threshold is not the Bayes one, as the erratum says; the corrected one is."""
     found = reproduce("sablayrolles2019/figure1", quick=True, n_jobs=1)

@@ -367,6 +367,7 @@ def test_moments_of_the_score_for_another_record():
     assert (var_out, var_in) == pytest.approx((m_targ, (n - 1) / n * m_targ))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 def test_the_squared_distance_of_normal_means_is_non_central():
     """Appendix D on Leemann et al. (2023), eq. 110 and 111: exact for normal records at every n.

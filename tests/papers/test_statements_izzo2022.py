@@ -262,6 +262,7 @@ def test_lemma_10_by_a_largest_matching(k):
 # --- Section 4: noise -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.by_day("2-1", "4-1")
 @pytest.mark.parametrize("order", [1, 2, 3, 6])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_theorem_7_at_every_k(order, k):
@@ -289,6 +290,7 @@ LENGTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@pytest.mark.by_day("1-0.4-taxicab", "6-0.1-taxicab")
 @pytest.mark.parametrize("name", NORMS)
 @pytest.mark.parametrize(("order", "eta"), [(1, 0.4), (2, 0.3), (6, 0.1)])
 def test_theorem_7_in_the_plane_with_any_norm(name, order, eta):

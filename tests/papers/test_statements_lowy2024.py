@@ -181,6 +181,7 @@ def test_lemma_15_third_part_without_delta():
         assert ls.bounds.pmp_discrete(chances, MEMBER) == pytest.approx(max(by_posterior))
 
 
+@pytest.mark.by_day("0.0")
 @pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3])
 def test_lemma_14_post_processing(epsilon):
     """With the same delta, for all functions of five outputs to three and for random ones; at n = 6."""
@@ -471,6 +472,7 @@ def test_the_gap_is_larger_in_figure_5_than_in_figure_2():
         assert all(above(larger, smaller) for larger, smaller in zip(more, less, strict=True))
 
 
+@pytest.mark.slow
 def test_records_that_are_alike_allow_a_larger_epsilon():
     """Discussion: the epsilon that keeps every attacker below .525, for sigma = .1 and 1; 20 data sets of Figure 1."""
     allowed = {sigma: [] for sigma in (0.1, 1.0)}
@@ -482,6 +484,7 @@ def test_records_that_are_alike_allow_a_larger_epsilon():
     assert above(pd.Series(allowed[0.1]), 2 * pd.Series(allowed[1.0]))
 
 
+@pytest.mark.slow
 def test_clipping_lowers_what_outliers_need():
     """Discussion: the noise that keeps every attacker below .55, for 20 data sets of Figure 5."""
     setting = clipped_mean.Setting(5.0, PROMISE, d=10, sigma=5.0, n_outliers=2)

@@ -331,6 +331,7 @@ def test_a_threshold_on_the_tested_set_is_hardly_overfitted():
     assert hindsight > 0.64
 
 
+@pytest.mark.by_day("400")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n", table1.SIZES)
 def test_a_threshold_of_the_tested_scores_finds_something_where_nothing_leaks(n):
@@ -356,6 +357,7 @@ def test_a_threshold_of_the_tested_scores_finds_something_where_nothing_leaks(n)
         assert (round(exact, 4), theirs) == (0.5301, 0.544)
 
 
+@pytest.mark.by_day("1000")
 @pytest.mark.statistics
 @pytest.mark.parametrize("n", table1.SIZES)
 def test_the_lead_of_malt_over_0_1_is_that_of_a_peak_over_a_fixed_threshold(n):

@@ -315,6 +315,7 @@ def _digest(people):
     return from_arrays(points.x.drop(columns=["town"])).digest
 
 
+@pytest.mark.by_day("options0-protect")
 @pytest.mark.parametrize("call", [ls.calibrate, ls.protect])
 @pytest.mark.parametrize("options", [{}, {"sample_rate": 0.01, "steps": 100}, {"x": [[1.0], [2.0]], "eta": 0.1}])
 def test_of_dp_sgd_the_function_is_named(call, options):

@@ -156,6 +156,7 @@ class TestSmallData:
         assert value == pytest.approx(stats.norm.cdf(math.sqrt(2) / 4), abs=3e-6)
         assert value <= stats.norm.cdf(math.sqrt(2) / 4)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_games", sizes(30, full=200))
     def test_never_above_the_certificates(self, n_games) -> None:
         """Random games: the best attacker against the exact swap, and the complement where k = n/2."""
@@ -615,6 +616,7 @@ class TestSignals:
             signals(mechanism("mean", [0, 1, 3, 7]), None, AttackConfig(0))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_contests", sizes(400))
 def test_coverage(n_contests) -> None:

@@ -146,6 +146,7 @@ class TestExactly:
 
 
 class TestSampled:
+    @pytest.mark.by_day("swap-outlier")
     @pytest.mark.parametrize("name", list(STATISTICS))
     @pytest.mark.parametrize("coupling", nightly_but(["auto", "swap", "complement"], "auto", "swap"))
     def test_the_exact_eta_is_below_the_promise(self, without_bands, name, coupling):

@@ -190,6 +190,7 @@ class TestChoice:
         assert "No statistic of the same records is published without noise, or from another ledger" in text
         assert "Each row of the file is one record" in text
 
+    @pytest.mark.slow
     def test_the_table_of_designs_draws_nothing(self, tmp_path, monkeypatch) -> None:
         monkeypatch.chdir(tmp_path)
         table = design_table("mean", ROWS, eta=0.05, compare=[*DECLARED, Drawn(fits=100)])
@@ -239,6 +240,7 @@ class TestChoice:
         assert [row.method for row in table.facts.designs[:2]] == ["", "discrete_gaussian"]
         assert "anyone, discrete noise" in repr(table)
 
+    @pytest.mark.by_day("dp")
     @pytest.mark.parametrize("design", WORDS)
     def test_with_compare_the_owner_sees_what_every_design_costs(self, ledger, design) -> None:
         made = release(design, ledger, compare=Drawn(fits=100))
@@ -268,6 +270,7 @@ class TestTheSameRequest:
         assert ledger.read_bytes() == kept
         assert first.value.tobytes() == again.value.tobytes()
 
+    @pytest.mark.by_day("dp")
     def test_gives_the_same_certificate_after_others(self, ledger, design) -> None:
         """Another query, and another version of the data: what was published stays as it was."""
         first = release(design, ledger, budget=0.4)
@@ -320,6 +323,7 @@ OTHER_REQUESTS: Mapping[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.by_day("dp-drop")
 @pytest.mark.parametrize(
     ("design", "name"),
     [(design, name) for design in WORDS for name in OTHER_REQUESTS
@@ -376,6 +380,7 @@ def people(seed: int = 2) -> pd.DataFrame:
 
 
 class TestTheSameUnit:
+    @pytest.mark.by_day("None")
     @pytest.mark.parametrize("id", [None, "person"])
     def test_is_left_out_of_every_form_of_the_data(self, tmp_path, id, without_draw) -> None:
         """Another order, format and choice of columns; with an id also corrected values and missing columns."""
@@ -510,6 +515,7 @@ class TestTheSameUnit:
                 call()
         assert not ledger.exists()
 
+    @pytest.mark.slow
     def test_every_unit_is_left_out_now_and_then(self, tmp_path, without_draw) -> None:
         """Of 3 records, 24 ledgers: for one choice of seeds in 5,000 one of them would never be."""
         rows = np.array([[0.0], [1.0], [5.0]])
@@ -578,6 +584,7 @@ class TestBudget:
         assert first.noise.scale == second.noise.scale
         assert second.certificate.about.certificate.entry.number == 2
 
+    @pytest.mark.by_day("order0")
     @pytest.mark.parametrize("order", [("mean", "sum"), ("sum", "mean")])
     def test_declared_queries_are_released_in_any_order(self, ledger, order) -> None:
         words = {"eta": 0.05, "budget": 0.1, "ledger": ledger, **WORDS["leave-one-out"]}
@@ -670,6 +677,7 @@ class TestBudget:
 
 @every_design
 class TestInsecureSeed:
+    @pytest.mark.by_day("dp")
     def test_the_same_seed_gives_the_same_bytes(self, tmp_path, design) -> None:
         one, again, other = (
             release(design, tmp_path / name, insecure_seed=seed) for name, seed in (("a", 7), ("b", 7), ("c", 8))
@@ -880,6 +888,7 @@ class TestDeclaredRanges:
         assert made.certificate.about.notes == ()
         assert "values lie outside" not in made.to_json()
 
+    @pytest.mark.by_day("inf-sum", "-inf-sum")
     @pytest.mark.parametrize("statistic", ["mean", "sum", "covariance", "second_moment"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, "unknown"])
     def test_what_is_no_number_counts_nowhere(self, tmp_path, without_draw, statistic, bad) -> None:
@@ -1153,6 +1162,7 @@ OF_THE_VALUES = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 class TestPublication:
+    @pytest.mark.by_day("private, counts")
     def test_two_files_with_the_same_printed_noise_differ_in_the_values_alone(
         self, tmp_path, monkeypatch, name
     ) -> None:
@@ -1166,6 +1176,7 @@ class TestPublication:
         of_owner = paths_that_differ(*(json.loads(each.owner.to_json()) for each in (one, other)))
         assert ".about.data.digest" in of_owner
 
+    @pytest.mark.by_day("private, counts")
     def test_nothing_else_is_a_function_of_the_file(self, tmp_path, monkeypatch, name) -> None:
         """With the same value and entry the bytes of both halves for publication are the same: JSON and page."""
         monkeypatch.setattr(of_all, "_with_noise", lambda ledger, prepared, exact, digest: np.ones(len(exact)))
@@ -1182,6 +1193,7 @@ class TestPublication:
         one, other = publish_both(files_that_differ_in_a_record(tmp_path), monkeypatch, PUBLISHED[name])
         assert one.to_html() == other.to_html()
 
+    @pytest.mark.by_day("private, counts")
     def test_what_is_of_the_owner_alone(self, tmp_path, monkeypatch, name) -> None:
         folder, _ = files_that_differ_in_a_record(tmp_path)
         (made,) = publish_both([folder], monkeypatch, PUBLISHED[name])
@@ -1213,6 +1225,7 @@ class TestPublication:
         assert out not in made.owner.to_json()
 
 
+@pytest.mark.by_day("pay-nan-words1")
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
@@ -1242,6 +1255,7 @@ def test_no_value_of_a_single_record_changes_more_than_the_values(tmp_path, monk
     assert paths_that_differ(*contents) <= OF_THE_VALUES
 
 
+@pytest.mark.by_day("correlation-words0")
 @pytest.mark.parametrize("words", [WORDS["leave-one-out"]])
 @pytest.mark.parametrize("statistic", ["mean", "quantiles", "correlation", "ols"])
 def test_no_single_record_decides_which_columns_are_used(tmp_path, words, statistic) -> None:
@@ -1295,6 +1309,7 @@ class TestFile:
         with pytest.raises(ValueError, match="is open to others"):
             protect_file(data=file, eta=0.05, **WORDS[design])
 
+    @pytest.mark.by_day("error1-dp")
     @pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
     def test_a_release_that_was_interrupted_is_made_again(self, tmp_path, design, error) -> None:
         """After the entry and before the publication: the same call gives the bytes that were lost."""

@@ -85,6 +85,7 @@ class TestNoise:
             draws.append((made.value - x[inside].mean(axis=0)) / made.sigma)
         return np.array(draws)
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     @pytest.mark.parametrize("variant", slow_but(["sound", "printed"], "printed"))
     def test_of_one_number_is_laplace(self, variant):
@@ -92,6 +93,7 @@ class TestNoise:
         drawn = self.noise(Algorithm1(variant, n_subsets=16), X[:, :1])[:, 0]
         assert stats.kstest(drawn, stats.laplace(scale=(6.16 / ETA) ** 2).cdf).pvalue > 1e-3
 
+    @pytest.mark.by_day("printed-1")
     @pytest.mark.statistics
     @pytest.mark.parametrize(("variant", "freedom"), [("sound", 3), ("printed", 1)])
     def test_of_three_numbers(self, variant, freedom):
@@ -250,6 +252,7 @@ def outlier(size: float, n: int) -> np.ndarray:
 class TestAttack:
     """Promised: no attacker is right in more than 60 of 100 games."""
 
+    @pytest.mark.slow
     def test_equal_records_and_another(self):
         """Without the other one all halves agree: no spread, no noise, the value itself. With it, always noise."""
         member, value = played(outlier(1.0, 20), "printed", 300)

@@ -92,6 +92,7 @@ COPIES = [other_name, as_parquet, by_link, in_another_folder, under_another_ledg
 
 
 class TestCopies:
+    @pytest.mark.by_day("other_name-anyone", "by_link-anyone", "under_another_ledger-anyone")
     @pytest.mark.parametrize("promise", PROMISES)
     @pytest.mark.parametrize("copied", COPIES)
     def test_a_copy_is_refused_and_no_ledger_is_begun(self, promise, copied) -> None:

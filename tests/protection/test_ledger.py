@@ -90,6 +90,7 @@ class TestNoiseIsAFunctionOfTheRelease:
         )
         assert again.sample_noise(KEY, EXACT.copy()).tobytes() == SUBJECT.sample_noise(KEY, EXACT).tobytes()
 
+    @pytest.mark.by_day("data", "no shape")
     @pytest.mark.statistics
     @pytest.mark.parametrize("name", OTHERS)
     def test_any_other_release_has_independent_noise(self, name):
@@ -472,6 +473,7 @@ class TestEveryFieldOfThePlan:
         )
         assert placed == set(ProtectionPlan.model_fields) | {field.name for field in fields(Drawn)}
 
+    @pytest.mark.by_day("coupling", "fits")
     @pytest.mark.parametrize("field", sorted(set(CHANGED) - {"label"}))
     def test_it_is_part_of_what_a_ledger_compares(self, people, field):
         base = {

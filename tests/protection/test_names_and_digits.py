@@ -24,6 +24,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.by_day("1.0")
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e7, 1e20])
 def test_values_have_a_hundredth_of_their_noise(size, tmp_path) -> None:
     """In JSON, CSV and Python alike; the ends of the interval have as many digits, and hold it."""
@@ -54,6 +55,7 @@ def test_a_large_number_keeps_its_digits(tmp_path) -> None:
 ESCAPE, BACKWARDS = "\x1b[2Jage", "sex\u202egnp"
 
 
+@pytest.mark.by_day("table")
 @pytest.mark.parametrize("statistic", ["mean", "table", "means"])
 def test_no_escape_and_no_mark_of_direction_is_printed(statistic, tmp_path) -> None:
     rng = np.random.default_rng(0)

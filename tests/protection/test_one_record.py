@@ -265,12 +265,14 @@ def compare(promise: str, case: str, folder: Path) -> None:
     assert released_csv(Report.from_json(file)) == released_csv(two)
 
 
+@pytest.mark.by_day("anyone-mean")
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize(("promise", "case"), [*WITH_CHARTS, *AT_NIGHT])
 def test_one_record_changes_nothing_else(promise, case, tmp_path) -> None:
     compare(promise, case, tmp_path)
 
 
+@pytest.mark.by_day("anyone-second_moment", "drawn-histogram")
 @pytest.mark.usefixtures("held", "without_charts")
 @pytest.mark.parametrize(("promise", "case"), WITHOUT_CHARTS)
 def test_one_record_changes_nothing_else_beside_charts(promise, case, tmp_path) -> None:

@@ -81,6 +81,7 @@ class TestSecondDesign:
         release(first)
         assert_refused(refusal(first, second), lambda: release(second, ledger="elsewhere"))
 
+    @pytest.mark.by_day("dp-leave-one-out")
     def test_is_allowed_where_it_is_said_and_names_the_first(self, first, second) -> None:
         made = release(first, budget=0.2)
         assert named(made) == []
@@ -115,6 +116,7 @@ class TestBothWays:
         later = release("leave-one-out", another_promise=True, eta=0.01, statistic="sum")
         assert [other["number"] for other in named(later)] == [1, 2]
 
+    @pytest.mark.by_day("leave-one-out")
     @pytest.mark.parametrize("first", ["dp", "leave-one-out"])
     def test_the_first_release_is_made_again_without_a_word(self, first) -> None:
         """It is in its ledger and tells nothing new; its certificate names what came before it alone."""
@@ -167,6 +169,7 @@ class TestHalf:
         (other,) = named(release("leave-one-out", another_promise=True))
         assert (other["design"], other["date"], other["number"]) == ("half", "", 1)
 
+    @pytest.mark.slow
     def test_its_own_ledger_is_beside_that_of_another_promise(self) -> None:
         release("dp")
         made = release("half", ledger=LEDGER, another_promise=True)

@@ -76,6 +76,7 @@ def ends(rows):
 
 @pytest.mark.usefixtures("fixed")
 class TestNonInterference:
+    @pytest.mark.slow
     @pytest.mark.parametrize("statistic", nightly_but(STATISTICS, "table"))
     def test_a_declared_scale_leaves_nothing_of_the_file(self, statistic):
         """Two files of the same public part: the same bytes, JSON and page."""
@@ -85,6 +86,7 @@ class TestNonInterference:
         assert one.to_html() == two.to_html()
         assert one.owner.to_json() != two.owner.to_json()
 
+    @pytest.mark.by_day("table")
     @pytest.mark.parametrize("statistic", nightly_but(["mean", "quantiles", "ols", "table"], "mean", "table"))
     def test_a_scale_from_the_file_is_all_that_differs(self, statistic):
         words = {name: value for name, value in STATISTICS[statistic].items() if name != "scale"}
@@ -172,6 +174,7 @@ def exact_statistics(frame, cut):
     return found[np.abs(found) > 1e-12]
 
 
+@pytest.mark.by_day("table-wine")
 @pytest.mark.parametrize("name", ["wine", nightly("adult"), pytest.param("diabetes", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("statistic", slow_but(STATISTICS, "mean", "histogram", "table"))
 def test_no_published_number_is_an_exact_statistic(name, statistic):

@@ -163,6 +163,7 @@ class TestRelease:
 
 
 class TestErrors:
+    @pytest.mark.by_day("None-2000-0.925-0.085")
     @pytest.mark.parametrize(("n_releases", "least", "wrong_by"), [(2_000, 0.925, 0.085), nightly(20_000, 0.942, 0.03)])
     @pytest.mark.parametrize("total", [None, 1000])
     def test_deviation_and_interval_are_those_of_the_published_numbers(

@@ -138,6 +138,7 @@ class TestLedger:
         assert (first != second).all()
 
 
+@pytest.mark.by_day("mean-2-ask1")
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("name", "k", "ask"),

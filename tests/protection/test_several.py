@@ -350,6 +350,7 @@ RANGES = ["wage=0:100", "age=18:80"]
 
 
 class TestSamplingErrorOfReleasedNumbers:
+    @pytest.mark.by_day("covariance-anyone")
     @pytest.mark.parametrize("promise", ["file", "anyone"])
     @pytest.mark.parametrize("spread", ["second_moment", "covariance"])
     def test_a_mean_has_one_where_its_variance_was_released_too(self, ledger, promise, spread) -> None:
@@ -381,6 +382,7 @@ class TestSamplingErrorOfReleasedNumbers:
             assert (off_variance < 0.03 * variance).all()
         assert all(values[name].sampling_std is None for name in names)
 
+    @pytest.mark.slow
     def test_no_other_number_has_one(self, ledger, tmp_path) -> None:
         made = release(ledger, {"statistic": "mean"}, {"statistic": "quantiles", "name": "q"}, x=NUMBERS, eta=0.2)
         assert all(row.sampling_std is None for row in made.certificate.about.values)
@@ -417,6 +419,7 @@ class TestSamplingErrorOfReleasedNumbers:
         made = release(ledger, {"statistic": "ols", "label": "age"}, other, x=NUMBERS, eta=0.2)
         assert all(row.sampling_std is None for row in made.certificate.about.values)
 
+    @pytest.mark.slow
     def test_an_error_that_noise_made_negative_is_no_error(self, ledger) -> None:
         few = NUMBERS[:40]
         errors = {"statistic": "standard_errors", "scale": 1e6}

@@ -91,6 +91,7 @@ def test_never_more_noise_of_many_records():
     assert relative(least(made, 0.05), x) <= 1.01 * relative(of_average_shape(made, x, 0.05), x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "noise", "gain"),
     [
@@ -127,6 +128,7 @@ def test_the_average_shape_is_kept_where_it_takes_less():
     assert min(ratio) < 0.99
 
 
+@pytest.mark.by_day("normal-3-mean")
 @pytest.mark.parametrize(("kind", "k", "name"), [("normal", 3, "mean"), ("binary", 2, "mean"), ("normal", 3, "sum")])
 def test_no_attacker_exceeds_the_promise(kind, k, name):
     x = data(kind, 5, 2)

@@ -84,6 +84,7 @@ def test_every_statistic_is_listed() -> None:
     assert set(OF_EACH) == set(STATISTICS)
 
 
+@pytest.mark.by_day("histogram", "table")
 @pytest.mark.parametrize("name", list(STATISTICS))
 def test_what_a_reader_must_know_is_published(name, people) -> None:
     fields, facts, said = OF_EACH[name]
@@ -149,6 +150,7 @@ def test_a_scale_that_was_read_from_the_data_is_said_and_not_published() -> None
     assert "The columns are used as they are." in said_of(as_they_are)
 
 
+@pytest.mark.by_day("file")
 @pytest.mark.parametrize("promise", ["file", "drawn"])
 def test_no_mean_and_no_deviation_of_a_column_is_published(people, promise) -> None:
     """A logistic regression without declared scales takes them from the file; no file for publication has them."""

@@ -52,6 +52,7 @@ def raised(norm: Lp | Mahalanobis, d: int, step: float) -> float:
     return bound
 
 
+@pytest.mark.by_day("covariance-12-6-heavy", "ols-12-6-heavy", "quantiles-12-6-heavy")
 @pytest.mark.parametrize("law", ["normal", "heavy"])
 @pytest.mark.parametrize(("n", "k"), [(12, 6), (13, 4), (20, 16), (60, 30)])
 @pytest.mark.parametrize("name", STATISTICS)
@@ -150,6 +151,7 @@ def test_the_certified_scale_is_hardly_larger(name):
     assert needed * (1 - 1e-8) <= scale < 1.02 * needed
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(("name", "n", "c"), [nightly("covariance", 8, 1), ("quantiles", 8, 1), nightly("ols", 6, 2)])
 @pytest.mark.parametrize(("n_seeds", "most"), [(25, 6), pytest.param(100, 14, marks=pytest.mark.nightly)])

@@ -92,6 +92,7 @@ def test_classes_are_learned_from_an_answer(read):
     assert model.classes_.tolist() == ["no", "yes"]
 
 
+@pytest.mark.by_day("no outputs-m.onnx holds a graph without outputs: it is no model")
 @pytest.mark.parametrize(
     ("does", "line"),
     [
@@ -134,6 +135,7 @@ def test_what_an_answer_may_not_do(read, does, line, goes_on):
         model.predict_proba(X)
 
 
+@pytest.mark.slow
 def test_one_that_never_ends_is_stopped(read, monkeypatch):
     model = read("endless")
     model.predict_proba(X[:1])
@@ -158,6 +160,7 @@ def test_ctrl_c_ends_it(read):
     assert is_over(model)
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_model(read):
     model = read("probabilities")
     process = model._process

@@ -45,6 +45,7 @@ FORMS = {
 @pytest.mark.parametrize("y", LABELS, ids=["numbers", "text", "truth values"])
 @pytest.mark.parametrize("form", FORMS)
 class TestEveryForm:
+    @pytest.mark.by_day("labels of an object-numbers", "labels of an object-truth values")
     def test_what_a_training_function_returns(self, form, y):
         """The gap attack is right as often as of the same trees with probabilities, whose labels are these."""
         seen = right(
@@ -53,6 +54,7 @@ class TestEveryForm:
         known = ls.audit(tree, X, y, n_models=4, attacks=["gap"], n_jobs=1)
         assert seen == right(known)
 
+    @pytest.mark.by_day("method-numbers", "function-text")
     def test_a_trained_model(self, form, y):
         model = tree(X[:40], y[:40], 0)
         halves = {"members": (X[:40], y[:40]), "others": (X[40:], y[40:])}

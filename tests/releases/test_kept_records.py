@@ -110,6 +110,7 @@ HIDDEN_ROWS = {
 }
 
 
+@pytest.mark.by_day("other order of columns", "a sparse matrix", "a closure")
 @pytest.mark.parametrize("name", HIDDEN_ROWS)
 def test_rows_are_found_wherever_they_are(name):
     held = held_by(HIDDEN_ROWS[name])
@@ -119,6 +120,7 @@ def test_rows_are_found_wherever_they_are(name):
     assert all(found.where.startswith("steps.notes_") for found in held)
 
 
+@pytest.mark.by_day("content0-names-", "content8-values-cost")
 @pytest.mark.parametrize(
     ("content", "kind", "column"),
     [
@@ -170,6 +172,7 @@ def test_rows_as_a_step_hands_them_on_are_found():
     assert structure.stores_records is True
 
 
+@pytest.mark.by_day("load_diabetes")
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_diabetes, load_digits])
 def test_nothing_is_found_in_models_that_hold_nothing(load):
     x, y = load(return_X_y=True)

@@ -144,6 +144,7 @@ class TestTrained:
             self.seen(ls.releases.LabelsOnly(answers))
         assert str(caught.value) == line
 
+    @pytest.mark.slow
     def test_an_audit_of_labels_with_references(self):
         X, y = load_wine(return_X_y=True)
         rng = np.random.default_rng(0)

@@ -70,6 +70,7 @@ def by_name(model):
 
 
 class TestFramesAsTheyAre:
+    @pytest.mark.by_day("ByName")
     @pytest.mark.parametrize(
         "estimator",
         [
@@ -106,6 +107,7 @@ class TestFramesAsTheyAre:
         y = np.arange(N) + 0.5
         assert preparation_for(GradientBoostingRegressor(n_estimators=3), from_arrays(frame, y)).fill
 
+    @pytest.mark.by_day("tree-boolean")
     @pytest.mark.parametrize(
         "column",
         [
@@ -194,6 +196,7 @@ def test_if_nothing_helps_the_estimators_own_error_is_told():
         Estimator(Broken()).observe(points, ROWS, SEEDS, ("loss",))
 
 
+@pytest.mark.slow
 def test_the_page_names_the_columns_the_error_and_an_identifier():
     frame = people(customer_id=range(1000, 1000 + N))
     report = ls.audit(DecisionTreeClassifier(), frame, LABELS, n_models=8, n_jobs=1)

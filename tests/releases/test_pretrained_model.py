@@ -96,6 +96,7 @@ class TestSeveralLabels:
         inner = (p > 0.01) & (p < 0.99)
         np.testing.assert_allclose(found["log_odds"][inner], np.log(p[inner] / (1 - p[inner])), atol=1e-9)
 
+    @pytest.mark.slow
     def test_text_labels_of_a_frame(self):
         y = pd.DataFrame({"a": np.where(Y > 0, "yes", "no"), "b": np.array(["x", "y", "z"])[Y]})
         model = RandomForestClassifier(10, random_state=0).fit(X[::2], y.iloc[::2])

@@ -189,6 +189,7 @@ def test_records_are_looked_for_in_all_parts(model):
     assert structure.n_parameters is None
 
 
+@pytest.mark.by_day("tree")
 @pytest.mark.parametrize("part", [TREE, FOREST], ids=["tree", "forest"])
 def test_leaves_are_looked_for_in_all_parts(part):
     x, y = small_data()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -42,16 +43,16 @@ SIGNS = [
 NASTY = [*MARKDOWN, *HTML, *JINJA, *FORMULAS, *SIGNS]
 
 
-def with_text(value: Any, text: str) -> Any:
-    """What a document is handed, with another text in each gap; ids, truth values and empty texts stay."""
+def with_texts(value: Any, texts: Iterator[str]) -> Any:
+    """What a document is handed, with the next text in each gap; ids, truth values and empty texts stay."""
     if isinstance(value, ChartName):
         return value
     if isinstance(value, str):
-        return text if value else value
+        return next(texts) if value else value
     if isinstance(value, Sentence):
-        return Sentence(value.id, {name: with_text(gap, text) for name, gap in value.gaps.items()})
+        return Sentence(value.id, {name: with_texts(gap, texts) for name, gap in value.gaps.items()})
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: with_text(getattr(value, field.name), text) for field in fields(value)})
+        return replace(value, **{field.name: with_texts(getattr(value, field.name), texts) for field in fields(value)})
     if isinstance(value, list | tuple):
-        return [with_text(each, text) for each in value]
+        return [with_texts(each, texts) for each in value]
     return value

@@ -190,11 +190,13 @@ class TestHeadline:
             numbers = [float(number) for number in re.fullmatch(pattern, said).groups()]
             assert numbers[1] > numbers[5]
 
+    @pytest.mark.slow
     def test_intervals_that_overlap_show_no_difference(self):
         said = compare(audited(0, 0.3, name="forest"), audited(1, 0.3, name="tree")).headline
         assert said.startswith("No difference between forest and tree is shown: an attacker is right in ")
         assert said.endswith("; the intervals overlap.")
 
+    @pytest.mark.slow
     def test_releases_of_the_same_name_get_those_of_the_reports(self, tmp_path):
         reports = [replace(report, observations={}) for report in (audited(0, 0.7), audited(1, 0.1))]
         assert compare(*reports).headline.startswith(
@@ -350,11 +352,13 @@ class TestComparison:
         assert self.comparison.headline in page.whole
         assert (len(page.all("svg")), page.all("script")) == (1, [])
 
+    @pytest.mark.slow
     def test_names_are_escaped(self):
         report = audited(0, 0.7, name="<script>alert(1)</script>")
         for html in (compare(report, tight()).to_html(), compare(report, tight())._repr_html_()):
             assert "<script>alert" not in html
 
+    @pytest.mark.slow
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
     def test_the_page_is_for_the_owner_unless_it_is_published(self, tmp_path):
         self.comparison.to_html(tmp_path / "owner.html")

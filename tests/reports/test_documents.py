@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from importlib import resources
+from itertools import count, cycle
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from leakbound.reports.results.papers import papers_page
 from leakbound.reports.results.release.page import release_page
 from leakbound.reports.sentences import Sentence, sentences
 from tests.reports import made_audits, made_bounds, made_designs, made_guesses, made_protected, samples
-from tests.reports.nasty import NASTY, with_text
+from tests.reports.nasty import NASTY, with_texts
 from tests.reports.render import test_claims
 from tests.reports.rules import offences
 
@@ -95,8 +96,8 @@ def seen(text: str) -> str:
 
 
 def read(text: str) -> str:
-    """What was written, without the signs that keep Hebrew and Arabic apart, and without white space."""
-    return "".join(text.replace("\u2068", "").replace("\u2069", "").split())
+    """What was written, without white space, signs that keep Hebrew and Arabic apart, and the rules of tables."""
+    return "".join(re.sub("[\u2068\u2069─]", "", text).split())
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -157,22 +158,33 @@ def test_a_gap_takes_finished_text_and_the_error_names_the_line(value: Any, tmp_
         fill("a.md.jinja", Title(value))
 
 
+def turned(first: int) -> Iterator[str]:
+    """All nasty texts over and over, from one of them on."""
+    return cycle(NASTY[first:] + NASTY[:first])
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(25, 200, 25))])
 @pytest.mark.parametrize("name", RESULTS)
-def test_what_a_user_wrote_makes_no_element_and_is_shown_as_it_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_user_wrote_makes_no_element_and_is_shown_as_it_is(
+    name: str, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each gap of a page has another text: the page is that with a plain text in each gap, but for these texts."""
     without_charts(monkeypatch)
     source, result = RESULTS[name]()
-    forms = (document.page, document.notebook)
-    plain = [Elements(form(source, with_text(result, "plain"), CHARTS, "c")).elements for form in forms]
-    for text in NASTY if name in ("bound of records", "audit of one model") else NASTY[::11]:
-        filled = with_text(result, text)
-        for form, elements in zip(forms, plain, strict=True):
-            written = Elements(form(source, filled, CHARTS, "c"))
-            assert written.elements == elements, ascii(text)
-            least = 1 if source == "papers.md.jinja" else 2  # no fragment has the papers' claims
-            assert read(written.text).count(seen(text)) >= least, ascii(text)
-        printed = document.terminal(source, filled, 400)
-        assert not STEERS.search(printed.replace("\u2068", "").replace("\u2069", "")), ascii(text)
-        assert read(printed).count(seen(text)) >= 2, ascii(text)
+    plain = with_texts(result, (f"p{number}q" for number in count()))
+    filled = with_texts(result, turned(first))
+
+    def replaced(text: str) -> str:
+        texts = NASTY[first:] + NASTY[:first]
+        return re.sub(r"p(\d+)q", lambda found: seen(texts[int(found[1]) % len(texts)]), read(text))
+
+    for form in (document.page, document.notebook):
+        expected, written = (Elements(form(source, each, CHARTS, "c")) for each in (plain, filled))
+        assert written.elements == expected.elements
+        assert read(written.text) == replaced(expected.text)
+    printed = document.terminal(source, filled, 400)
+    assert not STEERS.search(printed.replace("\u2068", "").replace("\u2069", ""))
+    assert read(printed) == replaced(document.terminal(source, plain, 400))
 
 
 def test_a_sentence_of_another_version_is_shown_by_its_id() -> None:

@@ -165,6 +165,7 @@ def test_nothing_on_a_page_is_the_help_of_a_command(texts, name):
     assert not re.findall(r"(?<![\w-])--[a-z][a-z-]+", said)
 
 
+@pytest.mark.by_day("information-words4")
 @pytest.mark.parametrize(
     ("bound", "words"),
     [

@@ -51,6 +51,7 @@ def test_the_pdf_that_is_published_names_no_record(report, tmp_path, monkeypatch
     assert "case-700" not in researcher
 
 
+@pytest.mark.slow
 def test_what_a_model_holds_is_not_published_by_its_place():
     rows = np.arange(0, len(Y), 2)
     others = np.arange(1, len(Y), 2)
@@ -72,6 +73,7 @@ def test_what_a_model_holds_is_not_published_by_its_place():
     )
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_nothing_certifies_nothing():
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[::2], Y[::2])
     report = ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), attacks="loss", policy=POLICY)

@@ -26,6 +26,7 @@ def again(report: Report, folder) -> Report:
     return Report.from_json(folder / "report.json")
 
 
+@pytest.mark.by_day("inf")
 @pytest.mark.parametrize("text", nightly_but(TEXTS, "inf", "nan", "1"))
 def test_names_stay_what_they_are(text, tmp_path):
     """Title, unit, date, notes, and the model, which is in findings, curves and records."""

@@ -329,6 +329,7 @@ def test_an_exact_attack_above_the_certificate_is_a_contradiction():
         assert "In question: exact Bayes." in text
 
 
+@pytest.mark.slow
 def test_average_promises_say_whom_they_leave_out():
     whole = said(made_protected.average())
     assert "whether a randomly chosen person is in the data is right in at most 60.0 of 100 cases, whatever" in whole

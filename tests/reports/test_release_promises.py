@@ -57,6 +57,7 @@ def alone(report: Report) -> Report:
 # all reports
 
 
+@pytest.mark.by_day("leave-one-out, several")
 @every_report
 def test_a_page_a_text_and_a_fragment_are_made(name):
     report, page = report_of(name), page_of(name)
@@ -75,6 +76,7 @@ def test_a_page_a_text_and_a_fragment_are_made(name):
     assert release_page(report).right in Page(notebook(report)).whole
 
 
+@pytest.mark.by_day("leave-one-out, all exact")
 @every_report
 def test_reports_follow_the_schema_and_are_read_again_with_the_same_bytes(name, tmp_path):
     report = report_of(name)
@@ -92,6 +94,7 @@ NO_ANONYMISATION = (
 )
 
 
+@pytest.mark.by_day("leave-one-out, all exact")
 @every_report
 def test_the_wrong_words_never_appear(name):
     is_file = "leave-one-out" in name
@@ -107,12 +110,14 @@ def test_the_wrong_words_never_appear(name):
     assert not [text for text in half if text in said(report_of(name))]
 
 
+@pytest.mark.by_day("leave-one-out, another design")
 @every_report
 def test_who_is_recognised_best_is_on_no_page(name):
     report = report_of(name)
     assert not any("617" in text for text in (report.table(full=True), page_of(name), notebook(report)))
 
 
+@pytest.mark.by_day("dp-household")
 @pytest.mark.parametrize("unit", ["record", "household", "image"])
 @every_design
 def test_units_have_their_words(design, unit):

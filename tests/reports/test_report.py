@@ -49,6 +49,7 @@ def test_the_schema_is_one():
     Draft202012Validator.check_schema(SCHEMA)
 
 
+@pytest.mark.by_day("tiny")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_follow_the_schema(name):
     VALID.validate(content(getattr(samples, name)()))
@@ -132,6 +133,7 @@ def test_every_kind_of_curve_and_infinity_follows_the_schema():
     VALID.validate(content(Report(report.about, report.findings, (Curve("m", "forest", "certified", mixture),), {})))
 
 
+@pytest.mark.by_day("<lambda>1")
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -102,6 +102,7 @@ def same_are_refused(name, n_changes):
     assert refused > n_changes / 3
 
 
+@pytest.mark.by_day("dp")
 @pytest.mark.parametrize("name", nightly_but(REPORTS, "leakage", "dp", "protected"))
 def test_the_same_reports_are_refused_as_by_jsonschema(name):
     same_are_refused(name, 150)

@@ -41,6 +41,7 @@ def test_a_report_shows_its_table(sample):
     assert repr(report) == str(report) == report.table().rstrip("\n")
 
 
+@pytest.mark.by_day("no_leak")
 @pytest.mark.parametrize("sample", [made_bounds.leakage, made_protected.means, samples.no_leak])
 def test_the_notebook_of_a_document_has_its_title_answer_number_chart_and_findings(sample):
     html = sample()._repr_html_()
@@ -61,6 +62,7 @@ def test_a_notebook_of_several_models_begins_with_their_table():
     assert "<script" not in html
 
 
+@pytest.mark.slow
 def test_the_number_is_that_of_the_page():
     report = samples.two_models()
     numbers = ["58.3 of 100", "88.0 of 100"]
@@ -185,6 +187,7 @@ class TestNamedCurve:
             assert len(curve.fpr) == len(curve.tpr) >= 2
 
 
+@pytest.mark.slow
 def test_the_notebook_of_a_calibration_is_that_of_its_report():
     report = made_protected.means()
     assert CalibratedNoise(None, report)._repr_html_() == report._repr_html_()

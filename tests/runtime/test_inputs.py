@@ -146,6 +146,7 @@ WAYS: dict[str, tuple[str, str, Callable[[Folder], None]]] = {
 }
 
 
+@pytest.mark.by_day("a dict of its module")
 @pytest.mark.parametrize(("body", "before", "change"), WAYS.values(), ids=WAYS)
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_a_training_that_was_changed_is_not_taken_from_the_store(body, before, change, user, tmp_path):
@@ -200,6 +201,7 @@ KINDS = {
 }
 
 
+@pytest.mark.by_day("a program")
 @pytest.mark.parametrize("kind", slow_but(KINDS, "open", "numpy's map", "a dict", "the environment", "a program"))
 def test_findings_with_a_store_are_those_without(kind, user, tmp_path):
     """One thing that a training depends on is changed at random, back and forth."""
@@ -252,6 +254,7 @@ def test_arguments_of_the_command_line(user, tmp_path, monkeypatch):
 
 
 class TestNotStored:
+    @pytest.mark.by_day("return dict(os.environ)['DEPTH']-reads the whole environment")
     @pytest.mark.parametrize(
         ("body", "reason"),
         {
@@ -328,6 +331,7 @@ class TestByHand:
         with pytest.raises(ValueError, match=r"^depends_on names files that the models depend on, and no.txt is none$"):
             user.audit(ls.Store(tmp_path / "store", depends_on=["no.txt"]))
 
+    @pytest.mark.slow
     def test_references_of_a_trained_model(self, user, tmp_path):
         user.begin(KINDS["a program"])
         fit = importlib.import_module("training").fit
@@ -357,6 +361,7 @@ class TestByHand:
         with pytest.raises(ValueError, match=r"^depends_on is of reference models that are stored, and there are none"):
             ls.audit_model(model, (X[::2], Y[::2]), (X[1::2], Y[1::2]), store=ls.Store(None, depends_on="conf.json"))
 
+    @pytest.mark.by_day("file")
     @pytest.mark.parametrize("promise", ["drawn", "file"])
     def test_a_statistic_that_starts_a_program(self, user, tmp_path, promise):
         user.begin(KINDS["a program"], "def scaled_mean(x):\n    return int(depth()) * np.asarray(x).mean(axis=0)")

@@ -178,6 +178,7 @@ def test_an_error_of_the_arguments_ends_the_run():
     assert sorted(done) == [(number, number) for number in range(9)]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_named(tmp_path):
     def killed_once(number, folder):
         marker = Path(folder, "killed")

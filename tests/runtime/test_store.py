@@ -133,6 +133,7 @@ class TestDamage:
             if bytes(damaged) != whole:  # two flips of one bit
                 assert self.load(store, bytes(damaged)) is None
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_flips", [500, pytest.param(10_000, marks=pytest.mark.nightly)])
     def test_damage_under_a_digest_that_was_made_anew_raises_nothing(self, store, n_flips):
         """As if the digest were not there: what is left are the checks of the key, the names and the sizes."""

@@ -461,6 +461,7 @@ class TestServers:
             store.save(KEY, ARRAYS)
         assert "\n" not in str(caught.value)
 
+    @pytest.mark.slow
     def test_a_put_whose_answer_was_lost_is_not_made_twice(self, s3, store):
         store.place.probe()
         s3.tell(lose=1)

@@ -332,6 +332,7 @@ def draws(rng: np.random.Generator) -> Iterator[tuple[str, Data, float]]:
         yield statistic, Data.drawn(rng, kind, columns), float(rng.choice(ETAS))
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_cases", [40, nightly(1000)])
 def test_the_best_attacker_keeps_the_promise_of_a_left_out_record(n_cases) -> None:

@@ -140,6 +140,7 @@ def excess(case: Case, eta: float, family: str) -> float:
     return accuracy(stats.norm.cdf((shifted + 0.5) / scale) - stats.norm.cdf((shifted - 0.5) / scale)) - 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize("n_cases", [60, nightly(1500)])
 def test_the_best_attacker_keeps_the_promise(n_cases) -> None:

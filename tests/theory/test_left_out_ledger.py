@@ -244,6 +244,7 @@ def entry(ledger: ReleaseLedger, name: str, units: list[str], table: np.ndarray)
     )
 
 
+@pytest.mark.by_day("wages-narrow", "two-narrow")
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
 @pytest.mark.parametrize("table", ["wages", "two"])
 def test_the_ledger_accepts_and_refuses_the_same_queries(tmp_path, strategy, table) -> None:
@@ -268,6 +269,7 @@ def test_the_ledger_accepts_and_refuses_the_same_queries(tmp_path, strategy, tab
     assert games.spent * budget * (1 - 1e-6) <= ledger.spent() <= ledger.promised
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(("n_games", "n"), [(4000, 8), nightly(10_000, 21)])
 def test_a_limit_on_the_mean_over_pairs_is_no_limit(n_games, n) -> None:

@@ -144,6 +144,7 @@ def pairs_of(game: Game, name: str) -> Shifts:
     return (complement if game.prior == 0.5 else disjoint)(game.outputs, game.member)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("seed", "n_games"), [(0, 300), *(pytest.param(seed, 2600, marks=pytest.mark.nightly) for seed in range(4))]
@@ -240,6 +241,15 @@ def test_the_mixture_swap_from_the_promise_to_the_release(as_users_run_it, witho
     assert broken <= 4
 
 
+@pytest.mark.by_day(
+    "6-others-laplace-0.02",
+    "6-others-laplace-0.3",
+    "4-swap-laplace-0.3",
+    "4-others-laplace-0.02",
+    "8-swap-laplace-0.3",
+    "8-others-laplace-0.02",
+    "8-others-laplace-0.3",
+)
 @pytest.mark.parametrize("eta", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("family", list(FAMILIES))
 @pytest.mark.parametrize("name", ["swap", "others", "moment"])
@@ -334,6 +344,7 @@ class TestWrongUse:
     def test_an_eta(self, eta: float, k: int | None) -> None:
         self.refused(rf"eta.*got {eta:g}(\.0)?$", eta=eta, k=k)
 
+    @pytest.mark.slow
     def test_a_seed_is_told(self) -> None:
         words = {"promise": ls.Drawn(games=0), "eta": 0.1}
         secure, seeded, again = (protect("mean", self.ROWS, insecure_seed=seed, **words) for seed in (None, 3, 3))

@@ -152,6 +152,7 @@ def by_differential_privacy(game: Game, chances: np.ndarray) -> float:
     return mip_from_dp(epsilon, 0.0, game.prior)
 
 
+@pytest.mark.slow
 @pytest.mark.statistics
 @pytest.mark.parametrize(("seed", "n_games"), [(0, 150), *EVERY_NIGHT])
 def test_finite_mechanisms(seed: int, n_games: int, as_users_run_it) -> None:

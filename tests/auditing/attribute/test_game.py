@@ -104,6 +104,7 @@ def test_a_claim_is_refused() -> None:
         lay_out(plan, [], grouped(10, 2))
 
 
+@pytest.mark.slow
 def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
     # records known by heart: a forest that had seen them would be right about all of them
     frame, y = independent(300)
@@ -128,6 +129,7 @@ def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() ->
         np.testing.assert_allclose(guess, np.isin(secret, modes) / len(modes))
 
 
+@pytest.mark.slow
 def test_no_model_is_trained_on_a_false_row() -> None:
     frame, y = independent(40)
     played = prepare(

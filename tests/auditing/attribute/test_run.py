@@ -47,6 +47,7 @@ def first_three(x: pd.DataFrame) -> pd.DataFrame:
     return x.iloc[:, :3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [KNeighborsClassifier(1), nightly(DecisionTreeClassifier())])
 def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
     frame, y = independent()
@@ -63,6 +64,7 @@ def test_a_memory_is_found_although_nothing_can_be_imputed(model) -> None:
         assert outside.low < 0.25 < outside.high + 0.05
 
 
+@pytest.mark.slow
 def test_a_release_that_ignores_the_column_adds_nothing() -> None:
     frame, y = independent()
     blind = make_pipeline(FunctionTransformer(first_three), DecisionTreeClassifier())

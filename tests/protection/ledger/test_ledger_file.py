@@ -90,6 +90,7 @@ def check_flips(path, n_flips, seed):
     return n_refused
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_gives_another_number(path):
     assert check_flips(path, 1000, seed=0) == 1000
 
@@ -99,6 +100,7 @@ def test_ten_thousand_flipped_bits(path):
     assert check_flips(path, 10_000, seed=1) == 10_000
 
 
+@pytest.mark.slow
 def test_neither_does_a_missing_or_doubled_part(path):
     whole = path.read_bytes()
     rng = np.random.default_rng(2)

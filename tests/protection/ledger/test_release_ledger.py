@@ -406,6 +406,7 @@ class TestVersions:
         assert ledger.spent() == pytest.approx(expected, rel=1e-12)
         assert ledger.spent() < ledger.promised
 
+    @pytest.mark.slow
     def test_the_left_out_unit_differs_that_often(self, tmp_path) -> None:
         """Three versions under 4,000 keys: the frequency within 4 standard errors."""
         versions = [UNITS, UNITS[1:], [*UNITS[1:11], "new"]]
@@ -575,6 +576,7 @@ def check_flips(path: Path, n_flips: int, seed: int) -> None:
         assert opened_line(path, bytes(text), design).startswith(f"{path} is damaged: ")
 
 
+@pytest.mark.by_day("dp")
 def test_no_flipped_bit_gives_another_number(written) -> None:
     check_flips(written, 200, seed=0)
 
@@ -635,6 +637,10 @@ def test_a_few_wrong_types(written) -> None:
 PLAIN = "is no ledger of this version: "
 
 
+@pytest.mark.by_day(
+    "place0-wrong0-is damaged: not the JSON that was written-leave-one-out",
+    "place6-None-line6-leave-one-out",
+)
 @pytest.mark.parametrize("written", ["leave-one-out"], indirect=True)
 @pytest.mark.parametrize(
     ("place", "wrong", "line"),

@@ -108,6 +108,7 @@ EXACT: dict[str, Callable[[np.ndarray], list[float]]] = {
 }
 
 
+@pytest.mark.by_day("ols-milliseconds", "standard_errors-milliseconds", "standard_errors-collinear")
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("statistic", EXACT)
 def test_of_all_and_without_each_record(statistic, name) -> None:

@@ -91,6 +91,7 @@ def fits(monkeypatch) -> list[int]:
     return made
 
 
+@pytest.mark.by_day("covariance-far", "covariance-tiny", "ols-zero", "quantiles-duplicated", "quantiles-constant")
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_each_swap_is_the_fit_of_its_data_set(name, law):

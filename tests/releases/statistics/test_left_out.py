@@ -138,6 +138,20 @@ def of_others(name, x, unit):
     return values
 
 
+@pytest.mark.by_day(
+    "mean-all equal",
+    "mean-three records",
+    "sum-two records",
+    "second_moment-three records",
+    "covariance-three records",
+    "quantiles-all equal",
+    "ols-all equal",
+    "ols-two records",
+    "standard_errors-two records",
+    "correlation-three records",
+    "ratio-normal",
+    "ratio-all equal",
+)
 @pytest.mark.parametrize("kind", list(TABLES))
 @pytest.mark.parametrize("name", list(TWINS))
 def test_each_value_is_the_fit_of_the_others(name, kind) -> None:

@@ -381,6 +381,7 @@ class TestTheTheory:
             assert covers(outside, threshold, fpr)
             assert covers(inside, threshold, float(curve.tpr_at(fpr)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["half", nightly("tenth")])
     def test_the_printed_law_of_a_sub_sample_fails(self, name):
         """N(+-rho m/2, rho m): its power at few and at many false alarms lies outside intervals at level 1e-6, and
@@ -489,6 +490,7 @@ class TestAudit:
         report = ls.audit_signals(signals, attacks=["likelihood_ratio", "scalar_product"], name="mean")
         return {(each.attack, each.quantity): each for each in report.findings}
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_the_per_datum_game_of_a_mean(self):
         """The intervals at 95 % hold the asymptotic accuracy and AUC; the seed is fixed."""

@@ -135,6 +135,7 @@ def test_the_proved_distance_to_the_minimiser(name, n_cases) -> None:
     assert name == "squared" or largest > 0.1  # the bound is not far too large
 
 
+@pytest.mark.by_day("squared-12")
 @pytest.mark.parametrize("n_cases", [12, nightly(400)])
 @each_loss
 def test_values_without_each_unit_are_those_of_a_fit(name, n_cases) -> None:

@@ -87,6 +87,7 @@ def test_no_gain_is_said_to_be_none() -> None:
     assert "None of the attacks could be played against net." in report("nothing").table()
 
 
+@pytest.mark.by_day("nothing")
 @pytest.mark.parametrize("name", ALL)
 def test_pages_are_whole_and_say_what_counts(name) -> None:
     page = Page(report(name).to_html())

@@ -26,6 +26,7 @@ def pages():
     return {name: page(getattr(samples, name)()) for name in SAMPLES}
 
 
+@pytest.mark.by_day("tiny")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_page_is_whole_and_needs_nothing_from_outside(pages, name):
     text = pages[name]

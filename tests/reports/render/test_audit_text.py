@@ -21,6 +21,7 @@ def test_lines_fit_a_terminal(name):
     assert all(char.isprintable() for line in text.splitlines() for char in line)
 
 
+@pytest.mark.by_day("tiny")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_person_reads_it_standing(name):
     """At most 25 lines of one result, 40 of several, at 80 columns; all that the page says on demand."""

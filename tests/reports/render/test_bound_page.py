@@ -24,6 +24,7 @@ def pages():
     return {name: page(getattr(made_bounds, name)()) for name in SAMPLES}
 
 
+@pytest.mark.by_day("empty")
 @pytest.mark.parametrize("name", SAMPLES)
 def test_page_is_whole_and_needs_nothing_from_outside(pages, name):
     text, read = pages[name], Page(pages[name])

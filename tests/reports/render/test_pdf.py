@@ -43,6 +43,7 @@ def only(tmp_path, monkeypatch):
     return install
 
 
+@pytest.mark.slow
 def test_a_browser_prints_the_page(only, tmp_path):
     only(BROWSER)
     report = samples.no_leak()
@@ -54,6 +55,7 @@ def test_a_browser_prints_the_page(only, tmp_path):
     assert stat.S_IMODE((tmp_path / "public.pdf").stat().st_mode) & 0o044
 
 
+@pytest.mark.by_day("no program-chromium did not print the page")
 @pytest.mark.parametrize(
     ("script", "message"),
     [

@@ -34,6 +34,7 @@ def letters(text: str) -> Counter[str]:
     return Counter("".join(text.split()).replace("─", ""))  # the line below a heading is as long as there is room
 
 
+@pytest.mark.by_day("leave-one-out, all exact", "samples.tiny", "made_bounds.empty", "made_guesses.nothing")
 @pytest.mark.parametrize("name", REPORTS)
 def test_no_line_is_longer_and_no_letter_is_lost(name):
     report = REPORTS[name]()
@@ -45,6 +46,7 @@ def test_no_line_is_longer_and_no_letter_is_lost(name):
         assert not whole - letters(text)
 
 
+@pytest.mark.by_day("made_bounds.empty", "made_protected.nothing", "samples.one_model_no_claim", "made_bounds.gap")
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_width_is_100_unless_given(name):
     report = REPORTS[name]()
@@ -65,6 +67,7 @@ def test_words_stay_whole(name, full):
         assert not broken, width
 
 
+@pytest.mark.by_day("False")
 @pytest.mark.parametrize("full", [False, True])
 def test_compared_reports(full):
     comparison = ls.compare(samples.two_models(), samples.no_leak())

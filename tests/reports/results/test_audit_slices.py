@@ -71,6 +71,7 @@ def test_the_text(report) -> None:
     assert "Not measured: town = Arosa: a model needs at least 10 members and 10 others among them." in words
 
 
+@pytest.mark.slow
 def test_the_page(report) -> None:
     page = Page(report.to_html()).whole + report.to_html()
     assert "Slice by slice" in page
@@ -95,6 +96,7 @@ def test_sentences_about_all_records_do_not_look_at_slices(report) -> None:
 
 
 class TestPublished:
+    @pytest.mark.slow
     def test_small_slices_and_values_are_left_out(self, report) -> None:
         free = report.without_records()
         names = {each.scope.name for each in free.findings if each.scope.kind == "slice"}

@@ -69,6 +69,7 @@ def test_no_name_gets_a_capital(kind):
             assert not found, found[0]
 
 
+@pytest.mark.slow
 def test_every_note_begins_with_a_name_or_a_capital():
     notes = [note for report in audits().values() for note in (*report.about.notes, *report.about.owner_notes)]
     assert any(note.startswith("pid ") for note in notes)
