@@ -78,16 +78,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Long tests are those with a mark, and those of no folder: of the documentation, the packaging and all sources.
     """
-    found: dict[str, set[str]] = {}
+    has_case: dict[str, bool] = {}
     for item in items:
         if mark := item.get_closest_marker("by_day"):
-            case = item.name.partition("[")[2].removesuffix("]")
-            found.setdefault(item.nodeid.partition("[")[0], set(mark.args)).discard(case)
+            test, _, case = item.nodeid.removesuffix("]").partition("[")
+            has_case[test] = has_case.get(test, False) or case in mark.args
             if case not in mark.args:
                 item.add_marker("slow")
-    found = {test: cases for test, cases in found.items() if cases}
-    if found and not any("[" in each for each in config.args):
-        raise pytest.UsageError(f"by_day names cases that do not exist: {found}")
+    if not all(has_case.values()) and not any("[" in each for each in config.args):
+        none = [test for test, has in has_case.items() if not has]
+        raise pytest.UsageError(f"the mark by_day names no case of these tests: {', '.join(none)}")
     long = ("benchmarks", "statistics", "kills")
     items.sort(
         key=lambda item: (item.path.parent.name != "tests", not any(item.get_closest_marker(name) for name in long))
