@@ -65,6 +65,16 @@ def test_before_a_choice_it_has_the_recommended_design(leakbound) -> None:
     assert f"{LEVELS} --eta 0.05 --promise anyone" in first
 
 
+def test_before_a_choice_all_rows_are_shown_in_full(leakbound) -> None:
+    """Of 20 numbers the first 6, and with --full each of them."""
+    command = f"calibrate {TABLE} --compare drawn,fits=40"
+    short, full = leakbound(command).out, leakbound(f"{command} --full").out
+    cells = [f"{sector} / {region}" for sector in ("care", "trade", "build", "it", "food") for region in "nsew"]
+    assert sum(cell in short for cell in cells) == 6
+    assert all(cell in full for cell in cells)
+    assert "The first of 20" not in flat(full)
+
+
 def test_the_command_releases(leakbound) -> None:
     text = flat(leakbound(f"calibrate {TABLE} --promise file,games=0").out)
     command = text.partition("Release it with leakbound ")[2].partition(" If both answers")[0]

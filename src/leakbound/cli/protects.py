@@ -32,7 +32,7 @@ from leakbound.cli.options import (
     options_of,
     words_of,
 )
-from leakbound.cli.output import OUT, command_line, emit, encodable, refuse_file, say, write
+from leakbound.cli.output import OUT, command_line, emit, encodable, refuse_file, say, width, write
 from leakbound.cli.release_files import FOLDER, OWNER, PUBLISHED, ReleaseFiles
 from leakbound.core.checks import count
 from leakbound.core.types import Signals
@@ -161,7 +161,7 @@ def _calibrate(
         if signals is not None or as_json or is_several(words):
             raise ValueError(NO_CHOICE)
         table = protection.design_table_of_file(words, tell_owner=_tell_owner, **places)
-        print(encodable(str(table)))
+        print(encodable(table.table(width(), full)))
         if out is not None:
             # the page is of the recommended promise, with the comparison; the owner was told the lines above
             promise = read(CalibrationPlan, words, "calibrate").under(PROMISE_OF[table.facts.recommended])

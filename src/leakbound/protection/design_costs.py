@@ -59,7 +59,12 @@ class DesignTable:
 
     def __repr__(self) -> str:
         """Show the errors, number by number, in units of the standard error, and the recommendation."""
-        return terminal("designs.md.jinja", designs_page(self.facts, self.release_command, self.rules))
+        return self.table()
+
+    def table(self, width: int = 80, full: bool = False) -> str:
+        """Return the same in lines of at most ``width`` columns: of many numbers the first, or all of them."""
+        page = designs_page(self.facts, self.release_command, self.rules, full)
+        return terminal("designs.md.jinja", page, width, full)
 
 
 def cost_of_designs(request: Request) -> DesignTable:

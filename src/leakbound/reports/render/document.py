@@ -82,7 +82,8 @@ def table_of(rows: Sequence[Mapping[str, str]], width: int) -> str:
     written = io.StringIO()
     console = Console(file=written, width=width, color_system=None, markup=False, highlight=False)
     console.print(fitted(table, console, console.options))
-    return "".join(f"{line.rstrip()}\n" for line in written.getvalue().strip("\n").split("\n"))
+    lines = [line.rstrip() for line in written.getvalue().split("\n")]
+    return "\n".join(lines).strip("\n") + "\n"
 
 
 def parse(document: str, result: Any) -> list[Token]:

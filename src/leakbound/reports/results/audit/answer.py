@@ -126,8 +126,10 @@ def _largest_end(result: Result) -> str:
 
 
 def of_worst_group(result: Result) -> Iterator[Sentence]:
-    """Name the group of which most is revealed, whatever the average is."""
-    finding = result.worst_group
+    """Name the group of which most is revealed, whatever the average is, or say that none can be told apart."""
+    finding, groups = result.worst_group, result.facts.groups
+    if result.is_joined_of_all and groups is not None:
+        yield written(result, "group.too_small", least=count(groups.least))
     if finding is not None:
         text = shown(finding)
         interval = Sentence("right.ends", {"interval": text.interval}) if text.low and text.high else ""

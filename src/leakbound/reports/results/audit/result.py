@@ -229,12 +229,12 @@ class Result:
     @property
     def worst_group(self) -> Finding | None:
         """The group of which most is revealed; None where there are not several, or all are joined into one."""
-        if not self.measured_groups or len(self.groups) < 2 or self._is_joined_of_all:
+        if not self.measured_groups or len(self.groups) < 2 or self.is_joined_of_all:
             return None
         return self.measured_groups[0]
 
     @property
-    def _is_joined_of_all(self) -> bool:
+    def is_joined_of_all(self) -> bool:
         """Whether every group is too small to be judged by itself, so that the joined one holds all records."""
         facts = self.facts.groups
         judged = [group for group in facts.groups if group.judged] if facts else []

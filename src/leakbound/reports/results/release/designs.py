@@ -60,14 +60,16 @@ class DesignsPage:
     rules: Rules | None
 
 
-def designs_page(facts: DesignsCompared, command: str = "", rules: Sequence[OfficeRule] = ()) -> DesignsPage:
-    """Write down what somebody needs who chooses a promise."""
+def designs_page(
+    facts: DesignsCompared, command: str = "", rules: Sequence[OfficeRule] = (), full: bool = False
+) -> DesignsPage:
+    """Write down what somebody needs who chooses a promise; ``full`` shows all rows."""
     designs = designs_of(facts)
-    tables = [first_rows(whole) for whole in designs.tables]
+    tables = designs.tables if full else [first_rows(whole) for whole in designs.tables]
     return DesignsPage(
         title=Sentence("designs.title"),
         n=several(len(facts.labels), "number"),
-        is_cut=any(len(whole.rows) > MOST_IN_TERMINAL for whole in designs.tables),
+        is_cut=not full and any(len(whole.rows) > MOST_IN_TERMINAL for whole in designs.tables),
         ratio=_ratio(facts),
         command=command,
         designs=replace(designs, tables=tables),
