@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Scores, Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.dpsgd.step_level import StepLevel
 from leakbound.metrics.counting import Guesses
@@ -299,6 +302,42 @@ def test_nothing_applies() -> None:
     assert (made.word, words(made.reason)) == ("cannot_be_tested", "needs a miracle")
 
 
+def test_a_condition_is_said_of_what_was_tested_alone() -> None:
+    """Where the user accepts that members and others differ, a claim that is not tested keeps the reason for that."""
+    game, claim = games.half_split(400, 16), Claim("epsilon", 1.0, 0.0, "replace_one")
+    condition = Term("if_shift_is_not_the_cause")
+    tested = judge_claim(claim, Evidence(game, _trial(game, Told(0.02)), condition=condition))
+    assert (tested.word, tested.reason) == ("refuted", condition)
+    nothing = ClaimTest("pairs", {}, {}, Term("no_attack"))
+    untested = judge_claim(claim, Evidence(game, nothing, condition=condition))
+    assert (untested.word, untested.reason) == ("cannot_be_tested", Term("no_attack"))
+
+
+@pytest.mark.parametrize(
+    ("doubts", "word", "reason"),
+    [
+        ({"differs": Term("shift")}, "cannot_be_tested", "shift"),  # whatever the attacks reach
+        ({"below": Term("exchanged", n=2)}, "refuted", ""),  # attacks that are wrong too often take back no refutation
+    ],
+)
+def test_doubts_of_the_data_and_of_the_attacks(doubts, word, reason) -> None:
+    game = games.half_split(400, 16)
+    evidence = Evidence(game, _trial(game, Told(0.02)), **doubts)
+    made = judge_claim(Claim("epsilon", 1.0, 0.0, "replace_one"), evidence)
+    assert (made.word, made.reason.id if made.reason else "") == (word, reason)
+    if "below" in doubts:
+        large = judge_claim(Claim("epsilon", 50.0, 0.0, "replace_one"), evidence)
+        assert (large.word, large.reason) == ("cannot_be_tested", doubts["below"])
+
+
+def test_no_other_function_gives_a_verdict() -> None:
+    """By the sources; reports/content.py makes those that a file holds."""
+    makes = re.compile(r"(?<!\w)Verdict\(|word=\"(refuted|not_refuted|cannot_hold|not_supported|cannot_be_tested)")
+    sources = Path(claim_tests.__file__).parents[1]
+    files = {path.relative_to(sources).as_posix() for path in sources.rglob("*.py") if makes.search(path.read_text())}
+    assert files - {"reports/report.py"} == {"auditing/claim_tests.py", "reports/content.py"}  # its doctest makes one
+
+
 @pytest.mark.slow
 def test_of_fixed_batches_the_noise_that_is_ruled_out_is_told_by_their_own_curves() -> None:
     """The twin tries every noise on a grid by itself."""
@@ -372,8 +411,10 @@ class TestNoiseOfSteps:
         assert stats.chi2.sf(4 * stats.chi2.ppf(OF_NOISE, LEAST_DEGREES), LEAST_DEGREES) < 0.01
 
     def test_of_several_models_together_and_none_without_steps(self):
-        seen = np.zeros((2, 3, 3))
-        seen[0, 1:], seen[1, :2] = (5.0, 40.0, 2.0), (7.0, 40.0, 1.0)  # each watches two points
-        game = games.half_split(3, 2)
-        assert StepNoise.of(Signals(game, None, {"step_noise": seen})) == StepNoise(12.0, 80.0, 3.0)
-        assert StepNoise.of(Signals(game, None, {})) is None
+        seen = np.array([[5.0, 40.0, 2.0], [7.0, 40.0, 1.0]])
+        assert StepNoise.of(StepDiagnostics(noise=seen)) == StepNoise(12.0, 80.0, 3.0)
+        assert StepNoise.of(StepDiagnostics()) is None
+
+    def test_numbers_that_are_not_finite_are_refused(self):
+        with pytest.raises(ValueError, match="step_noise has NaN or infinite values"):
+            StepDiagnostics.of({"step_noise": np.array([[5.0, np.nan, 2.0]])})

@@ -15,6 +15,7 @@ from leakbound.core.findings import Term
 from leakbound.core.reasons import words
 from leakbound.core.types import Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.observed_batches import _bernoulli_variance, batches
 from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.dpsgd.residual_noise import FAMILIES, LEAST_LOG, log_chi_squared, residuals
@@ -228,16 +229,19 @@ class TestBatches:
         assert batches(gaussian(20, 1), gaussian(20, 5), 0.1, 1.0).n_canaries == 0
 
 
-def signals(tensors=None, fresh=None, of_batches=None) -> Signals:
-    """Two points, of which the second is watched, in each of the models that are given."""
+NO_SIGNALS = Signals(games.half_split(2, 2), None, {})
+
+
+def seen_of(tensors=None, fresh=None, of_batches=None) -> StepDiagnostics:
+    """Two models or more that show the same."""
     arrays = {}
     for name, numbers in (("step_tensors", tensors), ("step_fresh", fresh), ("step_batches", of_batches)):
         if numbers is not None:
-            values = np.atleast_2d(np.array(numbers, dtype=float))
-            arrays[name] = np.stack([np.zeros_like(values), values], axis=1)
+            arrays[name] = np.atleast_2d(np.array(numbers, dtype=float))
     n_models = max([2, *(len(array) for array in arrays.values())])
-    arrays = {name: np.repeat(array, n_models // len(array), axis=0) for name, array in arrays.items()}
-    return Signals(games.half_split(2, n_models), None, arrays)
+    return StepDiagnostics.of(
+        {name: np.repeat(array, n_models // len(array), axis=0) for name, array in arrays.items()}
+    )
 
 
 def fresh(**by_family: tuple[float, int, int, float]) -> list[float]:
@@ -263,13 +267,15 @@ class TestReasons:
         ],
     )
     def test_of_a_tensor(self, numbers, narrow, said):
-        (test,) = noise_tests(signals(tensors=numbers), CLAIMED, TENSORS, OF_NOISE)
+        (test,) = noise_tests(seen_of(tensors=numbers), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE)
         assert test.log_p < math.log(OF_NOISE)
         assert test.narrow == narrow
         assert said in words(test.reason)
 
     def test_the_p_value_of_a_tensor_is_corrected_for_two_tests_of_each(self):
-        (test,) = noise_tests(signals(tensors=[200, 200, 400, 190, 10, 20, 30, 19]), CLAIMED, TENSORS, OF_NOISE)
+        (test,) = noise_tests(
+            seen_of(tensors=[200, 200, 400, 190, 10, 20, 30, 19]), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE
+        )
         # of both models together
         expected = math.log(4 * stats.chi2.cdf(20, 40))
         assert test.log_p == pytest.approx(expected)
@@ -293,26 +299,26 @@ class TestReasons:
         ],
     )
     def test_of_noise_that_is_not_new(self, family, numbers, said):
-        (test,) = noise_tests(signals(fresh=fresh(**{family: numbers})), CLAIMED, TENSORS, OF_NOISE)
+        (test,) = noise_tests(seen_of(fresh=fresh(**{family: numbers})), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE)
         assert test.log_p == pytest.approx(-500 + math.log(2 * 4))
         assert said in words(test.reason)
 
     def test_of_several_families_the_one_that_leaves_least_is_shown(self):
         seen = fresh(predicted=(-600, 1, 1, 0.9), repeated=(-500, 3, 9, 0.01))
-        (test,) = noise_tests(signals(fresh=seen), CLAIMED, TENSORS, OF_NOISE)
+        (test,) = noise_tests(seen_of(fresh=seen), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE)
         assert test.log_p < -590
         assert test.reason.id == "noise_repeated"
 
     def test_of_batches(self):
-        rate, order = noise_tests(signals(of_batches=[30, -40, 0.2, -50, 7]), CLAIMED, TENSORS, OF_NOISE)
+        rate, order = noise_tests(seen_of(of_batches=[30, -40, 0.2, -50, 7]), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE)
         assert "a fraction of 0.2 of the batches, and a sample rate of 0.1 is claimed" in words(rate.reason)
         assert "together again 7 step(s) later" in words(order.reason)
         assert (rate.log_p, order.log_p) == (-40 + math.log(2), -50 + math.log(2))
 
     def test_what_was_not_seen_is_not_tested(self):
-        unseen = signals(fresh=[0.0] * 17, of_batches=[0.0] * 5)
-        assert noise_tests(unseen, CLAIMED, TENSORS, OF_NOISE) == []
-        assert noise_tests(signals(), CLAIMED, TENSORS, OF_NOISE) == []
+        unseen = seen_of(fresh=[0.0] * 17, of_batches=[0.0] * 5)
+        assert noise_tests(unseen, NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE) == []
+        assert noise_tests(seen_of(), NO_SIGNALS, CLAIMED, TENSORS, OF_NOISE) == []
 
 
 GAME = games.half_split(4, 2)
@@ -323,8 +329,8 @@ class TestVerdict:
     NONE = ClaimTest("coins", {}, {}, Term("no_attack"))
 
     def test_each_test_takes_its_part_of_the_level(self):
-        seen = signals([200, 20, 200, 20], fresh(repeated=(-500, 3, 9, 0.0)), [30, 0, 0.1, 0, 1])
-        tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
+        seen = seen_of([200, 20, 200, 20], fresh(repeated=(-500, 3, 9, 0.0)), [30, 0, 0.1, 0, 1])
+        tests = noise_tests(seen, NO_SIGNALS, CLAIMED, ["all"], OF_NOISE)
         assert len(tests) == 4
         made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(1e4, 1e4), tests)))
         assert made.word == "refuted"
@@ -333,16 +339,16 @@ class TestVerdict:
         assert made.confidence == pytest.approx(1 - LEVEL + 5 * OF_NOISE)
 
     def test_right_ones_are_not_refuted(self):
-        seen = signals([200, 20, 200, 20], fresh(), [30, 0, 0.1, 0, 1])
-        tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
+        seen = seen_of([200, 20, 200, 20], fresh(), [30, 0, 0.1, 0, 1])
+        tests = noise_tests(seen, NO_SIGNALS, CLAIMED, ["all"], OF_NOISE)
         assert (
             judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(1e4, 1e4), tests))).word
             == "cannot_be_tested"
         )
 
     def test_less_noise_everywhere_is_said_of_the_whole(self):
-        seen = signals([5, 20, 5, 19])
-        tests = noise_tests(seen, CLAIMED, ["all"], OF_NOISE)
+        seen = seen_of([5, 20, 5, 19])
+        tests = noise_tests(seen, NO_SIGNALS, CLAIMED, ["all"], OF_NOISE)
         made = judge_claim(self.TOLD, Evidence(GAME, self.NONE, steps=StepEvidence(StepNoise(10.0, 40.0), tests)))
         assert made.reason is not None
         assert made.reason.id == "too_little_noise"

@@ -73,10 +73,12 @@ def followed(digits, file: Path, mistake: str, seed: int = 0, tells: bool = True
 
 def reasons(steps: ls.follow) -> set[str]:
     """The ids of the reasons that it is refuted for."""
-    signals = steps.signals()
-    noise, level = StepNoise.of(signals), StepLevel.of(signals, CLAIMED)
+    signals, shown = steps.signals(), steps.diagnostics()
+    noise, level = StepNoise.of(shown), StepLevel.of(signals, CLAIMED)
     assert noise is not None
-    found = {test.reason.id for test in noise_tests(signals, CLAIMED, [], OF_NOISE) if test.log_p < math.log(OF_NOISE)}
+    found = {
+        test.reason.id for test in noise_tests(shown, signals, CLAIMED, [], OF_NOISE) if test.log_p < math.log(OF_NOISE)
+    }
     if noise.p_value() < OF_NOISE:
         found.add("too_little_noise")
     if level is not None and level.p_value() < OF_STEPS:
@@ -147,7 +149,7 @@ class TestLoopsOfNumpy:
         np.testing.assert_allclose(signals.array("step_dot")[0], sums.T * 0.5 / (2.0 * 0.5) ** 2)
         assert (signals.array("step_norm") == 0.25).all()
         np.testing.assert_array_equal(signals.array("step_in")[0, :, 0] > 0, planted.inside)
-        np.testing.assert_allclose(signals.array("step_noise")[0, 0], [np.square(sums).sum(), 8, 0])
+        np.testing.assert_allclose(steps.diagnostics().noise, [[np.square(sums).sum(), 8, 0]])
 
 
 class TestCanaries:

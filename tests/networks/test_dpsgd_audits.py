@@ -34,10 +34,12 @@ from leakbound.data import from_arrays
 from leakbound.dpsgd import dpsgd_multiplier
 from leakbound.dpsgd.clipping import clipped_sum
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.promise import AccountantClaim, denied
 from leakbound.metrics.counting import Guesses
 from leakbound.metrics.epsilon import evidence
 from leakbound.papers.azize2024.networks import shallow
+from leakbound.runtime.observe import Execution, observe
 from tests.cli.calling import caller, refused
 from tests.marks import nightly, nightly_but
 from tests.networks.training_privately import Training
@@ -265,10 +267,10 @@ class TestVerdicts:
         own = Training(replace(claimed, noise_multiplier=share * SHORT.noise_multiplier), 1800)
         release = private_network(network, {**claimed.describe(), "train": own, "references": 2})
         points, game = from_arrays(*digits), games.half_split(1000, 20)
-        signals = ls.signals_of(replace(release, watched=(0, 1)), points, game, ["step_noise"], n_jobs=1)
-        each = [StepNoise(*row) for row in signals.array("step_noise")[:, 0].tolist()]
+        seen = observe(replace(release, watched=(0, 1)), points, game.member, ["step_noise"], 0, Execution(n_jobs=1))
+        each = [StepNoise(*row) for row in seen["step_noise"].tolist()]
         assert sum(noise.p_value() < OF_NOISE for noise in each) == refused
-        together = StepNoise.of(signals)
+        together = StepNoise.of(StepDiagnostics.of(seen))
         assert together is not None
         assert (together.p_value() < OF_NOISE) == (refused > 0)
 
@@ -284,8 +286,9 @@ class TestVerdicts:
         if whose == "user-supplied":
             words["train"] = Training(claimed, 1000)
         release = replace(private_network(network, words), watched=(0, 1))
-        signals = ls.signals_of(release, from_arrays(*digits), games.half_split(1000, 20), ["step_noise"], n_jobs=1)
-        each = [StepNoise(*row) for row in signals.array("step_noise")[:, 0].tolist()]
+        member = games.half_split(1000, 20).member
+        seen = observe(release, from_arrays(*digits), member, ["step_noise"], 0, Execution(n_jobs=1))
+        each = [StepNoise(*row) for row in seen["step_noise"].tolist()]
         assert all(noise.p_value() >= OF_NOISE for noise in each)
         assert all((noise.n_coarse > 0) == (lr < 1e-4) for noise in each)
 

@@ -24,6 +24,7 @@ from leakbound.core.games import canaries
 from leakbound.core.reasons import words
 from leakbound.core.types import Points, Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.equal_records import EqualRecords, _log_tail, chosen_record
 from leakbound.dpsgd.followed_steps import FollowedStep, Rounding
 from leakbound.dpsgd.gradient_rows import DenseRows
@@ -154,13 +155,16 @@ def release(whose: str, clipping: str, dpsgd: DpSgd = SHORT) -> PrivateNetwork:
     return replace(made, train=Loop(dpsgd, 1000, tells_batches=whose == "plain, told", clipping=clipping))
 
 
-def seen(digits: Points, trained: PrivateNetwork, seed: int) -> Signals:
+def seen(digits: Points, trained: PrivateNetwork, seed: int) -> StepDiagnostics:
     game = canaries(len(digits), np.array([0, 1]), 1, seed=seed)
-    return Signals(game, digits, trained.observe(digits, game.member, np.array([seed]), ["step_records"]))
+    return StepDiagnostics.of(trained.observe(digits, game.member, np.array([seed]), ["step_records"]))
 
 
-def test_of(signals: Signals):
-    (test,) = noise_tests(signals, CLAIMED, NAMES, OF_NOISE)
+NO_SIGNALS = Signals(canaries(2, np.array([1]), 1, seed=0), None, {})
+
+
+def test_of(shown: StepDiagnostics):
+    (test,) = noise_tests(shown, NO_SIGNALS, CLAIMED, NAMES, OF_NOISE)
     return test
 
 
@@ -315,11 +319,7 @@ class TestReasons:
     @staticmethod
     def reason(*added: float) -> str:
         pairs = [number for each in added for number in (-100.0 if each > 1 else 0.0, each)]
-        array = np.zeros((1, 2, 4 + len(pairs)))
-        array[0, 1] = [8, 5.0, 1, 1, *pairs]
-        (test,) = noise_tests(
-            Signals(canaries(2, np.array([1]), 1, seed=0), None, {"step_records": array}), CLAIMED, NAMES, OF_NOISE
-        )
+        test = test_of(StepDiagnostics(records=np.array([[8, 5.0, 1, 1, *pairs]])))
         assert test.log_p == -100
         assert not test.narrow
         return words(test.reason)
@@ -389,9 +389,9 @@ class TestWhatIsNotSeen:
                 raise ValueError("needs all classes")
             Loop(SHORT, 1000)(module, x, y, follow, seed)
 
-        signals = seen(digits, replace(release("plain", "right"), train=train), 0)
-        assert noise_tests(signals, CLAIMED, NAMES, OF_NOISE) == []
-        (note,) = record_notes(signals)
+        shown = seen(digits, replace(release("plain", "right"), train=train), 0)
+        assert noise_tests(shown, NO_SIGNALS, CLAIMED, NAMES, OF_NOISE) == []
+        (note,) = record_notes(shown)
         assert "nor whether all layers are clipped" in note
 
     def test_bad_rows_are_refused_there_too(self, digits):

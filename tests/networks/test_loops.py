@@ -24,12 +24,13 @@ from torch.nn.functional import cross_entropy
 from leakbound.auditing.claim_tests import OF_NOISE, OF_STEPS
 from leakbound.auditing.noise_tests import StepNoise, noise_tests, record_notes
 from leakbound.core.games import canaries
-from leakbound.core.types import Points, Signals
+from leakbound.core.types import Points
 from leakbound.dpsgd.canaries import dirac
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.network import PrivateNetwork, without_opacus_warnings
 from leakbound.dpsgd.step_level import StepLevel
-from tests.networks.training_privately import poisson
+from tests.networks.training_privately import poisson, split
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning"),
@@ -202,13 +203,13 @@ def reasons(digits: Points, name: str, seed: int, **changed: Any) -> list[str]:
     game = canaries(len(chosen.points), chosen.numbers, 1, seed=seed)
     watched = chosen.watched_by(release)
     observed = watched.observe(chosen.points, game.member, np.array([seed]), WANTED)
-    signals = Signals(game, None, observed)
-    total, steps = StepNoise.of(signals), StepLevel.of(signals, train.dpsgd)
+    signals, shown = split(game, observed)
+    total, steps = StepNoise.of(shown), StepLevel.of(signals, train.dpsgd)
     assert total is not None
     assert (steps is None) == isinstance(train, OpacusLoop)  # which does not tell its batches
     found = ["too_little_noise"] if total.testable and total.p_value() < OF_NOISE else []
     found += ["steps_reveal_more"] if steps is not None and steps.p_value() < OF_STEPS else []
-    tests = noise_tests(signals, train.dpsgd, watched.tensor_names(), OF_NOISE)
+    tests = noise_tests(shown, signals, train.dpsgd, watched.tensor_names(), OF_NOISE)
     assert len(tests) == (5 if isinstance(train, OpacusLoop) else 6)
     return found + [test.reason.id for test in tests if test.log_p < math.log(OF_NOISE)]
 
@@ -239,7 +240,7 @@ def test_what_is_read_as_a_gradient_is_said(digits, name, said):
     release = PrivateNetwork(make, train.dpsgd, watched=(0, 1), references=2, train=train)
     game = canaries(len(digits), np.array([0, 1]), 1, seed=0)
     seen = release.observe(digits, game.member, np.array([0]), ["step_records"])
-    notes = record_notes(Signals(game, digits, seen))
+    notes = record_notes(StepDiagnostics.of(seen))
     assert any("that nothing else changes the parameters is not tested" in note for note in notes) == said
 
 

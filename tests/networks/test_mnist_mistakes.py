@@ -62,5 +62,5 @@ def test_of_the_noise_and_the_batches(images, whose, mistake) -> None:
 @pytest.mark.parametrize("clipping", [*adding.MISTAKES, "right"])
 def test_of_what_one_record_adds(images, whose, clipping) -> None:
     seen = adding.seen(images, adding.release(whose, clipping, CLAIMED), 0)
-    (test,) = bugs.noise_tests(seen, CLAIMED, adding.NAMES, OF_NOISE)
+    (test,) = bugs.noise_tests(seen, adding.NO_SIGNALS, CLAIMED, adding.NAMES, OF_NOISE)
     assert (test.log_p < math.log(OF_NOISE)) == (clipping != "right")

@@ -19,7 +19,7 @@ from leakbound.auditing.claim_tests import OF_NOISE
 from leakbound.auditing.noise_tests import StepNoise, noise_tests
 from leakbound.core.games import canaries
 from leakbound.core.reasons import words
-from leakbound.core.types import Points, Signals
+from leakbound.core.types import Points
 from leakbound.dpsgd.canaries import dirac, mislabelled
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.network import PrivateNetwork
@@ -35,6 +35,7 @@ from tests.networks.training_privately import (
     WrongSum,
     WrongTraining,
     poisson,
+    split,
 )
 
 N_CANARIES = 500
@@ -76,11 +77,11 @@ def refused(digits: Points, release: PrivateNetwork, seed: int, kind=dirac) -> l
     chosen = kind(digits, N_CANARIES, seed, **given)
     game = canaries(len(chosen.points), chosen.numbers, 1, seed=seed)
     watched = chosen.watched_by(release)
-    seen = Signals(game, None, watched.observe(chosen.points, game.member, np.array([seed]), WANTED))
-    total = StepNoise.of(seen)
+    signals, shown = split(game, watched.observe(chosen.points, game.member, np.array([seed]), WANTED))
+    total = StepNoise.of(shown)
     assert total is not None
     found = ["too_little_noise"] if total.testable and total.p_value() < OF_NOISE else []
-    tests = noise_tests(seen, release.dpsgd, watched.tensor_names(), OF_NOISE)
+    tests = noise_tests(shown, signals, release.dpsgd, watched.tensor_names(), OF_NOISE)
     return found + [test.reason.id for test in tests if test.log_p < math.log(OF_NOISE)]
 
 

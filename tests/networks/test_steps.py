@@ -250,7 +250,7 @@ def dirac_steps(rate: float, steps: int, seed: int) -> tuple[np.ndarray, np.ndar
     want = ["step_dot", "step_norm", "step_noise"]
     seen = chosen.watched_by(release).observe(chosen.points, game.member, np.array([seed]), want)
     np.testing.assert_allclose(seen["step_norm"][0, chosen.numbers], 0.25, rtol=1e-6)  # 1/sigma^2
-    square, n_numbers, n_coarse = seen["step_noise"][0, chosen.numbers[0]]
+    square, n_numbers, n_coarse = seen["step_noise"][0]
     assert n_coarse == 0
     extra = 0.25 * rate * game.member[0, chosen.numbers].sum() * steps  # what is in without being known
     assert n_numbers == 360 * steps

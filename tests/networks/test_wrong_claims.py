@@ -21,10 +21,11 @@ from leakbound.core.reasons import words
 from leakbound.core.types import Points, Signals
 from leakbound.dpsgd.canaries import dirac
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.network import PrivateNetwork
 from leakbound.dpsgd.step_level import StepLevel
 from tests.marks import nightly
-from tests.networks.training_privately import WrongTraining, shuffled
+from tests.networks.training_privately import WrongTraining, shuffled, split
 
 CLAIMED = DpSgd(1.094835308491344, 1.0, 0.05, 200)  # epsilon = 4 at delta = 1e-5
 SHORT = replace(CLAIMED, steps=20)
@@ -58,11 +59,11 @@ def reasons(digits: Points, claimed: DpSgd, loop: WrongTraining, seed: int) -> s
     chosen = dirac(digits, N_CANARIES, seed, release=release)
     game = games.canaries(len(chosen.points), chosen.numbers, 1, seed=seed)
     watched = chosen.watched_by(release)
-    signals = Signals(game, None, watched.observe(chosen.points, game.member, np.array([seed]), WANTED))
-    noise, steps = StepNoise.of(signals), StepLevel.of(signals, claimed)
+    signals, shown = split(game, watched.observe(chosen.points, game.member, np.array([seed]), WANTED))
+    noise, steps = StepNoise.of(shown), StepLevel.of(signals, claimed)
     assert noise is not None
     assert (steps is not None) == loop.tells_batches
-    tests = noise_tests(signals, claimed, watched.tensor_names(), OF_NOISE)
+    tests = noise_tests(shown, signals, claimed, watched.tensor_names(), OF_NOISE)
     found = {test.reason.id for test in tests if test.log_p < math.log(OF_NOISE)}
     if noise.p_value() < OF_NOISE:
         found.add("too_little_noise")
@@ -136,7 +137,7 @@ class TestShuffledBatches:
         array = np.ascontiguousarray(in_batch.T)[None].astype(float)
         game = games.Game("canaries", np.ones((1, n_canaries), dtype=bool), np.ones(n_canaries, dtype=bool), 1)
         claimed = DpSgd(1.0, 1.0, rate, len(in_batch))
-        (test,) = noise_tests(Signals(game, None, {"step_in": array}), claimed, [], OF_NOISE)
+        (test,) = noise_tests(StepDiagnostics(), Signals(game, None, {"step_in": array}), claimed, [], OF_NOISE)
         assert "they are shuffled" in words(test.reason)
         return test.log_p
 

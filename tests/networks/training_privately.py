@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, repeat
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
+from leakbound.core.signals import DIAGNOSTICS
+from leakbound.core.types import Game, Signals
 from leakbound.dpsgd.clipping import noisy_sum
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.gradient_rows import Rows
+
+
+def split(game: Game, observed: Mapping[str, np.ndarray]) -> tuple[Signals, StepDiagnostics]:
+    """What was observed of the points, and of the trainings themselves."""
+    of_points = {name: array for name, array in observed.items() if name not in DIAGNOSTICS}
+    return Signals(game, None, of_points), StepDiagnostics.of(observed)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import refuse_unknown_attacks
 from leakbound.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakbound.auditing.report import AuditRun, reported
-from leakbound.auditing.run import claims_of, play, setting
+from leakbound.auditing.run import attribute_game_of, claims_of, play, setting
 from leakbound.auditing.setup import (
     note_of_queries,
     notes_of_game,
@@ -216,7 +216,8 @@ def audit(
     loaded = Data(points, "arrays", slices=slices)
     execution = Execution.of(kept.path, n_jobs, kept.depends_on)
     if isinstance(played, Attribute):
-        return infer(plan, attack_rows, releases, loaded, execution, column=played.column)
+        attribute_game = attribute_game_of(plan, attack_rows, loaded, played.column)
+        return infer(attribute_game, attack_rows, releases, loaded, execution, plan)
     queries = played.queries if isinstance(played, HalfSplit) else None
     return play(plan, attack_rows, releases, loaded, execution, queries=queries)
 
@@ -312,17 +313,7 @@ def _filled(
         _refuse_folder(folder, settings)
         if plan.queries.n > 1:
             raise ValueError("a folder of signals has no axis of queries: leave queries out, or audit in memory")
-    sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
-    wanted = range(sum(sizes)) if chunks is None else chunks
-    if not wanted or wanted[0] < 0 or wanted[-1] >= sum(sizes):
-        raise ValueError(f"chunks must be from 0 to {sum(sizes) - 1}, got {wanted.start} to {wanted.stop - 1}")
-    found, start = [], 0
-    for audited, size in zip(settings, sizes, strict=True):
-        own = [number - start for number in wanted if start <= number < start + size]
-        release = queried(audited.release, audited.data.points, plan.queries, plan.seed)
-        what = (release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
-        found.append(fill(*what, plan.seed, execution, own))
-        start += size
+    found = _filled_chunks(plan, settings, attacks, execution, chunks)
     n_missing = sum(filled.n_missing for filled in found)
     if folder is not None and n_missing:
         raise ValueError(
@@ -331,10 +322,33 @@ def _filled(
     if folder is not None:
         stored = replace(execution, from_store="all", tally=Tally())
         for audited in settings:
-            place = Path(folder) / audited.release.name if len(settings) > 1 else Path(folder)
+            model_folder = Path(folder) / audited.release.name if len(settings) > 1 else Path(folder)
             points, wanted_signals = audited.data.points.unnamed, audited.wanted(attacks)
-            write_signals(place, audited.release, points, audited.game, wanted_signals, plan.seed, stored)
+            write_signals(model_folder, audited.release, points, audited.game, wanted_signals, plan.seed, stored)
     return Filled(*(sum(counts) for counts in zip(*map(astuple, found), strict=True)))
+
+
+def _filled_chunks(
+    plan: AuditPlan,
+    settings: Sequence[Setting],
+    attacks: Sequence[Attack],
+    execution: Execution,
+    chunks: range | None,
+) -> list[Filled]:
+    """Make the chunks of each model that are among those asked for."""
+    sizes = [n_chunks_of(audited.release, audited.game.n_models) for audited in settings]
+    asked = range(sum(sizes)) if chunks is None else chunks
+    if not asked or asked[0] < 0 or asked[-1] >= sum(sizes):
+        raise ValueError(f"chunks must be from 0 to {sum(sizes) - 1}, got {asked.start} to {asked.stop - 1}")
+    # the chunks of all models are numbered one after another: those of this one begin with `start`
+    found, start = [], 0
+    for audited, size in zip(settings, sizes, strict=True):
+        of_model = [number - start for number in asked if start <= number < start + size]
+        release = queried(audited.release, audited.data.points, plan.queries, plan.seed)
+        what = (release, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks))
+        found.append(fill(*what, plan.seed, execution, of_model))
+        start += size
+    return found
 
 
 def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) -> None:
@@ -373,7 +387,9 @@ def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
             raise ValueError(
                 "an audit of finished models alone (from_store, --partial) is one of membership, not of an attribute"
             )
-        return infer(plan, strategies(plan.attacks), releases, loaded, execution, command=command)
+        strategy_rows = strategies(plan.attacks)
+        attribute_game = attribute_game_of(plan, strategy_rows, loaded)
+        return infer(attribute_game, strategy_rows, releases, loaded, execution, plan, command)
     attacks = attacks_on(releases, plan.attacks, one_run=plan.models == 1, planted=plan.planted)
     refuse_unknown_attacks(plan.policy, attacks)
     return play(plan, attacks, releases, loaded, execution, command)
@@ -511,35 +527,17 @@ def audit_model(
         population=population_share(attack_rows) if n_references else 0.0,
     )
     want, execution = wanted(attack_rows), Execution.of(kept.path, n_jobs, kept.depends_on)
-    # row 0 of the memberships is the audited model; the rows after it are the references
     arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
     if shared == len(outside):
         raise ValueError("all of the others are among the members; others must be records that the model has not seen")
-    shapes = {name: array.shape[2:] for name, array in arrays.items()}
-    if recipe is not None and any(attack.by_name for attack in attack_rows):
-        # an attack that compares with references can use only the signals that both give
-        reference_game = replace(game, member=game.member[1:], n_targets=1)
-        reference_shapes = rehearse(recipe, points, reference_game, want, seed).shapes
-        if reference_shapes is not None:
-            shapes = {name: shape for name, shape in shapes.items() if name in reference_shapes}
-    refuse_idle(attack_rows, [Rehearsal(game, shapes)])
+    _refuse_idle_on_model(attack_rows, arrays, recipe, points, game, want, seed)
     if recipe is not None:
-        reference_arrays = observe(recipe, points.unnamed, game.member[1:], want, seed, execution)
-        arrays = {
-            name: np.concatenate([array, reference_arrays[name]])
-            for name, array in arrays.items()
-            if name in reference_arrays
-        }
+        arrays = _with_references(arrays, recipe, points, game, want, seed, execution)
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
     notes += [] if recipe is None else [*store_notes([recipe], execution)]
     notes += note_of_queries([asked])
-    n_fitted = int(game.member[-1].sum())  # all references are fitted on equally many points
-    if abs(n_fitted - len(inside)) > 0.1 * len(inside):
-        notes.append(
-            f"The references are fitted on {n_fitted:,} points, the audited model on {len(inside):,}: attacks that "
-            "compare with them are weaker than with references of its size"
-        )
+    notes += _note_of_sizes(len(inside), int(game.member[-1].sum()))
     other_recipe, note_of_recipe = _compared_recipe(model, fitted.recipe)
     notes += note_of_recipe
     structure = None
@@ -561,6 +559,52 @@ def audit_model(
     owner = () if recipe is None else tuple(owner_notes([recipe]))
     run = AuditRun([observed], notes=notes, owner_notes=owner, execution=execution.facts)
     return reported(plan, attack_rows, run)
+
+
+def _refuse_idle_on_model(
+    attacks: Sequence[Attack],
+    arrays: Mapping[str, Array],
+    recipe: Described | None,
+    points: Points,
+    game: Game,
+    want: Sequence[str],
+    seed: int,
+) -> None:
+    """Refuse an attack that was asked for by its name and cannot run, before the references are fitted."""
+    shapes = {name: array.shape[2:] for name, array in arrays.items()}
+    if recipe is not None and any(attack.by_name for attack in attacks):
+        # an attack that compares with references can use only the signals that both give
+        reference_game = replace(game, member=game.member[1:], n_targets=1)
+        reference_shapes = rehearse(recipe, points, reference_game, want, seed).shapes
+        if reference_shapes is not None:
+            shapes = {name: shape for name, shape in shapes.items() if name in reference_shapes}
+    refuse_idle(attacks, [Rehearsal(game, shapes)])
+
+
+def _with_references(
+    arrays: Mapping[str, Array],
+    recipe: Described,
+    points: Points,
+    game: Game,
+    want: Sequence[str],
+    seed: int,
+    execution: Execution,
+) -> dict[str, Array]:
+    """Fit the references, and put their signals behind those of the audited model, which is row 0 of the game."""
+    of_references = observe(recipe, points.unnamed, game.member[1:], want, seed, execution)
+    return {
+        name: np.concatenate([array, of_references[name]]) for name, array in arrays.items() if name in of_references
+    }
+
+
+def _note_of_sizes(n_members: int, n_fitted: int) -> list[str]:
+    """Say that references of another size than the audited model are weaker; all are fitted on equally many points."""
+    if abs(n_fitted - n_members) <= 0.1 * n_members:
+        return []
+    return [
+        f"The references are fitted on {n_fitted:,} points, the audited model on {n_members:,}: attacks that "
+        "compare with them are weaker than with references of its size"
+    ]
 
 
 @known_keywords(_MOVED)
@@ -728,17 +772,7 @@ def audit_scores(
     >>> 0.6 < next(finding.value for finding in report.findings if finding.quantity == "auc") < 0.9
     True
     """
-    planted = None
-    if isinstance(member, PlantedCanaries):
-        planted = member.game
-    elif isinstance(member, str | os.PathLike):
-        planted = read_game(member)
-    truth = member if planted is None else planted.member
-    value, member = np.atleast_2d(np.asarray(value, dtype=float)), np.atleast_2d(np.asarray(truth))
-    if value.shape != member.shape:
-        raise ValueError(f"value has shape {value.shape}, member {member.shape}; both must be (T, J)")
-    if member.dtype != bool and not np.isin(member, (0, 1)).all():
-        raise ValueError("member must hold truth values, or 0 and 1")
+    game, value = _game_of_scores(value, member)
     one_of("references_are", references_are, ("targets", "separate", "none"))
     compares_targets = references_are == "targets" and len(value) > 1
     if compares_targets and value.shape[1] == 1:
@@ -759,10 +793,7 @@ def audit_scores(
         slices=_names(slices),
         **page.words,
     )
-    member = member.astype(bool)
-    game = Game("scores", member, np.ones(member.shape[1], dtype=bool), len(member), float(member.mean()))
-    game = game if planted is None else planted
-    records_behind = None if points is None else _records(points, member.shape[1], ids)
+    records_behind = None if points is None else _records(points, value.shape[1], ids)
     sources = _sources(plan, records_behind, game, n_jobs)
     signals = Signals(game, None, {})
     records = _records_of(signals) if records_behind is None else records_behind
@@ -781,6 +812,25 @@ def audit_scores(
         )
     given = Given(name, value, variance_inflation=UNKNOWN_INFLATION if compares_targets else 1.0)
     return reported(plan, (given,), AuditRun([observed], notes=notes))
+
+
+def _game_of_scores(value: Any, member: Any) -> tuple[Game, Float[Array, "T J"]]:
+    """Return the game that scores are of, and the scores by model and point."""
+    planted = None
+    if isinstance(member, PlantedCanaries):
+        planted = member.game
+    elif isinstance(member, str | os.PathLike):
+        planted = read_game(member)
+    value = np.atleast_2d(np.asarray(value, dtype=float))
+    truth = np.atleast_2d(np.asarray(member if planted is None else planted.member))
+    if value.shape != truth.shape:
+        raise ValueError(f"value has shape {value.shape}, member {truth.shape}; both must be (T, J)")
+    if truth.dtype != bool and not np.isin(truth, (0, 1)).all():
+        raise ValueError("member must hold truth values, or 0 and 1")
+    if planted is not None:
+        return planted, value
+    truth = truth.astype(bool)
+    return Game("scores", truth, np.ones(truth.shape[1], dtype=bool), len(truth), float(truth.mean())), value
 
 
 def _records(points: Any, n_points: int, ids: Any) -> Points:

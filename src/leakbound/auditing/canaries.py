@@ -16,11 +16,13 @@ from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.setup import wanted
 from leakbound.core import games
 from leakbound.core.checks import one_of
+from leakbound.core.signals import DIAGNOSTICS
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game, Release, Signals
 from leakbound.data import Data
 from leakbound.dpsgd.canaries import CANARIES, Canaries
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.plans.audits import ModelPlan
 from leakbound.plans.games import Canaries as PlannedCanaries
 from leakbound.releases.factory import Described, family, prepared, release_from
@@ -194,14 +196,14 @@ class Setting:
         """
         names = [name for name in wanted(attacks) if self.planted != "dirac" or name in STEPS]
         if is_private(self.release) and STEPS & {*names}:
-            names += ["step_noise", "step_tensors", "step_fresh", "step_batches", "step_records"]
+            names += DIAGNOSTICS
             # where the others are not known, their gradients reach the coordinates of several canaries at once
             others_apart = self.release.knowledge == "others" or self.release.train is not None
             if self.planted == "dirac" and others_apart:
                 names.append("step_in")
         return names
 
-    def observed(self, arrays: Mapping[str, Float[Array, "M N ..."]], claims: Sequence[Claim]) -> ObservedRelease:
+    def observed(self, arrays: Mapping[str, Float[Array, "M ..."]], claims: Sequence[Claim]) -> ObservedRelease:
         """Return the release with its signals; a Dirac canary has no label and no picture."""
         name, points, dirac = self.release.name, self.data.points, self.planted == "dirac"
         facts: dict[str, Any] = {
@@ -221,9 +223,12 @@ class Setting:
         if dirac:
             n_records = len(points) - self.game.n_target_points
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)
-        signals = Signals.observed(self.game, None if dirac else points, arrays)
+        of_points = {name: array for name, array in arrays.items() if name not in DIAGNOSTICS}
+        signals = Signals.observed(self.game, None if dirac else points, of_points)
+        slices = {} if dirac else self.data.slices
+        diagnostics = StepDiagnostics.of(arrays)
         return ObservedRelease(
-            name, signals, None if dirac else self.data, claims, facts, slices={} if dirac else self.data.slices
+            name, signals, None if dirac else self.data, claims, facts, slices=slices, diagnostics=diagnostics
         )
 
 

@@ -13,12 +13,12 @@ from jaxtyping import Bool
 from leakbound import data
 from leakbound.attacks import Attack
 from leakbound.attacks.attribute import strategies
-from leakbound.auditing.attribute.game import imputation, lay_out
-from leakbound.auditing.attribute.run import of_records, refuse_unanswerable, signals_of
+from leakbound.auditing.attribute.game import imputation
+from leakbound.auditing.attribute.run import of_records, signals_of
 from leakbound.auditing.canaries import Setting, all_planned, attacks_on, is_private
 from leakbound.auditing.private_training import promise, promise_text
 from leakbound.auditing.rehearsal import Rehearsal, refuse_idle
-from leakbound.auditing.run import claims_of, setting
+from leakbound.auditing.run import attribute_game_of, claims_of, setting
 from leakbound.auditing.setup import draw, queried
 from leakbound.core import seeds
 from leakbound.core.signals import SIGNALS
@@ -122,8 +122,7 @@ def _of_attribute(
     plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], loaded: Data
 ) -> Iterator[str]:
     """Yield the candidates, then what the forests that guess without a release take, and each release."""
-    refuse_unanswerable(attacks)
-    attribute_game = lay_out(plan, attacks, loaded)
+    attribute_game = attribute_game_of(plan, attacks, loaded)
     rows, game, n_values = attribute_game.rows, attribute_game.game, len(attribute_game.attribute.names)
     yield (
         f"{loaded.name}: {len(loaded.points):,} points, {len(attribute_game.attacked):,} attacked, "

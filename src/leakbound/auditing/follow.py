@@ -18,6 +18,7 @@ from leakbound.auditing.private_training import PrivateTraining
 from leakbound.auditing.report import AuditRun, reported
 from leakbound.core.types import Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.observed_batches import batches
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
 from leakbound.dpsgd.promise import DEFAULT_DELTA, AccountantClaim
@@ -121,26 +122,39 @@ class follow:  # noqa: N801
         ValueError
             If not all claimed steps were added.
         """
+        rows, sigma = self._rows(), self._dpsgd.noise_multiplier
+        arrays = {"step_dot": rows.T[None] / sigma}
+        arrays["step_norm"] = np.full_like(arrays["step_dot"], 1 / sigma**2)
+        if len(self._in_batch) == len(self._sums):
+            arrays["step_in"] = np.stack(self._in_batch, axis=1)[None].astype(float)
+        return Signals(self._game, None, arrays)
+
+    def diagnostics(self) -> StepDiagnostics:
+        """Return what the steps show of the training itself: its noise and its batches.
+
+        Raises
+        ------
+        ValueError
+            If not all claimed steps were added.
+        """
+        rows, member = self._rows(), self._game.member[0]
+        outside, inside = rows[:, ~member][:, :MOST_COORDINATES], rows[:, member]
+        found = residuals(outside)
+        fresh = [outside.shape[1], *(x for family in FAMILIES for x in found[family])]
+        return StepDiagnostics(
+            noise=np.array([[np.square(rows).sum(), rows.size, 0.0]]),
+            fresh=np.array([fresh], dtype=float),
+            batches=np.array([batches(inside, outside, self._dpsgd.sample_rate, self._dpsgd.noise_multiplier)], float),
+        )
+
+    def _rows(self) -> Float[Array, "S C"]:
+        """Return the sums of all steps, in deviations of the claimed noise."""
         if len(self._sums) != self._dpsgd.steps:
             raise ValueError(
                 f"the training made {len(self._sums):,} steps, and {self._dpsgd.steps:,} are claimed; add all of them, "
                 f"or claim steps = {len(self._sums)}"
             )
-        sigma, clip, member = self._dpsgd.noise_multiplier, self._dpsgd.clip, self._game.member[0]
-        rows = np.stack(self._sums) / (sigma * clip)  # in deviations of the claimed noise
-        outside, inside = rows[:, ~member][:, :MOST_COORDINATES], rows[:, member]
-        found = residuals(outside)
-        of_all = {
-            "step_noise": np.array([np.square(rows).sum(), rows.size, 0.0]),
-            "step_fresh": np.array([outside.shape[1], *(x for family in FAMILIES for x in found[family])], dtype=float),
-            "step_batches": np.array(batches(inside, outside, self._dpsgd.sample_rate, sigma), dtype=float),
-        }
-        arrays = {name: np.tile(numbers, (1, len(member), 1)) for name, numbers in of_all.items()}
-        arrays["step_dot"] = rows.T[None] / sigma
-        arrays["step_norm"] = np.full_like(arrays["step_dot"], 1 / sigma**2)
-        if len(self._in_batch) == len(self._sums):
-            arrays["step_in"] = np.stack(self._in_batch, axis=1)[None].astype(float)
-        return Signals(self._game, None, arrays)
+        return np.stack(self._sums) / (self._dpsgd.noise_multiplier * self._dpsgd.clip)
 
     def report(self, *, confidence: float = 0.95, title: str = "") -> Report:
         """Compare what was seen with the accountant of the claim.
@@ -161,7 +175,7 @@ class follow:  # noqa: N801
         plan = AuditPlan(game=Canaries(n=game.n_target_points), confidence=confidence, title=title)
         attacks = [ATTACKS["likelihood_ratio"].with_parameters(rate=self._dpsgd.sample_rate)]
         facts = {"description": f"{self._name}, trained outside of leakbound, {self._dpsgd!r}", "steps_by": "elsewhere"}
-        observed = ObservedRelease(self._name, signals, None, [], facts)
+        observed = ObservedRelease(self._name, signals, None, [], facts, diagnostics=self.diagnostics())
         notes = [
             f"{self._name}: seen at the parameters of the canaries alone: whether other parameters are clipped and "
             "have noise is not tested"

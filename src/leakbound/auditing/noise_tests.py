@@ -14,6 +14,7 @@ from scipy.special import gammainc, gammaincinv
 from leakbound.core.findings import Term
 from leakbound.core.types import Signals
 from leakbound.dpsgd.config import DpSgd
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.dpsgd.residual_noise import FAMILIES, LEAST_LOG, Residual, log_chi_squared
 
 Array = np.ndarray
@@ -27,7 +28,7 @@ _WORDS = {  # of a family
 
 _LONG_ENOUGH = 2.0  # clipping norms of a gradient that clipping at twice the norm lengthens
 _APART = 1.03  # of what a record adds along its parts made equally long and along its gradient, if these are told apart
-_HEAD = 4  # numbers of step_records before those of the directions
+_HEAD = 4  # numbers of the records before those of the directions
 LEAST_DEGREES = 100  # of freedom, of which half of the claimed noise is found nearly surely
 _MUCH_LESS = 0.8  # noise in one tensor or step, of that in all together, so that it is named
 
@@ -50,12 +51,11 @@ class StepNoise:
     n_coarse: float = 0.0  # numbers left out: parameters rounded too coarsely to show the noise
 
     @classmethod
-    def of(cls, signals: Signals) -> StepNoise | None:
+    def of(cls, diagnostics: StepDiagnostics) -> StepNoise | None:
         """Of all models; None where no steps were seen."""
-        if "step_noise" not in signals.arrays:
+        if diagnostics.noise is None:
             return None
-        # 0 at the points that are not watched, and the same numbers at all others
-        square, n_degrees, n_coarse = signals.array("step_noise").astype(float).max(axis=1).sum(axis=0)
+        square, n_degrees, n_coarse = diagnostics.noise.sum(axis=0)
         return cls(float(square), float(n_degrees), float(n_coarse))
 
     @property
@@ -95,38 +95,42 @@ class NoiseTest:
     narrow: bool = True
 
 
-def noise_tests(signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: float) -> list[NoiseTest]:
+def noise_tests(
+    diagnostics: StepDiagnostics, signals: Signals, dpsgd: DpSgd, tensors: Sequence[str], level: float
+) -> list[NoiseTest]:
     """Test the noise of each parameter tensor, whether it is new, the batches, and what one record adds to a step."""
     tests, of_all = [], 1.0
-    if "step_tensors" in signals.arrays:
-        numbers = _by_model(signals, "step_tensors").sum(axis=0).reshape(-1, 4)
+    if diagnostics.tensors is not None:
+        numbers = diagnostics.tensors.sum(axis=0).reshape(-1, 4)
         of_all = math.sqrt(float(numbers[:, 0].sum()) / max(float(numbers[:, 1].sum()), 1.0))
         tests.append(_of_tensors(numbers, dpsgd, tensors, level, of_all))
-    if "step_fresh" in signals.arrays:
-        fresh = _by_model(signals, "step_fresh")
-        fresh = fresh[fresh[:, 0] > 0]
-        if len(fresh):
-            tests.append(_of_new_noise(fresh[:, 1:].reshape(len(fresh), len(FAMILIES), -1), dpsgd, level, of_all))
-    if "step_batches" in signals.arrays:
-        batches = _by_model(signals, "step_batches")
-        batches = batches[batches[:, 0] > 0]
-        if len(batches):
-            tests += _of_batches(batches, dpsgd)
+    # the first number of the others says how much was seen: a model of which it is 0 tests nothing
+    fresh = _with_numbers(diagnostics.fresh)
+    if fresh is not None:
+        tests.append(_of_new_noise(fresh[:, 1:].reshape(len(fresh), len(FAMILIES), -1), dpsgd, level, of_all))
+    batches = _with_numbers(diagnostics.batches)
+    if batches is not None:
+        tests += _of_batches(batches, dpsgd)
     if "step_in" in signals.arrays and dpsgd.batches == "poisson":
         tests += _of_epochs(signals, dpsgd)
-    if "step_records" in signals.arrays:
-        records = _by_model(signals, "step_records")
-        records = records[records[:, 0] > 0]
-        if len(records):
-            tests.append(_of_records(records, tensors))
+    records = _with_numbers(diagnostics.records)
+    if records is not None:
+        tests.append(_of_records(records, tensors))
     return tests
 
 
-def record_notes(signals: Signals) -> list[str]:
+def _with_numbers(found: Float[Array, "M P"] | None) -> Float[Array, "m P"] | None:
+    """Select the models of which something was seen; None if there are none."""
+    if found is None or not (found[:, 0] > 0).any():
+        return None
+    return found[found[:, 0] > 0]
+
+
+def record_notes(diagnostics: StepDiagnostics) -> list[str]:
     """Say in one line each what could not be tested of what a record adds to a step."""
-    if "step_records" not in signals.arrays:
+    if diagnostics.records is None:
         return []
-    n_steps, length, is_known, in_parameters = _by_model(signals, "step_records").min(axis=0)[:_HEAD]
+    n_steps, length, is_known, in_parameters = diagnostics.records.min(axis=0)[:_HEAD]
     if not n_steps:
         return [
             "what one record adds to a step was not tested, nor whether all layers are clipped: the training could not "
@@ -149,13 +153,6 @@ def record_notes(signals: Signals) -> list[str]:
             "nothing else changes the parameters is not tested"
         )
     return notes
-
-
-def _by_model(signals: Signals, name: str) -> Float[Array, "M P"]:
-    """Return the numbers of each model, which are the same at all watched points, and 0 at the others."""
-    values = signals.array(name).astype(float)
-    watched = np.abs(values).sum(axis=2).argmax(axis=1)
-    return values[np.arange(len(values)), watched]
 
 
 def _of_tensors(

@@ -15,6 +15,7 @@ from leakbound.core.intervals import Interval
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import NotApplicable, Scores, Signals
 from leakbound.data import Data
+from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.releases.structure import Structure
 
 Array = np.ndarray
@@ -51,6 +52,9 @@ class ObservedRelease:
     labels: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
     other_recipe: Term | None = None
     n_looks: int = 1
+    diagnostics: StepDiagnostics = field(
+        default_factory=StepDiagnostics
+    )  # of trainings by DP-SGD, beside the signals of the points
 
     def finding(self, spec: FindingSpec, number: Interval | NotApplicable) -> Finding:
         """Make a finding of this release from a measured number, or from the reason why there is none."""

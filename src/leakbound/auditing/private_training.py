@@ -106,8 +106,8 @@ class PrivateTraining:
         """Read what the steps show; each test of the noise has this level."""
         dpsgd = self.promise.dpsgd
         return StepEvidence(
-            StepNoise.of(observed.signals),
-            noise_tests(observed.signals, dpsgd, self.tensors, level),
+            StepNoise.of(observed.diagnostics),
+            noise_tests(observed.diagnostics, observed.signals, dpsgd, self.tensors, level),
             StepLevel.of(observed.signals, dpsgd),
         )
 

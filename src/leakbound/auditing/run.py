@@ -12,6 +12,8 @@ from jaxtyping import Float
 from leakbound import data as data_room
 from leakbound.attacks import Attack
 from leakbound.auditing.adaptive import Look, Seen, look_until
+from leakbound.auditing.attribute.game import AttributeGame, column_of, lay_out
+from leakbound.auditing.attribute.run import refuse_unanswerable
 from leakbound.auditing.canaries import Setting, plant
 from leakbound.auditing.noise_tests import StepNoise, record_notes
 from leakbound.auditing.observed import ObservedRelease
@@ -24,10 +26,11 @@ from leakbound.core.intervals import sampling_error
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.core.types import Game, Points
 from leakbound.data import Data
+from leakbound.data.candidates import Column
 from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names
 from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.plans.audits import AuditPlan, ClaimPlan, refuse_unknown
-from leakbound.plans.games import Canaries, Queries
+from leakbound.plans.games import Attribute, Canaries, Queries
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.policies import PolicyPlan
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes
@@ -160,7 +163,7 @@ def _observed_all(
 
 def _made(
     subject: _Subject, attacks: Sequence[Attack], seed: int, execution: Execution
-) -> tuple[Setting, Mapping[str, Float[Array, "M N ..."]]]:
+) -> tuple[Setting, Mapping[str, Float[Array, "M ..."]]]:
     """Make the models of a release, or take those that are finished: the game is then of these alone."""
     audited = subject.setting
     what = (subject.asked, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks), seed, execution)
@@ -274,8 +277,21 @@ def _note_of_sample(points: Points, game: Game, confidence: float) -> Iterator[s
 def _notes_of_noise(releases: Sequence[ObservedRelease]) -> Iterator[str]:
     """Yield what could not be measured of the noise in the steps of DP-SGD."""
     for observed in releases:
-        noise = StepNoise.of(observed.signals)
+        noise = StepNoise.of(observed.diagnostics)
         if noise is not None and noise.note:
             yield f"{observed.name}: {noise.note}"
-        for note in record_notes(observed.signals):
+        for note in record_notes(observed.diagnostics):
             yield f"{observed.name}: {note}"
+
+
+def attribute_game_of(
+    plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None
+) -> AttributeGame:
+    """Lay out the game about an attribute that a plan names, or whose values a call gives."""
+    assert isinstance(plan.game, Attribute), plan.game
+    refuse_unanswerable(attacks)
+    if plan.claim:
+        raise ValueError("a claim is about membership; an audit of an attribute tests none")
+    if column is None:
+        column = column_of(plan.game.column, plan.data, plan.label, plan.drop)
+    return lay_out(plan.game, column, plan.models, attacks, loaded, plan.seed)

@@ -1,6 +1,6 @@
 """What one can see of a release at a point.
 
-Letters of the axes: M models, N points, K classes, Q queries, S steps; P, T, F, B and R numbers of one signal each.
+Letters of the axes: M models, N points, K classes, Q queries, S steps; P numbers of one signal.
 """
 
 from __future__ import annotations
@@ -70,44 +70,7 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "D^T C^-1 (u - mu) at each step: u is what was released, N(mu, C) without the point, moved by D with it",
         ),
         "step_norm": SignalKind(("M", "N", "S"), "nats", "D^T C^-1 D at each step, the square of the moved distance"),
-        "step_noise": SignalKind(
-            ("M", "N", "P"),
-            "1",
-            "sum over the steps of |w|^2/(sigma c)^2, w the released sum of a batch less what is known of it; how many "
-            "numbers these w are: its mean if they were the claimed noise alone; and how many more were left out, "
-            "because the parameters are rounded too coarsely; the same at every watched point",
-        ),
         "step_in": SignalKind(("M", "N", "S"), "0 or 1", "the point is in the batch of the step"),
-        "step_tensors": SignalKind(
-            ("M", "N", "T"),
-            "1",
-            "four numbers of each parameter tensor: |w|^2/(sigma c)^2 summed over the steps of DP-SGD, how many "
-            "numbers these are, and the same two of the changes of w from one step to the next; the same at every "
-            "watched point",
-        ),
-        "step_fresh": SignalKind(
-            ("M", "N", "F"),
-            "1",
-            "whether the noise of every step of DP-SGD is new: how many coordinates were compared, and for steps that "
-            "repeat an earlier one, negate it, cancel out or can be predicted: the log of the p-value, which two "
-            "steps, and what is left of the claimed noise; the same at every watched point",
-        ),
-        "step_batches": SignalKind(
-            ("M", "N", "B"),
-            "1",
-            "whether the batches of DP-SGD are drawn as claimed: how many canaries show it, the log of the p-value of "
-            "the sampling rate, the rate, the log of the p-value of the order, and after how many steps it comes "
-            "again; the same at every watched point",
-        ),
-        "step_records": SignalKind(
-            ("M", "N", "R"),
-            "1",
-            "what one record adds to a step of DP-SGD, from a short training on copies of one record: how many steps, "
-            "the length of its gradient in clipping norms, whether the sizes of the batches are known, and whether the "
-            "steps are seen in the parameters; then for its gradient, the parts of it made equally long by tensors and "
-            "by layers, and the part in each parameter tensor: the log of the p-value, and how many clipping norms it "
-            "adds; the same at every watched point",
-        ),
         "gradient_norm": SignalKind(
             ("M", "N"), "nats a unit of the parameters", "Euclidean norm of the gradient of the loss at the point"
         ),
@@ -119,6 +82,9 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
         ),
     }
 )
+
+# What a training by DP-SGD shows of itself, and not of a point: `leakbound.dpsgd.diagnostics` says what each holds.
+DIAGNOSTICS = ("step_noise", "step_tensors", "step_fresh", "step_batches", "step_records")
 
 QUERY_SIGNALS: Mapping[str, str] = MappingProxyType(
     {name: name.removeprefix("query_") for name in SIGNALS if name.startswith("query_")}

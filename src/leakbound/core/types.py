@@ -533,11 +533,12 @@ class Release(Protocol):
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
-    ) -> Mapping[str, Float[Array, "m N ..."]]:
+    ) -> Mapping[str, Float[Array, "m ..."]]:
         """Make one release for each row of ``member`` and see it at every point.
 
         Returns those of the wanted signals that this release can give; ``log_prob`` with the class of the true label
-        first, as ``leakbound.releases.readout.probabilities`` gives it.
+        first, as ``leakbound.releases.readout.probabilities`` gives it. A signal has the axes (m, N, ...); of
+        ``DIAGNOSTICS``, which are about a training and not about a point, (m, P).
         """
         ...
 

@@ -22,6 +22,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from leakbound.core.checkpoints import current_place
 from leakbound.core.checks import one_of
 from leakbound.core.seeds import integer, stream
+from leakbound.core.signals import DIAGNOSTICS
 from leakbound.core.types import Points
 from leakbound.dpsgd.attacker import Attacker
 from leakbound.dpsgd.canary_layer import marked
@@ -52,7 +53,7 @@ from leakbound.releases.structure import Structure
 from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
-STEPS = ("step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_records", "step_in")
+STEPS = ("step_dot", "step_norm", "step_in", *DIAGNOSTICS)
 LENGTH = 100.0  # of a Dirac canary's gradient before clipping, in clipping norms: more than all others of a batch
 Aggregate = Callable[[Iterable[Rows], DpSgd, Tensor, float], Tensor]
 
@@ -89,9 +90,9 @@ class PrivateNetwork(KnownByRecipe):
 
     It gives ``loss``, ``log_odds``, ``correct``, ``log_prob`` and ``gradient_norm`` of every point, and for attackers
     who observe the parameters after every step ``step_dot`` and ``step_norm``, from which the attack `likelihood_ratio`
-    with the rate q of the batches computes the best score, ``step_noise``, which bounds the noise from above, and
-    ``step_in``, the batches that a point is in, for `leakbound.dpsgd.step_level`. The last one is missing if a
-    user-supplied training loop does not tell its batches.
+    with the rate q of the batches computes the best score, and ``step_in``, the batches that a point is in, for
+    `leakbound.dpsgd.step_level`. The last one is missing if a user-supplied training loop does not tell its batches.
+    Of the training itself it gives the numbers of `leakbound.dpsgd.diagnostics`, without an axis of points.
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ class PrivateNetwork(KnownByRecipe):
 
     def observe(
         self, points: Points, member: Bool[Array, "m N"], seeds: Int[Array, " m"], want: Sequence[str]
-    ) -> Mapping[str, Float[Array, "m N ..."]]:
+    ) -> Mapping[str, Float[Array, "m ..."]]:
         """Train one network for each row and return its signals, and those of its steps if they are wanted."""
         if self.knowledge == "others" and not self.watched:
             raise ValueError("knowledge='others' is of all records that are not watched; name the watched ones")
@@ -262,7 +263,7 @@ class _Training:
     inside: Bool[Array, " N"]
     seed: int
 
-    def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "N ..."]]:
+    def signals(self, module: nn.Module, want: Sequence[str]) -> dict[str, Float[Array, "_ ..."]]:
         """Train the network, and return the wanted signals."""
         network, inputs, label = module, self._inputs, self.data.label
         # the training changes the network: what needs its first parameters keeps a copy
@@ -299,9 +300,7 @@ class _Training:
         if watch is not None:
             step_signals = watch.signals(len(self.inside))
             if at_first is not None:
-                numbers = self._of_equal_records(at_first)
-                step_signals["step_records"] = np.zeros((len(self.inside), len(numbers)))
-                step_signals["step_records"][attacker.watched] = numbers
+                step_signals["step_records"] = self._of_equal_records(at_first)
             signals |= {name: array for name, array in step_signals.items() if name in want}
         return signals
 

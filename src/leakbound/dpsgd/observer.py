@@ -243,8 +243,8 @@ class Watch:
         with followed(optimizer, normaliser, observe, parameters):
             yield
 
-    def signals(self, n_points: int) -> dict[str, Float[Array, "N _"]]:
-        """Return the signals of all steps at each of N points; 0 at points that are not watched."""
+    def signals(self, n_points: int) -> dict[str, Float[Array, "_ ..."]]:
+        """Return the signals of all steps at each of N points, 0 at points that are not watched; and diagnostics."""
         if not self._n_steps:
             raise ValueError("no step was seen; open `with follow(optimizer, normaliser):` around the training's steps")
         if self._n_steps != self._dpsgd.steps:
@@ -257,14 +257,6 @@ class Watch:
         rows = {}
         if self._ratios:
             rows = {"step_dot": np.stack(self._dots, axis=1), "step_norm": np.stack(self._norms, axis=1)}
-        of_all = {
-            # sum of squares, their number, and that of numbers too coarse to be used
-            "step_noise": self._noise.numbers(),
-            "step_tensors": self._noise.by_tensor().ravel(),
-            "step_fresh": self._fresh(),
-            "step_batches": self._batches(),
-        }
-        rows |= {name: np.tile(numbers, (len(watched), 1)) for name, numbers in of_all.items()}
         if len(self._in_batch) == self._n_steps:
             # 1 where the point is in the batch of the step
             rows["step_in"] = np.stack(self._in_batch, axis=1).astype(float)
@@ -272,7 +264,13 @@ class Watch:
         for name, watched_rows in rows.items():
             signals[name] = np.zeros((n_points, watched_rows.shape[1]))
             signals[name][watched] = watched_rows
-        return signals
+        # of the training as a whole, as `leakbound.dpsgd.diagnostics` has them
+        return signals | {
+            "step_noise": self._noise.numbers(),
+            "step_tensors": self._noise.by_tensor().ravel(),
+            "step_fresh": self._fresh(),
+            "step_batches": self._batches(),
+        }
 
     def state(self) -> dict[str, Any]:
         """Return all that was observed, for a checkpoint."""

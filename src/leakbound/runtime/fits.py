@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from leakbound.core.checkpoints import kept_in
+from leakbound.core.signals import DIAGNOSTICS
 from leakbound.core.types import Points, Release
 from leakbound.files import temporary
 from leakbound.releases.source_code import (
@@ -117,9 +118,14 @@ class FitJob:
     def is_chunk(self, arrays: Mapping[str, Array], n_rows: int) -> bool:
         """Whether a chunk of so many rows has the shapes and dtypes that are made here."""
         leading = (n_rows, *self.columns)
-        return bool(arrays) and all(
-            array.shape[: len(leading)] == leading and array.dtype == np.dtype(self.dtype) for array in arrays.values()
-        )
+        for name, array in arrays.items():
+            # a training's numbers about itself have a row for each model, and no axis of points
+            has_shape = array.ndim == 2 and len(array) == n_rows
+            if name not in DIAGNOSTICS:
+                has_shape = array.shape[: len(leading)] == leading
+            if not has_shape or array.dtype != np.dtype(self.dtype):
+                return False
+        return bool(arrays)
 
     def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
         """Everything that a chunk depends on, with the description of the release."""

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core import seeds
 from leakbound.core.checks import count, known_keywords, printable
-from leakbound.core.signals import SIGNALS
+from leakbound.core.signals import DIAGNOSTICS, SIGNALS
 from leakbound.core.types import Game, Points, Release, Signals
 from leakbound.data import arrays_of
 from leakbound.files.signal_files import ModelWriter, open_signals
@@ -89,7 +89,7 @@ def observe(
     want: Sequence[str],
     seed: int = 0,
     execution: Execution = Execution(),
-) -> dict[str, Float[Array, "M N ..."]]:
+) -> dict[str, Float[Array, "M ..."]]:
     """Observe the wanted signals of a release in every row of a game's ``member``.
 
     Rows belong to chunks by their number alone, so that a chunk is the same whatever is there already and
@@ -109,7 +109,7 @@ def observe_finished(
     want: Sequence[str],
     seed: int,
     execution: Execution,
-) -> tuple[dict[str, Float[Array, "m N ..."]], Bool[Array, " M"]]:
+) -> tuple[dict[str, Float[Array, "m ..."]], Bool[Array, " M"]]:
     """Do the same with the models that are in the store, where some are not."""
     job, sets = _models(release, points, member, want, seed)
     arrays, is_made = _observed_rows(job, sets, execution)
@@ -155,7 +155,7 @@ def _models(
 
 def _observed_rows(
     job: FitJob, sets: DataSets, execution: Execution
-) -> tuple[dict[str, Float[Array, "M N ..."]], Bool[Array, " M"]]:
+) -> tuple[dict[str, Float[Array, "M ..."]], Bool[Array, " M"]]:
     """Place the signals of the models, and tell which models there are."""
     arrays: dict[str, Array] = {}
     placed: dict[str, Bool[Array, " M"]] = {}
@@ -224,7 +224,8 @@ def signals_of(
     True
     """
     arrays = observe(release, points, game.member, want, seed, Execution.of(store, n_jobs))
-    return Signals.observed(game, points, arrays)
+    of_points = {name: array for name, array in arrays.items() if name not in DIAGNOSTICS}
+    return Signals.observed(game, points, of_points)
 
 
 def outputs(

@@ -9,7 +9,15 @@ import pytest
 import leakbound as ls
 from leakbound.attacks.attribute import strategies
 from leakbound.auditing.attribute import game as attribute_game
-from leakbound.auditing.attribute.game import AttributeBaselines, best_baseline, column_of, imputation, lay_out, prepare
+from leakbound.auditing.attribute.game import (
+    AttributeBaselines,
+    best_baseline,
+    column_of,
+    imputation,
+    lay_out,
+    without_release,
+)
+from leakbound.auditing.run import attribute_game_of
 from leakbound.data import Data, from_arrays
 from leakbound.plans import AuditPlan
 from leakbound.runtime.observe import Execution
@@ -35,8 +43,16 @@ def grouped(n_units: int, n_rows: int, seed: int = 0) -> Data:
     return Data(from_arrays(frame, y, np.repeat(np.arange(n_units), n_rows)), "d")
 
 
+SECRET = ls.Attribute("secret")
+
+
+def played_by(loaded: Data, n_models: int, game: ls.Attribute = SECRET) -> AttributeBaselines:
+    """The game about the sensitive column, with what can be guessed without a release."""
+    return without_release(lay_out(game, "secret", n_models, strategies("loss"), loaded), HERE)
+
+
 def test_the_records_of_a_unit_are_in_or_out_together() -> None:
-    attribute_game = lay_out(AuditPlan(n_models=6, game=ls.Attribute("secret")), strategies("loss"), grouped(20, 4))
+    attribute_game = lay_out(SECRET, "secret", 6, strategies("loss"), grouped(20, 4))
     inside = attribute_game.records.member.reshape(6, 20, 4)
     assert (inside == inside[:, :, :1]).all()
     assert (inside[:, :, 0].sum(axis=1) == 10).all()
@@ -45,7 +61,7 @@ def test_the_records_of_a_unit_are_in_or_out_together() -> None:
 
 def test_who_imputes_has_seen_nobody_of_the_unit() -> None:
     data = grouped(20, 4)
-    attribute_game = lay_out(AuditPlan(n_models=6, game=ls.Attribute("secret")), strategies("loss"), data)
+    attribute_game = lay_out(SECRET, "secret", 6, strategies("loss"), data)
     _, known, outside = imputation(attribute_game)
     assert "secret" not in known.x.columns
     for inside, learned in zip(attribute_game.records.member, outside, strict=True):
@@ -56,10 +72,9 @@ def test_who_imputes_has_seen_nobody_of_the_unit() -> None:
 def test_a_unit_is_the_mean_of_its_records() -> None:
     """By a loop over the units, also where some of a unit's records alone are attacked."""
     data = grouped(30, 3)
-    plan = AuditPlan(n_models=6, game=ls.Attribute("secret"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attribute_game, "MOST_ROWS", 200)
-        played = prepare(plan, strategies("loss"), data, HERE)
+        played = played_by(data, 6)
     attacked = played.attribute_game.rows.record[90:].reshape(-1, 4)[:, 0]
     assert len(attacked) == 50
     values = np.random.default_rng(0).random(played.member.shape)
@@ -72,9 +87,7 @@ def test_a_unit_is_the_mean_of_its_records() -> None:
 
 def test_records_that_are_their_own_units_are_left_as_they_are() -> None:
     frame, y = independent(40)
-    played = prepare(
-        AuditPlan(n_models=6, game=ls.Attribute("secret")), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
+    played = played_by(Data(from_arrays(frame, y), "d"), 6)
     values = np.random.default_rng(0).random(played.member.shape)
     np.testing.assert_array_equal(played.by_unit(values), values)
     np.testing.assert_array_equal(played.unit_member, played.member)
@@ -86,7 +99,7 @@ def test_records_that_are_their_own_units_are_left_as_they_are() -> None:
 def test_the_best_way_to_guess_is_never_worse_than_chance(prior_guess, imputation, best) -> None:
     """Chance is 1/4; outside, where the imputation is right by heart, nobody looks."""
     frame, y = independent(20)
-    attribute_game = lay_out(AuditPlan(n_models=4, game=ls.Attribute("secret")), [], Data(from_arrays(frame, y), "d"))
+    attribute_game = lay_out(SECRET, "secret", 4, [], Data(from_arrays(frame, y), "d"))
     member = attribute_game.records.member
     blind = {
         name: np.where(member, value, 1.0)
@@ -101,16 +114,14 @@ def test_the_best_way_to_guess_is_never_worse_than_chance(prior_guess, imputatio
 def test_a_claim_is_refused() -> None:
     plan = AuditPlan(n_models=4, game=ls.Attribute("secret"), claim=({"eta": 0.1},))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="a claim is about membership; an audit of an attribute tests none"):
-        lay_out(plan, [], grouped(10, 2))
+        attribute_game_of(plan, [], grouped(10, 2))
 
 
 @pytest.mark.slow
 def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
     # records known by heart: a forest that had seen them would be right about all of them
     frame, y = independent(300)
-    played = prepare(
-        AuditPlan(n_models=8, game=ls.Attribute("secret")), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
+    played = played_by(Data(from_arrays(frame, y), "d"), 8)
     inside, outside = (played.accuracy["imputation"][side].mean() for side in (played.member, ~played.member))
     assert abs(inside - 0.25) < 0.05
     assert outside > 0.9
@@ -119,9 +130,7 @@ def test_the_imputation_has_not_seen_whom_it_guesses() -> None:
 @pytest.mark.slow
 def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() -> None:
     frame, y = independent(20, 3)
-    played = prepare(
-        AuditPlan(n_models=8, game=ls.Attribute("secret")), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
+    played = played_by(Data(from_arrays(frame, y), "d"), 8)
     secret = frame["secret"].to_numpy()
     for member, guess in zip(played.member, played.accuracy["prior_guess"], strict=True):
         counts = np.bincount(secret[~member], minlength=3)
@@ -132,9 +141,7 @@ def test_the_prior_guess_is_the_most_frequent_value_of_those_who_are_not_in() ->
 @pytest.mark.slow
 def test_no_model_is_trained_on_a_false_row() -> None:
     frame, y = independent(40)
-    played = prepare(
-        AuditPlan(n_models=8, game=ls.Attribute("secret")), strategies("loss"), Data(from_arrays(frame, y), "d"), HERE
-    )
+    played = played_by(Data(from_arrays(frame, y), "d"), 8)
     x = played.attribute_game.rows.points.x
     for row in played.attribute_game.game.member:
         trained = np.flatnonzero(row)
@@ -146,12 +153,7 @@ def test_no_model_is_trained_on_a_false_row() -> None:
 def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
     frame, y = independent(80)
     frame["secret"] = np.random.default_rng(1).permutation(80) * 10
-    played = prepare(
-        AuditPlan(n_models=8, game=ls.Attribute("secret", bins=4)),
-        strategies("loss"),
-        Data(from_arrays(frame, y), "d"),
-        HERE,
-    )
+    played = played_by(Data(from_arrays(frame, y), "d"), 8, ls.Attribute("secret", bins=4))
     x = played.attribute_game.rows.points.x
     assert x["secret"][:80].tolist() == frame["secret"].tolist()
     assert sorted(set(x["secret"][80:])) == [90, 290, 490, 690]
@@ -170,13 +172,13 @@ def test_numbers_are_binned_and_the_models_see_them_as_they_are() -> None:
 )
 def test_a_plan_names_a_feature(plan, line) -> None:
     with pytest.raises(ValueError, match=line):
-        column_of(AuditPlan(**plan))
+        attribute_game_of(AuditPlan(**plan), [], grouped(10, 2))
 
 
 def test_arrays_of_a_file_by_their_names(tmp_path) -> None:
     path = str(tmp_path / "pens.npz")
     np.savez(path, x=np.zeros((3, 2)), y=np.arange(3), writer=np.array([7, 8, 7]))
-    assert column_of(AuditPlan(data=path, game=ls.Attribute("writer"))).tolist() == [7, 8, 7]
-    assert column_of(AuditPlan(data=path, game=ls.Attribute("x1"))) == "x1"
+    assert column_of("writer", path).tolist() == [7, 8, 7]
+    assert column_of("x1", path) == "x1"
     with pytest.raises(ValueError, match=r"no array 'wirter' \(did you mean 'writer'\?\); arrays: x, y, writer"):
-        column_of(AuditPlan(data=path, game=ls.Attribute("wirter")))
+        column_of("wirter", path)

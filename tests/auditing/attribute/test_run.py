@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import leakbound as ls
 from leakbound.attacks.attribute import candidate_scores, strategies
 from leakbound.auditing.attribute import game as attribute_game
-from leakbound.auditing.attribute.run import infer
+from leakbound.auditing.run import attribute_game_of
 from leakbound.core.types import Signals
 from leakbound.data import Data, from_arrays
 from leakbound.data.candidates import attribute, candidates
@@ -212,7 +212,7 @@ def test_other_audits_take_no_attribute() -> None:
 def test_points_without_labels_are_refused() -> None:
     plan, data = AuditPlan(n_models=8, game=ls.Attribute("x0")), Data(from_arrays(np.zeros((4, 2))), "pens")
     with pytest.raises(ValueError, match="pens: an audit needs labels"):
-        infer(plan, strategies("loss"), [], data, HERE)
+        attribute_game_of(plan, strategies("loss"), data)
 
 
 @pytest.mark.nightly

@@ -23,7 +23,6 @@ from leakbound.core.types import Game, Points
 from leakbound.data import Data, arrays_of
 from leakbound.data.candidates import Attribute, Candidates, Column, attribute, candidates, others
 from leakbound.metrics.attribute import attribute_accuracy, right
-from leakbound.plans.audits import AuditPlan
 from leakbound.plans.games import Attribute as AttributeChoice
 from leakbound.plans.games import HalfSplit
 from leakbound.releases.estimator import Estimator
@@ -81,48 +80,39 @@ class AttributeBaselines:
         return 1 / len(self.attribute_game.attribute.names)
 
 
-def column_of(plan: AuditPlan) -> Column:
+def column_of(name: str, data: str | None = None, label: str | None = None, drop: Sequence[str] = ()) -> Column:
     """Find the attribute of a plan: a column of the data, or an array of its own in an ``.npz`` file."""
-    name = _attribute(plan).column
-    if name == plan.label or (plan.label is None and name == "y" and plan.data is not None):
+    if name == label or (label is None and name == "y" and data is not None):
         raise ValueError(f"attribute {name!r} is the label itself, which the attacker knows; give another column")
-    if name in plan.drop:
+    if name in drop:
         raise ValueError(f"attribute {name!r} is no feature: it is dropped")
-    if plan.data is None or Path(plan.data).suffix != ".npz":
+    if data is None or Path(data).suffix != ".npz":
         return name
-    arrays = arrays_of(plan.data)
+    arrays = arrays_of(data)
     if name in arrays and name != "x":
         return arrays[name]
     if name[:1] == "x" and name[1:].isdigit():
         return name
-    raise ValueError(f"{plan.data}: no array {name!r}{nearest(name, arrays)}; arrays: {', '.join(arrays)}")
+    raise ValueError(f"{data}: no array {name!r}{nearest(name, arrays)}; arrays: {', '.join(arrays)}")
 
 
-def _attribute(plan: AuditPlan) -> AttributeChoice:
-    assert isinstance(plan.game, AttributeChoice), plan.game
-    return plan.game
-
-
-def lay_out(plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, column: Column | None = None) -> AttributeGame:
+def lay_out(
+    game: AttributeChoice, column: Column, n_models: int, attacks: Sequence[Attack], loaded: Data, seed: int = 0
+) -> AttributeGame:
     """Draw the game, choose whom to attack, and lay out the candidates.
 
     >>> from leakbound import data
     >>> from leakbound.plans.games import Attribute
-    >>> attribute_game = lay_out(AuditPlan(n_models=4, game=Attribute("x0", bins=3)), [], data.load("wine"))
+    >>> attribute_game = lay_out(Attribute("x0", bins=3), "x0", 4, [], data.load("wine"))
     >>> len(attribute_game.attacked), len(attribute_game.rows.points)
     (178, 712)
     """
-    if plan.claim:
-        raise ValueError("a claim is about membership; an audit of an attribute tests none")
     if loaded.points.y is None:
         raise ValueError(f"{loaded.name}: an audit needs labels")
-    if column is None:
-        column = column_of(plan)
-    game = _attribute(plan)
     sensitive = attribute(loaded.points, column, bins=game.bins, name=game.column)
-    records = draw(HalfSplit(), plan.models, loaded.points, attacks, plan.seed)
+    records = draw(HalfSplit(), n_models, loaded.points, attacks, seed)
     # a record has a row for each value that its attribute may have
-    attacked = _attacked(records, max(1, MOST_ROWS // len(sensitive.names)), plan.seed)
+    attacked = _attacked(records, max(1, MOST_ROWS // len(sensitive.names)), seed)
     rows = candidates(sensitive, attacked)
     return AttributeGame(sensitive, records, attacked, rows, games.candidates(records, rows.record, rows.own))
 
@@ -134,15 +124,12 @@ def imputation(attribute_game: AttributeGame) -> tuple[Estimator, Points, Bool[A
     return Estimator(own(spec)(**settings), "imputation"), others(attribute_game.attribute), outside
 
 
-def prepare(
-    plan: AuditPlan, attacks: Sequence[Attack], loaded: Data, execution: Execution, column: Column | None = None
-) -> AttributeBaselines:
-    """Draw the game, lay out the candidates, and guess without a release."""
-    attribute_game = lay_out(plan, attacks, loaded, column)
+def without_release(attribute_game: AttributeGame, execution: Execution, seed: int = 0) -> AttributeBaselines:
+    """Guess without a release."""
     sensitive, records = attribute_game.attribute, attribute_game.records
     truth = sensitive.value[attribute_game.attacked]
     member = records.member[: records.n_targets, attribute_game.attacked]
-    log_prior = _imputed(attribute_game, plan.seed, execution)
+    log_prior = _imputed(attribute_game, seed, execution)
     accuracy = {"prior_guess": _most_frequent(sensitive, records)[:, truth], "imputation": right(log_prior, truth)}
     return AttributeBaselines(attribute_game, truth, member, log_prior, accuracy)
 

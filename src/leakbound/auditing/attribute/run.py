@@ -9,7 +9,7 @@ import numpy as np
 
 from leakbound.attacks import Attack
 from leakbound.attacks.attribute import OFFLINE, WITH_PRIOR, candidate_scores
-from leakbound.auditing.attribute.game import AttributeBaselines, best_baseline, prepare
+from leakbound.auditing.attribute.game import AttributeBaselines, AttributeGame, best_baseline, without_release
 from leakbound.auditing.canaries import is_private
 from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.rehearsal import cannot_run, refuse_idle, rehearse
@@ -17,12 +17,12 @@ from leakbound.auditing.report import PACKAGES, described
 from leakbound.auditing.setup import draw
 from leakbound.core.findings import Finding, Term
 from leakbound.core.intervals import Interval
-from leakbound.core.types import NotApplicable, Points, Signals
+from leakbound.core.types import NotApplicable, Signals
 from leakbound.data import Data
 from leakbound.data.candidates import Candidates, Column
 from leakbound.data.columns import alike_levels
 from leakbound.metrics.attribute import attribute_accuracy, attribute_gain, right
-from leakbound.plans.audits import AuditPlan
+from leakbound.plans.audits import JudgedPlan
 from leakbound.plans.games import HalfSplit
 from leakbound.releases.factory import Described, adapted, owner_notes, prepared
 from leakbound.reports import Report
@@ -51,13 +51,12 @@ BASELINES: Mapping[str, TheoremFacts] = {
 
 
 def infer(
-    plan: AuditPlan,
+    attribute_game: AttributeGame,
     attacks: Sequence[Attack],
     releases: Sequence[Described],
     loaded: Data,
     execution: Execution,
-    *,
-    column: Column | None = None,
+    plan: JudgedPlan,  # of the report
     command: str = "",
 ) -> Report:
     """Play the game about an attribute against each release and report what the release adds.
@@ -79,10 +78,8 @@ def infer(
     >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
     ['loss']
     """
-    refuse_unanswerable(attacks)
-    baselines = prepare(plan, attacks, loaded, execution, column)
-    attribute_game = baselines.attribute_game
-    _refuse_idle(plan, attacks, releases, attribute_game.rows.points.take(np.flatnonzero(attribute_game.rows.own)))
+    baselines = without_release(attribute_game, execution, plan.seed)
+    _refuse_idle(attribute_game, attacks, releases, plan.seed)
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
     adapted_releases = [
@@ -123,12 +120,16 @@ def refuse_unanswerable(attacks: Sequence[Attack]) -> None:
             raise cannot_run(attack.name, Term("knows_the_answer"))
 
 
-def _refuse_idle(plan: AuditPlan, attacks: Sequence[Attack], releases: Sequence[Described], records: Points) -> None:
+def _refuse_idle(
+    attribute_game: AttributeGame, attacks: Sequence[Attack], releases: Sequence[Described], seed: int
+) -> None:
     """Refuse a strategy that was asked for by its name and can run on none of the releases, before the first fit."""
     if len(releases) < 2 and not any(attack.by_name for attack in attacks):
         return
-    game = draw(HalfSplit(), plan.models, records, attacks, plan.seed)
-    rehearsals = [rehearse(release, records, game, signals_of(attacks), plan.seed) for release in releases]
+    rows = attribute_game.rows
+    records = rows.points.take(np.flatnonzero(rows.own))  # as the releases train on them
+    game = draw(HalfSplit(), attribute_game.records.n_models, records, attacks, seed)
+    rehearsals = [rehearse(release, records, game, signals_of(attacks), seed) for release in releases]
     refuse_idle(attacks, rehearsals)
 
 
