@@ -63,13 +63,14 @@ def test_what_is_compared_and_what_the_training_takes(steps):
 
 
 def test_the_disk_is_that_of_all_steps():
-    """Three numbers of 4 bytes for each step and each of the 1,797 records and 50 canaries, and 59 for all steps."""
-    megabytes = f"{4 * (3 * STEPS + 59) * 1847 / 1e6:.1f}"
+    """Three numbers of 4 bytes for each step and each of the 1,797 records and 50 canaries; and 59 of the training."""
+    n_bytes = 4 * (3 * STEPS * 1847 + 59)
+    megabytes = f"{n_bytes / 1e6:.1f}"
     assert list(dry_run(planting()))[3].endswith(f", {megabytes} MB in the store for all")
     short = setting(planting().game, 1, find("likelihood_ratio"), planned(planting().model[0]), data.load("digits"))
     want = short.wanted(find("likelihood_ratio"))
     arrays = observe(short.release, short.data.points, short.game.member, want, execution=Execution(n_jobs=1))
-    assert sum(array.nbytes for array in arrays.values()) == 4 * (3 * STEPS + 59) * 1847
+    assert sum(array.nbytes for array in arrays.values()) == n_bytes
 
 
 def test_canaries_that_a_training_chooses_are_not_chosen_here_but_counted(steps):
