@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from leakbound.core.checks import count, one_of
@@ -176,10 +177,11 @@ class Cells:
             if is_missing.any():  # a missing value is no level: it would be in no cell, without notice
                 raise ValueError(_undeclared(name, _column(x, name)[is_missing]))
 
-        def in_order(occurring: set[Any]) -> tuple[Any, ...]:
-            return tuple(sorted(occurring, key=lambda level: (str(type(level)), level)))
-
-        return marked_as_read(cls(tuple(columns), tuple(in_order(_occurring(x, name)) for name in columns)))
+        levels = []
+        for name in columns:
+            occurring = set(_codes(x, name)[1].tolist())
+            levels.append(tuple(sorted(occurring, key=lambda level: (str(type(level)), level))))
+        return marked_as_read(cls(tuple(columns), tuple(levels)))
 
     @classmethod
     def declared(cls, x: Any, columns: Sequence[str], levels: Mapping[str, Sequence[Any]]) -> Cells:
@@ -338,54 +340,24 @@ def _column(x: Any, name: str) -> Any:
 
 
 def _codes(x: Any, name: str) -> tuple[Int[Array, " N"], Array]:
-    """Return a number for each value of a column of texts or categories; -1 for a missing one.
+    """Return a number for each value of a column, and the different values; -1 for a missing one.
 
-    Such a column keeps every text once, or in few bytes: as an array of Python objects it would take much more memory.
+    A column of texts or categories keeps every text once: as an array of Python objects it would take much more memory.
     """
-    code, known = _column(x, name).factorize()
+    code, known = pd.factorize(_column(x, name))
     return code, np.asarray(known)
-
-
-def _is_coded(x: Any, name: str) -> bool:
-    """Whether a column is of a type of pandas, as texts and categories are, and not an array of numpy."""
-    return not isinstance(_column(x, name).dtype, np.dtype)
-
-
-def _occurring(x: Any, name: str) -> set[Any]:
-    """Return the values that occur in a column."""
-    if _is_coded(x, name):
-        return set(_column(x, name).unique().tolist())
-    values = _values(x, name)
-    return set(values.tolist() if values.dtype == object else np.unique(values).tolist())
 
 
 def _is_missing(x: Any, name: str) -> Bool[Array, " N"]:
     """Tell which values of a column are missing: NaN, None, and NA and NaT of pandas."""
-    column = _column(x, name)
-    if not isinstance(column, np.ndarray):
-        return np.asarray(column.isna(), dtype=bool)
-    if column.dtype == object:
-        return np.array([_is_no_value(value) for value in column], dtype=bool)
-    return np.isnan(column) if column.dtype.kind in "fc" else np.zeros(len(column), dtype=bool)
-
-
-def _is_no_value(value: Any) -> bool:
-    """Tell whether a value is missing; NA of pandas is neither equal to itself nor unequal, and NaN is unequal."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+    return np.asarray(pd.isna(_column(x, name)), dtype=bool)
 
 
 def _level_of(x: Any, name: str, levels: Sequence[Any]) -> Int[Array, " N"]:
     """Return the place of each value among some levels; -1 for a value that is none of them."""
-    if _is_coded(x, name):
-        code, known = _codes(x, name)
-        place = np.append(_places_among(known, levels), np.int32(-1))  # the last is that of missing values
-        return place[code]
-    values = _values(x, name)
-    if values.dtype != object:
-        return _places_among(values, levels)
-    place, is_missing = np.full(len(values), -1, dtype=np.int32), _is_missing(x, name)
-    place[~is_missing] = _places_among(values[~is_missing], levels)  # NA of pandas cannot be compared
-    return place
+    code, known = _codes(x, name)
+    place = np.append(_places_among(known, levels), np.int32(-1))  # the last is that of missing values
+    return place[code]
 
 
 def _places_among(values: Array, levels: Sequence[Any]) -> Int[Array, " n"]:
@@ -401,7 +373,7 @@ def _declared_levels(x: Any, name: str, levels: Sequence[Any]) -> tuple[Any, ...
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise ValueError(f"the level {twice!r} of column {name} is declared twice")
-    values = _codes(x, name)[1] if _is_coded(x, name) else _values(x, name)
+    values = _codes(x, name)[1]
     if values.dtype.kind in "iuf":
         known: tuple[Any, ...] = tuple(_number(name, text) for text in texts)
     elif values.dtype.kind == "b":
@@ -418,10 +390,7 @@ def _declared_levels(x: Any, name: str, levels: Sequence[Any]) -> tuple[Any, ...
 def _undeclared(name: str, uncounted: Any) -> str:
     """Say which values of a column are no declared levels, and what to do; a missing value can be none."""
     values = np.asarray(uncounted, dtype=object)
-    if isinstance(uncounted, np.ndarray):
-        is_missing = np.array([_is_no_value(value) for value in values], dtype=bool)
-    else:
-        is_missing = np.asarray(uncounted.isna())
+    is_missing = np.asarray(pd.isna(uncounted), dtype=bool)
     others, sizes = np.unique([str(value) for value in values[~is_missing]], return_counts=True)
     n_missing = int(is_missing.sum())
     problems = []
