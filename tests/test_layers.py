@@ -50,7 +50,7 @@ HEAVY = {
     "pandas": r"data/(points|files|missing|columns|candidates|content|features|records|csv_numbers|csv_rows|slices)\.py"
     r"|data/declared_(content|form)\.py"
     r"|data/score_tables\.py"
-    r"|releases/(preparation|model_files|kept_records|networks/tensors)\.py"
+    r"|releases/(preparation|model_files|kept_records|networks/tensors|statistics/features)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/(html|gaps)\.py",
