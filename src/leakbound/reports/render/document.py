@@ -275,10 +275,12 @@ class _Table(TableElement):
 
 
 def fitted(table: Table, console: Console, options: ConsoleOptions) -> RenderableType:
-    """Return a table that breaks no word; one that does not fit as a list: a row's name, then its other cells."""
+    """Return a table that breaks no short word; one that does not fit as a list: a row's name, then its other cells."""
     columns = [[str(column.header), *map(str, column.cells)] for column in table.columns]
     widths = [max(map(cell_len, cells)) for cells in columns]
-    least = [max((cell_len(word) for cell in cells for word in cell.split()), default=0) for cells in columns]
+    # a word of more than half a line, which only a user writes, may be broken
+    longest = [max((cell_len(word) for cell in cells for word in cell.split()), default=0) for cells in columns]
+    least = [min(length, options.max_width // 2) for length in longest]
     if widths[0] <= options.max_width // 4:
         least[0] = widths[0]  # short names of rows stay in one line
     around = Measurement.get(console, options.update_width(_WIDE), table).maximum - sum(widths)
@@ -288,7 +290,7 @@ def fitted(table: Table, console: Console, options: ConsoleOptions) -> Renderabl
         wide = [place for place, width in enumerate(widths) if width > least[place]]
         widths[max(wide, key=widths.__getitem__)] -= 1
     for column, width in zip(table.columns, widths, strict=True):
-        column.width = width
+        column.width, column.overflow = width, "fold"
     return table
 
 

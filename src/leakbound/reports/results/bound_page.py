@@ -14,7 +14,15 @@ from leakbound.reports.phrases import of_cells, place, plural, row_word
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
 from leakbound.reports.results.curves import SMALL_ADVANTAGE, formula_of
-from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of, value_of
+from leakbound.reports.results.findings import (
+    FindingRow,
+    FindingTable,
+    Text,
+    finding_row,
+    interval_head,
+    quantity_of,
+    value_of,
+)
 from leakbound.reports.results.made import Made, Named, made
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import NO_DIFFERENCE, shown
@@ -174,7 +182,7 @@ def bound_page(report: Report) -> BoundPage:
         short=_short(result),
         tables=_tables(result.parts),
         n_findings=several(len(result.findings), "number"),
-        interval=_interval_head(about.confidence),
+        interval=interval_head(about.confidence),
         data=about.data and Data(about.data.name, size, about.data.digest),
         made=made(report, result.parts),
     )
@@ -190,13 +198,6 @@ def _sentence(result: BoundResult, name: str, **gaps: Text) -> Sentence:
     unit, row = result.about.unit, row_word(result.about)
     words = {"unit": unit, "units": plural(unit), "a_unit": f"{article(unit)} {unit}", "row": row, "rows": plural(row)}
     return Sentence(name, words | gaps)
-
-
-def _interval_head(confidence: float) -> Sentence:
-    """Head the intervals; what rests on no sample has no level."""
-    if confidence < 1:
-        return Sentence("interval.head_at", {"level": percent(confidence)})
-    return Sentence("interval.head")
 
 
 def _answer(result: BoundResult) -> Answer:

@@ -52,6 +52,13 @@ def finding_row(part: Part, finding: Finding) -> FindingRow:
     return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
+def interval_head(confidence: float) -> Sentence:
+    """Head the intervals; what rests on no sample has no level."""
+    if confidence < 1:
+        return Sentence("interval.head_at", {"level": percent(confidence)})
+    return Sentence("interval.head")
+
+
 def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = "") -> Sentence:
     """Say what was measured or proved, of which attacker, where, and on which of the records.
 

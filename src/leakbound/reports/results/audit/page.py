@@ -40,7 +40,7 @@ from leakbound.reports.results.audit.policy import Check, PolicyPart, policy_par
 from leakbound.reports.results.audit.records import RecordsPart, records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
-from leakbound.reports.results.findings import Text
+from leakbound.reports.results.findings import Text, interval_head
 from leakbound.reports.results.made import ChartName, Made, Named, made, stored
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import article, begun, capital, cited, listed, note, several
@@ -242,7 +242,7 @@ def audit_page(report: Report) -> AuditPage:
         slices=slices_of(found),
         tables=tables,
         n_findings=several(sum(len(table.rows) + len(table.folded) for table in tables), "number"),
-        interval=_interval_head(about.confidence),
+        interval=interval_head(about.confidence),
         over=list(_over(found)),
         played=[Played(result.title, list(_game(result))) for result in found],
         attacks=[_method(name, about) for name in about.attacks],
@@ -261,13 +261,6 @@ def audit_page(report: Report) -> AuditPage:
 def _more(n: int, most: int) -> str:
     """Count what a terminal does not show."""
     return count(n - most) if n > most else ""
-
-
-def _interval_head(confidence: float) -> Sentence:
-    """Head the intervals; what rests on no sample has no level."""
-    if confidence < 1:
-        return Sentence("interval.head_at", {"level": percent(confidence)})
-    return Sentence("interval.head")
 
 
 def _title(found: Sequence[Result]) -> Text:

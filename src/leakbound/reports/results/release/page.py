@@ -24,7 +24,7 @@ from leakbound.reports.numbers import (
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.curves import SMALL_ADVANTAGE
-from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
+from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, interval_head, quantity_of
 from leakbound.reports.results.made import Made, Named, made
 from leakbound.reports.results.parts import Part, attack_words
 from leakbound.reports.results.quantities import shown
@@ -410,7 +410,7 @@ def release_page(report: Report) -> ReleasePage:
         designs=designs,
         rules=rules_checked([(capital(name), own.about.rules) for name, own in each]),
         findings=findings,
-        interval=_interval_head(about.confidence),
+        interval=interval_head(about.confidence),
         n_findings=several(n_findings, "number"),
         short=_short(each, designs, compared),
         data=_data(result),
@@ -980,12 +980,6 @@ def _of_method(result: ReleaseResult, part: Part, finding: Finding) -> FindingRo
     name = phrases.title(finding.release, finding.scope, result.unit)
     quantity = Sentence("at.method", {"method": name, "quantity": quantity_of(finding, result.unit)})
     return replace(row, quantity=quantity)
-
-
-def _interval_head(confidence: float) -> Sentence:
-    if confidence < 1:
-        return Sentence("interval.head_at", {"level": percent(confidence)})
-    return Sentence("interval.head")
 
 
 def _data(result: ReleaseResult) -> Sentence:
