@@ -228,3 +228,9 @@ def test_no_table_gets_into_an_error():
 
 def test_a_report_that_stands_in_another_object_is_shown_once():
     assert repr(SimpleNamespace(report=samples.tiny())).count("Membership audit") == 1
+
+
+def test_a_notebook_gets_the_text_of_a_table_as_a_terminal_does(monkeypatch):
+    text = samples.no_leak().table()
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert samples.no_leak().table() == text

@@ -65,7 +65,9 @@ def terminal(document: str, result: Any, width: int = 80, full: bool = False) ->
     text = _Text("", hyperlinks=False)
     text.parsed = list(_for_terminal(body))
     written = io.StringIO()  # not standard output, on whose encoding the lines of tables would depend
-    console = Console(file=written, width=width, color_system=None, legacy_windows=False, force_terminal=False)
+    console = Console(  # in a notebook, too, where rich would show the text in the cell and return none
+        file=written, width=width, color_system=None, legacy_windows=False, force_terminal=False, force_jupyter=False
+    )
     console.print(Text(plain(tokens[1])), text, sep="\n")
     lines: list[str] = []
     for line in written.getvalue().translate(_PLAIN_SPACES).split("\n"):
