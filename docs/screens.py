@@ -17,7 +17,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 PLAN, PICTURES = HERE / "plans" / "candidates.toml", HERE / "_static"
-WIDE, PHONE = (1280, 1165), (400, 1330)  # the table of the models and its charts
+WIDE, PHONE = (1280, 1260), (400, 1330)  # the table of the models and its charts
 GAP = 24  # pixels between two pictures side by side
 DOTS_PER_INCH = 75
 PAGES = 2  # of paper
