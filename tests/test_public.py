@@ -112,7 +112,9 @@ def test_names_that_are_not_public_have_no_sections() -> None:
     found: list[str] = []
     for file in sorted(root.rglob("*.py")):
         module = ".".join(("leakbound", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-        found += with_sections(ast.parse(file.read_text(encoding="utf-8")), module, public)
+        source = file.read_text(encoding="utf-8")
+        if "\n    ---" in source:
+            found += with_sections(ast.parse(source), module, public)
     assert found == []
 
 

@@ -160,6 +160,7 @@ class TestMistakes:
     The mean of a batch, with canaries 100 clipping norms long, is longer than the clipping norm in every step.
     """
 
+    @pytest.mark.slow
     def test_a_correct_training_is_not_accused_and_wrong_ones_are(self, digits, whose):
         run, right, wrong = WHOSE[whose]
         claimed = CLAIMED.ceiling().epsilon(DELTA)
@@ -207,6 +208,7 @@ class TestStrength:
         bounds = [audited(digits, dpsgd, noisy_sum, seed, n=2000) for seed in range(20)]
         assert 2 <= min(bounds) <= max(bounds) <= 8
 
+    @pytest.mark.slow
     def test_the_sum_over_the_steps_beats_the_largest_step_and_the_loss(self, digits):
         """AUC of 500 Dirac canaries; its standard error is at most .026."""
         release = PrivateNetwork(network, self.DPSGD, knowledge="others")

@@ -104,6 +104,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.by_day("single_model-Normalised-1-words0", "VmapEnsemble-Branches-4-words5")
 @pytest.mark.parametrize(("kind", "make", "n", "words"), LEARNERS)
 def test_the_bytes_are_those_of_a_training_without_interruption(kind, make, n, words, training_data_of, epochs) -> None:
     recipe = Recipe(epochs=9, batch=16, **words)
@@ -255,6 +256,7 @@ PRIVATE = {
 SIGNALS = ["loss", "step_dot", "step_norm", "step_noise", "step_tensors", "step_fresh", "step_batches", "step_in"]
 
 
+@pytest.mark.by_day("Dirac canaries")
 @pytest.mark.parametrize("words", PRIVATE.values(), ids=list(PRIVATE))
 def test_a_training_by_dpsgd_and_what_was_seen_of_it_go_on(words, points, member, steps, tmp_path) -> None:
     release = PrivateNetwork(without_dropout, **({"dpsgd": DPSGD} | words))

@@ -92,6 +92,7 @@ def losses(network, rows, labels):
     return -log_p[np.arange(len(rows)), labels].double().numpy()
 
 
+@pytest.mark.slow
 def test_a_trained_network():
     report = ls.audit_model(NETWORK, MEMBERS, OTHERS, train={"collate": pad_lists}, **WORDS)
     inside, outside = losses(NETWORK, *MEMBERS), losses(NETWORK, *OTHERS)
@@ -99,6 +100,7 @@ def test_a_trained_network():
     assert auc(report) > 0.65
 
 
+@pytest.mark.by_day("fit")
 @pytest.mark.parametrize("references", [fit, Bag])
 def test_its_references(references):
     train = {"collate": pad_lists} if references is fit else {"collate": pad_lists, "epochs": 2}
@@ -147,6 +149,7 @@ def test_loaders_of_models_to_train_bring_their_own():
     assert len(varied.about.releases) == 2
 
 
+@pytest.mark.slow
 def test_a_recipe_comes_before_the_loader():
     def fails(pairs):
         raise AssertionError

@@ -127,6 +127,7 @@ def accountants(report: ls.Report) -> list:
 
 
 class TestVerdicts:
+    @pytest.mark.slow
     def test_a_right_training_is_not_accused(self, digits):
         right = replace(CLAIMED, noise_multiplier=1.0)
         report = ls.audit(network, *digits, train={"dpsgd": right}, game=ls.Canaries(n=500), n_jobs=1)
@@ -159,6 +160,7 @@ class TestVerdicts:
     def ratio(report: ls.Report, dpsgd: DpSgd) -> Scores:
         return ATTACKS["likelihood_ratio"].with_parameters(rate=dpsgd.sample_rate)(report.signals())
 
+    @pytest.mark.by_day("words2-False")
     @pytest.mark.parametrize(
         ("words", "shown"),
         [
@@ -211,6 +213,7 @@ class TestVerdicts:
             assert found["upper", False] == pytest.approx(epsilon, rel=1e-3)
             assert (2 if epsilon == 8 else 0) < found["lower", False] <= found["lower", True] <= epsilon
 
+    @pytest.mark.slow
     def test_black_box_attacks_stand_beside_on_records(self, digits):
         report = ls.audit(network, *digits, train={"dpsgd": SHORT}, n_jobs=1, **MISLABELLED)
         measured = {each.attack for each in report.findings if each.quantity == "auc" and each.value is not None}
@@ -247,6 +250,7 @@ class TestVerdicts:
         assert curve.verdict is not None
         assert curve.verdict.word == "not_refuted"
 
+    @pytest.mark.slow
     def test_a_training_of_ones_own_with_less_noise(self, leakbound, tmp_path):
         words = " ".join(f"--dpsgd {name}={value}" for name, value in SHORT.describe().items())
         planted = "--game canaries,kind=mislabelled,n=60"
@@ -258,6 +262,7 @@ class TestVerdicts:
         assert said in " ".join(left.out.split())
         assert said in (tmp_path / "leakbound-report" / "report.html").read_text()
 
+    @pytest.mark.by_day("0.9-20-0.5")
     @pytest.mark.parametrize(
         ("share", "refused", "lr"), [(0.9, 20, 0.5), nightly(0.9, 20, 1e-3), (1 / 180, 20, 0.5), (1.0, 0, 0.5)]
     )
@@ -300,6 +305,7 @@ class TestVerdicts:
         assert said.lower() in left.out.lower().replace("\n", " ")
         assert said.lower() in (tmp_path / "leakbound-report" / "report.html").read_text().lower()
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("without_charts")
     def test_a_loop_that_does_not_clip_its_own_layers_is_refuted_though_canaries_do_not_see_it(
         self, leakbound, tmp_path
@@ -410,6 +416,7 @@ class TestRuledOut:
     def trial(made: int, right: int) -> ClaimTest:
         return ClaimTest("coins", {"a": Guesses("coins", 200, np.array([made]), np.array([[right]]))}, {})
 
+    @pytest.mark.by_day("100-90-0.5")
     @pytest.mark.parametrize(("made", "right", "claimed"), [(100, 90, 0.5), (100, 90, 60.0), (200, 150, 3.0)])
     def test_it_is_the_last_refused_one(self, made, right, claimed):
         trial = self.trial(made, right)

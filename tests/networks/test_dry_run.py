@@ -86,6 +86,7 @@ def test_a_training_of_ones_own_is_measured(steps):
     assert steps == [STEPS]
 
 
+@pytest.mark.slow
 def test_half_splits_are_compared_with_the_curve_of_a_swap(steps):
     plan = AuditPlan(dataset="digits", n_models=8, model=planting().model)
     lines = list(dry_run(plan))

@@ -32,6 +32,7 @@ HERE = "tests.networks.conftest"
 QUICK = Recipe(epochs=40, batch=16, lr=0.02)
 
 
+@pytest.mark.by_day("stack")
 @pytest.mark.parametrize("make", [stack, Branches, Convolutions])
 def test_members_are_learned_by_heart(make, points, member):
     """Labels are random: a model is right about its members alone; the recipe's order of columns is the signals'."""
@@ -262,6 +263,7 @@ def test_audits(points):
     assert next(each.value for each in one.findings if each.quantity == "auc" and each.attack == "loss") > 0.8
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path, image_folder):
     flags = ["--set", "width=4", "--train", "epochs=3", "--train", "lr=0.05", "--n-models", "4", "--attack", "loss"]
     flags += ["--n-jobs", "1", "--json", "--no-records"]

@@ -101,6 +101,7 @@ def wrong(whose: str, dpsgd: DpSgd, mistake: str) -> PrivateNetwork:
 
 
 class TestMistakes:
+    @pytest.mark.by_day("same", "taken back", "sum of nought")
     @pytest.mark.parametrize("mistake", NOISES)
     def test_of_the_noise_in_the_own_training(self, digits, mistake):
         assert expected(mistake) & {*refused(digits, wrong("ours", SHORT, mistake), 0)}

@@ -131,6 +131,7 @@ def test_success_and_gap_fall_from_where_they_are_largest() -> None:
     assert figure4.approaches_half({10: of(0.6, 0.7), 500: of(0.52, 0.1)}).smaller == "n up to 500 of 10,000"
 
 
+@pytest.mark.slow
 def test_a_network_is_asked_about_its_own_images_first(made_up_images) -> None:
     found = images.attacked("mnist", 20, 40, 0, 3)
     assert {found[attack].shape for attack in images.ATTACKS} == {(60,)}
@@ -425,6 +426,7 @@ def test_a_network_for_digits_gives_a_share_for_each_line(made_up_writers) -> No
     assert found == figure5.attacked_writers(100, 0, 0)
 
 
+@pytest.mark.slow
 def test_ten_records_are_kept_aside_as_in_the_public_code(made_up_writers, monkeypatch) -> None:
     given = []
     observed = ls.signals_of

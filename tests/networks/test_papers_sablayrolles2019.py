@@ -74,6 +74,7 @@ def test_images_are_moved_by_up_to_four_pixels():
     assert found == {(row, column) for row in range(1, 10) for column in range(1, 11)}
 
 
+@pytest.mark.slow
 def test_features_come_from_the_other_classes_alone(images, monkeypatch):
     """Another ship changes its own features, the network not. It learns: 7 of 20 right by chance are one run in 120."""
     assert (SHIP, TRUCK) == (pretrained.SHIP, pretrained.TRUCK)
@@ -93,6 +94,7 @@ def test_features_come_from_the_other_classes_alone(images, monkeypatch):
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_table_1_from_one_end_to_the_other(images, monkeypatch):
     images["cifar10"] = made_up(340)
     monkeypatch.setattr(table1, "SIZES", (400,))

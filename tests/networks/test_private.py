@@ -75,6 +75,7 @@ class TestTraining:
         release = PrivateNetwork(network, DpSgd(0.6, 1.0, 0.2, 300, 0.5))
         assert release.observe(digits, member[:1], np.array([0]), ["correct"])["correct"].mean() > 0.8
 
+    @pytest.mark.by_day("poisson")
     @pytest.mark.parametrize("batches", ["poisson", "fixed"])
     def test_a_row_depends_on_its_seed_alone(self, digits, member, batches):
         release = PrivateNetwork(network, replace(SMALL, batches=batches), watched=tuple(range(40)))
@@ -179,6 +180,7 @@ class TestTraining:
 
 
 class TestTrainingsOfOthers:
+    @pytest.mark.by_day("opacus")
     @pytest.mark.parametrize("train", [through_opacus, Training(SMALL, 280)], ids=["opacus", "by hand"])
     def test_their_steps_are_seen(self, digits, member, train):
         release = PrivateNetwork(network, SMALL, watched=tuple(range(40)), train=train)

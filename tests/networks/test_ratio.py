@@ -106,6 +106,7 @@ def signals_of(games: list[Training], steps: list[tuple[np.ndarray, np.ndarray]]
     return Signals(game, None, {"step_dot": dot, "step_norm": norm})
 
 
+@pytest.mark.by_day("poisson")
 @CASES
 def test_the_score_of_a_watched_training_is_the_ratio_of_the_densities(case):
     games = [Training.of(case, inside, np.random.default_rng(seed)) for seed, inside in enumerate([True, False])]
@@ -113,6 +114,7 @@ def test_the_score_of_a_watched_training_is_the_ratio_of_the_densities(case):
     np.testing.assert_allclose(seen, [each.density_ratio() for each in games], rtol=1e-6)
 
 
+@pytest.mark.by_day("fixed")
 @CASES
 @pytest.mark.statistics
 def test_the_sum_over_the_steps_beats_the_largest_step(case):

@@ -267,6 +267,7 @@ class TestDirac:
             assert abs(group.var() / m - 1) < 4.5 * sqrt(2 / group.size)
             assert abs(((group - mean) ** 3).mean()) < 4.5 * sqrt(15 * m**3 / group.size)
 
+    @pytest.mark.slow
     @pytest.mark.statistics
     def test_without_the_point_the_mean_likelihood_ratio_is_one(self):
         """Per step ``E(1 - q + q e^v) = 1`` with variance ``q^2 (e^m - 1)``. False alarm below 1e-5."""

@@ -107,6 +107,7 @@ def test_a_graph_that_is_no_model(read, does, line):
     assert str(caught.value).endswith(line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "line", "goes_on"),
     [

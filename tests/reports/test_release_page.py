@@ -289,6 +289,7 @@ def test_the_promise_the_attack_and_the_release_without_noise_are_said():
     assert "At 0.1 % false alarms no attacker finds more than 0.23 % of the members." in whole
 
 
+@pytest.mark.slow
 def test_nobody_is_named_and_no_secret_is_shown():
     for report in (made_protected.means(), made_protected.insecure()):
         for text in (report.to_html(), report.to_html(records=False), report.table(), report.table(full=True)):

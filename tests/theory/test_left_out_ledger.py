@@ -197,6 +197,7 @@ TABLES = {"none": (NO_TABLE, 0.1), "wages": (wages(), 0.1), "two": (two_declared
 
 
 @pytest.mark.statistics
+@pytest.mark.by_day("10000-narrow-none", "10000-random-wages", "10000-chase-two", "10000-big_then_small-wages")
 @pytest.mark.parametrize("table", list(TABLES))
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
 @pytest.mark.parametrize("n_games", [10_000, nightly(200_000)])
