@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-WIDTH, HEIGHT = 1000, 3510  # the models, the summary, the claims, what can be done, the attack and its ceiling
+WIDTH, HEIGHT = 1000, 2400  # the whole page, folded
 TARGET = Path(__file__).parent / "_static" / "report.png"
 SCHEMES = {"dark": 0, "light": 1}  # as Chromium numbers what a page finds as prefers-color-scheme
 N_COLOURS = 256
