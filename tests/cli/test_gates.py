@@ -85,7 +85,7 @@ def test_a_refuted_claim_wins_over_a_limit():
     assert exit_code(found) == 2
 
 
-@pytest.mark.parametrize("word", ["not_refuted", "cannot_be_tested", "proved"])
+@pytest.mark.parametrize("word", ["not_refuted", "cannot_be_tested"])
 def test_other_verdicts_do_not_stop_a_pipeline(word):
     assert exit_code(report(words=(word,))) == 0
 

@@ -32,6 +32,7 @@ from leakbound.core.types import Signals
 
 Array = np.ndarray
 # How many references the pooled variance counts as, when it is averaged with that of the point's own references.
+# "point" and "pooled" are those of Carlini et al.; "shrunk" is ours: a variance of few references is mostly noise.
 VARIANCES = {"shrunk": 8.0, "point": 0.0, "pooled": np.inf}
 _FLOOR = 1e-3  # least variance of a point, as a fraction of the pooled one
 _LEAST = 1e-12  # least variance of all, in squared units of the signal
@@ -66,6 +67,7 @@ def _online(signals: Signals, variance: str) -> Float[Array, "T J"]:
         phi = _phi(signals, block.targets)
         distance_out, variance_out = outside.without_own_row(block, phi)
         distance_in, variance_in = inside.without_own_row(block, phi)
+        # log N(in) - log N(out) = (log(v_out / v_in) + d_out^2 / v_out - d_in^2 / v_in) / 2, in place
         log_ratio = np.log(variance_out / variance_in)
         log_ratio += np.divide(distance_out, variance_out, out=distance_out)
         log_ratio -= np.divide(distance_in, variance_in, out=distance_in)

@@ -79,7 +79,9 @@ def play(
     elif execution.store is None:
         raise ValueError("until needs a store (store=FOLDER): the models of a look stay there for the next one")
     else:
-        seconds = execution.tally.seconds_a_model  # of all looks; what comes from the store each look counts for itself
+        # All looks share the seconds of a fit: a later look loads models from the store and would measure none. The
+        # other counters begin anew in each look.
+        seconds = execution.tally.seconds_a_model
         look, seen = look_until(
             plan.until,
             plan.confidence,
@@ -93,20 +95,20 @@ class _Subject:
     """A release in the setting in which it is audited, with what is claimed and promised of it."""
 
     setting: Setting
-    asked: Described  # the release, asked about several versions of each record where the audit says so
+    queried: Described  # the release, asked about several versions of each record where the audit says so
     claims: Sequence[Claim]
     promise: AccountantClaim | None
 
     @property
     def name(self) -> str:
-        return self.asked.name
+        return self.queried.name
 
 
 def _subject(audited: Setting, queries: Queries, claims: Sequence[ClaimPlan], seed: int) -> _Subject:
     """Collect the claims about a release, which refuses those that are not possible."""
     own_claims = claims_of(claims, audited.release.name, audited.game)
-    asked = queried(audited.release, audited.data.points, queries, seed)
-    return _Subject(audited, asked, own_claims, promise(audited, own_claims))
+    release = queried(audited.release, audited.data.points, queries, seed)
+    return _Subject(audited, release, own_claims, promise(audited, own_claims))
 
 
 def _observed_all(
@@ -120,17 +122,20 @@ def _observed_all(
 ) -> AuditRun:
     """Make and observe the models of all releases; one that cannot be fitted does not stop the others."""
     failed: dict[str, str] = {}
-    # what is not in a store is no fault of the model
+    # How many releases may fail before the audit stops: all but one. With from_store none may, because a missing model
+    # is an error of the request and not of the model.
     most_failed = 0 if execution.from_store else len(subjects) - 1
-    # what can be refused is refused before the first fit: after games, claims and promises by trial fits
+    # Games, claims and promises are checked by now. Fit one small model of each release, so that what cannot be fitted
+    # or asked is refused before hours are spent.
     if len(subjects) > 1 or any(attack.by_name for attack in attacks):
         rehearsals = []
         with progress("trial fits"):
             for subject in subjects:
                 audited = subject.setting
-                what = (subject.asked, audited.data.points, audited.game, audited.wanted(attacks), seed)
                 with _others_go_on(subject.name, failed, most_failed):
-                    rehearsals.append(rehearse(*what))
+                    rehearsals.append(
+                        rehearse(subject.queried, audited.data.points, audited.game, audited.wanted(attacks), seed)
+                    )
         refuse_idle(attacks, rehearsals)
     observed_releases: list[ObservedRelease] = []
     trainings: dict[str, PrivateTraining] = {}
@@ -142,6 +147,7 @@ def _observed_all(
             audited, arrays = _made(subject, attacks, seed, execution)
             observed = replace(audited.observed(arrays, subject.claims), n_looks=look.n_looks)
             if policy is not None and policy.structure is not None and isinstance(audited.release, Structured):
+                # the model that would be released is fitted to the data as they were given, without canaries
                 observed = replace(observed, structure=audited.release.structure(loaded.points, seed))
             observed_releases.append(observed)
             settings.append(audited)
@@ -154,7 +160,7 @@ def _observed_all(
         *_notes_of_data(loaded.points, settings[0].game, look.confidence),
         *store_notes([audited.release for audited in settings], execution),
         *_notes_of_layers(trainings),
-        *note_of_queries([subject.asked for subject in subjects]),
+        *note_of_queries([subject.queried for subject in subjects]),
         *_notes_of_noise(observed_releases),
     ]
     owner = tuple(owner_notes(audited.release for audited in settings))
@@ -166,10 +172,10 @@ def _made(
 ) -> tuple[Setting, Mapping[str, Float[Array, "M ..."]]]:
     """Make the models of a release, or take those that are finished: the game is then of these alone."""
     audited = subject.setting
-    what = (subject.asked, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks), seed, execution)
+    job = (subject.queried, audited.data.points.unnamed, audited.game.member, audited.wanted(attacks), seed, execution)
     if execution.from_store != "finished":
-        return audited, observe(*what)
-    arrays, is_made = observe_finished(*what)
+        return audited, observe(*job)
+    arrays, is_made = observe_finished(*job)
     if not is_made.all():
         audited = replace(audited, game=audited.game.of_models(is_made))
     return audited, arrays

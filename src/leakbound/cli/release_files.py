@@ -1,4 +1,4 @@
-"""The files of a release: two for publication, and a folder for the owner of the data alone."""
+"""The files of a release: three for publication, and a folder for the owner of the data alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOR_ALL = 0o644
 
 @dataclass(frozen=True)
 class ReleaseFiles:
-    """The five files of a release, which is never written over: its value cannot be made again.
+    """The five files of a release, which is never written over: without a ledger its value cannot be made again.
 
     Parts are written in the owner's folder, so that nothing unfinished lies where files are taken for publication. The
     value appears last: a folder without ``release.json`` holds no release.

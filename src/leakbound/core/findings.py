@@ -192,7 +192,6 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "information": "mutual information in nats",
         "leakage_score": "squared distance of a record from the mean, over n",
         "noise_rms": "root mean square of the noise in a coordinate",
-        "total_error": "root mean square of the error against the statistic of all records, in a coordinate",
         "noise_multiplier": "noise of DP-SGD over the clipping norm",
         "smallest_cell": "records that every cell needs for a wanted eta",
         "attribute_accuracy": "fraction of records whose attribute is inferred; at inside = 1 of members, 0 of others",

@@ -13,7 +13,19 @@ from leakbound.core.checks import non_negative
 from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
-from leakbound.plans.games import AskedOften, Attribute, Canaries, Game, HalfSplit, Prior, Queries, game_of, in_words
+from leakbound.plans.games import (
+    HALF_SPLIT_MODELS,
+    PLANTED_MODELS,
+    AskedOften,
+    Attribute,
+    Canaries,
+    Game,
+    HalfSplit,
+    Prior,
+    Queries,
+    game_of,
+    in_words,
+)
 from leakbound.plans.limits import Limit
 from leakbound.plans.moved import OF_AUDITS, OF_MODELS, Moved
 from leakbound.plans.plan import (
@@ -186,7 +198,9 @@ class AuditPlan(JudgedPlan):
         default=HalfSplit(),
         description="one of half_split, per_datum, average_datum, canaries,n=500 and attribute,column=sex",
     )
-    n_models: Models = Field(default=None, description="models to fit: 64, of planted canaries 1")
+    n_models: Models = Field(
+        default=None, description=f"models to fit: {HALF_SPLIT_MODELS}, of planted canaries {PLANTED_MODELS}"
+    )
     vary: dict[str, tuple[Any, ...]] = Field(
         default={},
         description="values of a parameter, as max_depth=3,5,none, each of which is audited as a model of its own",

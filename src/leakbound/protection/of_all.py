@@ -1,4 +1,4 @@
-"""The release of a prepared statistic, under the promises whose releases keep one budget in one ledger.
+"""A release of all records (promise anyone) or of all but one (promise file), within the budget of one ledger.
 
 Everything that can be refused is refused before the ledger is written; the ledger is written before the value is
 published, and marked after that, so that the same request gives the same bytes once more after an interruption.

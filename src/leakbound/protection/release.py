@@ -24,9 +24,9 @@ from leakbound.reports import Report
 from leakbound.reports.about import DesignsCompared
 
 Simulated = Callable[[Signals], Any]
-# Where each promise is kept: `prepare`, `ready` and `declared`. Promise drawn imports what audits need, which takes a
-# second.
-KEPT_BY: Mapping[Design, str] = {"dp": "of_all", "leave-one-out": "of_all", "half": "promises.drawn.half"}
+# The module with `prepare`, `ready` and `declared` of each design: dp is promise anyone, leave-one-out is promise file,
+# half is promise drawn. It is imported when it is needed: that of half takes a second to load.
+MODULE_OF: Mapping[Design, str] = {"dp": "of_all", "leave-one-out": "of_all", "half": "promises.drawn.half"}
 
 
 def run_calibration(request: Request, simulated: Simulated | None = None) -> CalibratedNoise:
@@ -46,14 +46,15 @@ def run_release(
     """Release the statistic of a request."""
     # The least noise that keeps the promise, in a ledger that has room for it, of people whom no other ledger holds.
     ready: Ready = _keeper(request, simulated).ready(request)
+    # The comparison with other promises may fail, so it is computed while no value is drawn.
+    designs, notes = _designs(request)
     # The last moment to refuse.
     before()
     _show_signals(ready.prepared, simulated)
-    # The draw and the noise; the ledger notes the release before anybody sees it.
+    # Draw the value and add the noise. The ledger is written first.
     counted = ready.counted()
-    # Both halves of the certificate, published together. If this does not return, the ledger knows that the release has
-    # not reached its place.
-    designs, notes = _designs(request)
+    # Publish both halves of the certificate together. If publish() raises, the ledger keeps the release as not yet
+    # published. From Python nothing is written here: the release counts as published once the caller has it.
     released = certified(counted, designs, notes)
     publish(released.certificate, released.owner)
     counted.mark_published()
@@ -66,7 +67,7 @@ def run_declaration(request: Request) -> str:
 
 
 def _keeper(request: Request, simulated: Simulated | None = None) -> ModuleType:
-    """Choose who keeps a promise, and tell the owner what the data have, before anything is computed."""
+    """Import the module of a promise, after the owner was told what was found in the data."""
     plan = request.plan
     if plan.chosen is None:
         raise ValueError(NO_CHOICE)
@@ -74,11 +75,11 @@ def _keeper(request: Request, simulated: Simulated | None = None) -> ModuleType:
         _check_signals(plan)
     for note in request.owner_notes:
         request.tell_owner(note)
-    return import_module(f"leakbound.protection.{KEPT_BY[plan.chosen]}")
+    return import_module(f"leakbound.protection.{MODULE_OF[plan.chosen]}")
 
 
 def _check_signals(plan: CalibrationPlan) -> None:
-    """Refuse signals of nobody, of somebody to whom nothing is promised, and where the best attack needs none."""
+    """Refuse signals unless the promise is drawn, has simulated releases, and is about every record."""
     promise = plan.promise
     if not isinstance(promise, Drawn):
         raise ValueError("signals are of simulated releases under promise drawn; got another promise")
@@ -100,5 +101,5 @@ def _designs(request: Request) -> tuple[DesignsCompared | None, list[str]]:
         return None, []
     try:
         return cost_of_designs(request).facts, []
-    except ValueError as reason:  # a release that is made must not end with it
+    except ValueError as reason:  # the release goes on without the comparison
         return None, [f"what other promises would cost cannot be computed: {reason}"]

@@ -22,20 +22,6 @@ RELEASES = {  # of reports that name no release of the user's
     "spent": "all releases of this ledger so far",
     "add_remove": "adjacency add_remove, a record is added or removed, as Opacus and TF Privacy count",
     "replace_one": "adjacency replace_one, a record is replaced by another",
-    # what a protected release is compared with
-    "this_calibration": "this calibration",
-    "every_record": "the same, for every {row}",
-    "random_record": "the same, for a random {row}",
-    "dp_laplace": "DP Laplace",
-    "dp_gaussian": "DP Gaussian",
-    "dp_gaussian_pair": "DP Gaussian by (epsilon, delta)",
-    "dp_gaussian_all_records": "DP Gaussian on all records",
-    "pac_shape_of_sigma": "PAC privacy, shape of Sigma",
-    "pac_least_noise": "PAC privacy, least noise",
-    "averaged_information": "averaged information, Poisson draws",
-    "izzo_printed": "Algorithm 1 as printed",
-    "izzo_gamma": "Algorithm 1, Gamma radius",
-    "moment_bound": "moment bound",
 }
 DECISIONS = {  # verdicts of a policy
     "release": "release",
@@ -126,7 +112,7 @@ def place(item: Finding | Curve) -> str:
 def title(release: str, which: Scope, row: str) -> str:
     """Title a part of a bound or of a protected release: its release, or whom it is about."""
     if release in RELEASES:
-        return RELEASES[release].format(row=row)
+        return RELEASES[release]
     if release:
         return release
     return scope(which, row)

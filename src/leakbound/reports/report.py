@@ -41,7 +41,7 @@ FORMS: Mapping[str, str] = {  # what shows a report of any kind, imported when i
     "plot": "charts.figures:plot",
 }
 Table = Mapping[str, Sequence[Any] | np.ndarray]  # columns by name
-Word = Literal["refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported", "proved"]
+Word = Literal["refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Verdict:
     ----------
     claim : Claim
         What was promised; an accountant's epsilon is rounded up.
-    word : {"refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported", "proved"}
+    word : {"refuted", "not_refuted", "cannot_be_tested", "cannot_hold", "not_supported"}
         By measurement, but for three: a claim cannot hold if the training as declared gives more by calculation, and is
         not supported if the accountant cannot show that it gives as little.
     quantity, allowed, measured : str, float, float

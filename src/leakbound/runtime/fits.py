@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from leakbound.releases.statistics.statistic import Statistic
 
 Array = np.ndarray
-_ONE_AT_A_TIME = Lock()  # a worker with several threads fits one model after another: results would depend on them
-_ROWS = "leakbound_rows"  # attribute of an error: the rows in whose fit it was raised
+# A worker fits one model at a time: the last bits of a result could depend on what its other threads do.
+_ONE_AT_A_TIME = Lock()
+_ROWS_ATTRIBUTE = "leakbound_rows"  # of an error: the rows in whose fit it was raised
 _MOST_SEEDS = 4  # that an error lists
 _LATEST_APPEARANCE = 90.0  # seconds after which a chunk that a worker has stored must be seen here
 _POLL, _LONGEST_POLL = 0.2, 5.0  # seconds between two looks for what a worker has stored
@@ -103,14 +104,14 @@ def describe_release(
 
 @dataclass(frozen=True)
 class FitJob:
-    """What is made of every data set."""
+    """One kind of fit: a release on many subsets of the points, and the signals that are kept of each."""
 
     release: Release | Statistic
     points: Points
     want: Sequence[str]
     dtype: Literal["float32", "float64"]
-    columns: tuple[int, ...]
-    what: str
+    columns: tuple[int, ...]  # shape of an array after its axis of models
+    what: str  # "model" or "fit", as messages call it
     # the user's modules as they are in the process that looks for chunks
     code: UserCode = field(default_factory=UserCode)
     depends_on: tuple[str, ...] = ()
@@ -128,7 +129,10 @@ class FitJob:
         return bool(arrays)
 
     def key(self, description: Mapping[str, Any], member: Bool[Array, "m N"], row_seeds: Int[Array, " m"]) -> str:
-        """Everything that a chunk depends on, with the description of the release."""
+        """Name a chunk of models by all that it depends on.
+
+        The dtype follows from the signals; files that a fit reads are checked in the chunk itself.
+        """
         return key(
             release=description,
             data=self.points.digest,
@@ -150,7 +154,7 @@ class FitJob:
             with kept_in(checkpoints):
                 signals = self.release.observe(self.points, member, row_seeds, self.want)
         except Exception as error:
-            setattr(error, _ROWS, (first, row_seeds))  # it travels with the error from another process
+            setattr(error, _ROWS_ATTRIBUTE, (first, row_seeds))  # it travels with the error from another process
             raise
         arrays = {name: np.asarray(array, dtype=self.dtype) for name, array in signals.items()}
         if arrays and not self.is_chunk(arrays, len(member)):
@@ -346,8 +350,8 @@ class _Run:
                 self.has_made = True
                 yield number, arrays
         except Exception as error:
-            rows = getattr(error, _ROWS, None)
-            # if no fit has worked so far, the error is most likely one of all fits
+            rows = getattr(error, _ROWS_ATTRIBUTE, None)
+            # The rows are named only if another fit has worked: where all fail, they would mislead.
             if rows is not None and (self.has_made or self.reused):
                 error.add_note(f"in {named_rows(self.job.what, *rows)}")
             raise

@@ -1,4 +1,4 @@
-"""Claims and what an audit says of them: refuted, not refuted, cannot hold, proved; and the reason."""
+"""Claims and what an audit says of them: refuted, not refuted, cannot hold, not supported; and the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leakbound.reports.results.words import GREEK
 from leakbound.reports.sentences import Sentence
 
 CONDITIONS = ("step_by_step", "independent_canaries")  # without which a lower bound does not hold
-WITHOUT_A_TEST = ("cannot_be_tested", "cannot_hold", "not_supported", "proved")
+WITHOUT_A_TEST = ("cannot_be_tested", "cannot_hold", "not_supported")
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
 from leakbound.reports import Report, phrases
 from leakbound.reports.about import CertificateFacts, OtherReleaseFacts, ReleasedValue
@@ -24,7 +23,7 @@ from leakbound.reports.numbers import (
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.curves import SMALL_ADVANTAGE
-from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, interval_head, quantity_of
+from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, interval_head
 from leakbound.reports.results.made import Made, Named, made
 from leakbound.reports.results.parts import Part, attack_words
 from leakbound.reports.results.quantities import shown
@@ -34,8 +33,6 @@ from leakbound.reports.results.release.result import ReleaseResult, release_resu
 from leakbound.reports.results.release.table import (
     MOST_FOLDED,
     MOST_ROWS,
-    NOTHING,
-    Cells,
     Table,
     cost_rows,
     first_rows,
@@ -236,19 +233,6 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The noise and the errors of other methods for the same promise."""
-
-    noises: Sequence[Table]
-    errors: Sequence[Table]
-    no_errors: Text
-    smaller: Text
-    is_all_smaller: bool
-    is_none_smaller: bool
-    ranges: Sequence[str]
-
-
-@dataclass(frozen=True)
 class ReleasePage:
     """A release with noise, or its calibration, written down."""
 
@@ -318,7 +302,6 @@ class ReleasePage:
     assumptions: Sequence[str]
     ceiling: Ceiling | None
     cost: Cost
-    compared: Compared | None
     designs: Designs | None
     rules: Rules | None
     findings: Sequence[FindingTable]
@@ -337,7 +320,7 @@ def release_page(report: Report) -> ReleasePage:
     findings = _findings(result)
     n_findings = sum(len(found.rows) for found in findings)
     each = result.by_statistic or (("", result),)
-    values, compared = _values(result, each), _compared(result)
+    values = _values(result, each)
     designs = None if about.designs is None else designs_of(about.designs)
     return ReleasePage(
         title=about.title or about.question,
@@ -406,13 +389,12 @@ def release_page(report: Report) -> ReleasePage:
         assumptions=[capital(sentence(phrases.words(term))) for term in certificate.assumptions],
         ceiling=_ceiling(result) if result.curves else None,
         cost=_cost(result, each),
-        compared=compared,
         designs=designs,
         rules=rules_checked([(capital(name), own.about.rules) for name, own in each]),
         findings=findings,
         interval=interval_head(about.confidence),
         n_findings=several(n_findings, "number"),
-        short=_short(each, designs, compared),
+        short=_short(each, designs),
         data=_data(result),
         made=_made(report, result),
     )
@@ -855,104 +837,22 @@ def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> C
     )
 
 
-def _compared(result: ReleaseResult) -> Compared | None:
-    """Put this method next to others for the same promise; nothing without them."""
-    if not result.baselines:
-        return None
-    level = result.certificate.confidence
-    ours: Cells = {
-        "method": Sentence("method_name.this_calibration"),
-        "noise": size(result.noise_rms),
-        "times_ours": "1",
-        "promise": Sentence("whom.average" if result.on_average else "whom.every", {"row": result.unit}),
-        "certificate": _status("certified", level),
-    }
-    rows = [ours, *(_baseline(result, finding) for finding in result.baselines)]
-    no_errors, errors, smaller = _errors(result)
-    n_smaller = sum(smaller.values())
-    among: Text = Sentence("errors.some", {"smaller": count(n_smaller), "n": count(len(smaller))})
-    if n_smaller == len(smaller):
-        among = Sentence("errors.every" if len(smaller) > 1 else "errors.only")
-    return Compared(
-        noises=[table(rows)],
-        errors=[table(errors)] if errors else [],
-        no_errors=no_errors,
-        smaller=among if n_smaller else "",
-        is_all_smaller=bool(smaller) and n_smaller == len(smaller),
-        is_none_smaller=bool(smaller) and not n_smaller,
-        ranges=[phrases.words(term) for total in result.totals[1:] for term in total.assumptions] if smaller else [],
-    )
-
-
-def _status(status: str, level: float | None) -> Sentence:
-    if level is None or level >= 1:
-        return Sentence(f"status.{status}")
-    return Sentence(f"status.{status}_at", {"level": percent(level)})
-
-
-def _baseline(result: ReleaseResult, finding: Finding) -> Cells:
-    """Describe a method that is compared; without a number, the reason in place of the certificate."""
-    is_average, reason = finding.scope.kind == "average", finding.reason
-    return {
-        "method": phrases.title(finding.release, finding.scope, result.unit),
-        "noise": NOTHING if finding.value is None else size(finding.value),
-        "times_ours": _times_ours(result, finding),
-        "promise": Sentence("whom.average" if is_average else "whom.every", {"row": result.unit}),
-        "certificate": reasons.words(reason) if reason else _status(finding.status, finding.confidence),
-    }
-
-
-def _times_ours(result: ReleaseResult, finding: Finding) -> Text:
-    """Return the ratio of the noises, number by number where they differ."""
-    value, ours, own = finding.value, result.noise_rms, result.certificate.noise.rms
-    if value is None or not ours:
-        return NOTHING
-    if len(finding.detail) == len(own):
-        return span([theirs / rms for theirs, rms in zip(finding.detail.values(), own, strict=True) if rms])
-    return size(value / ours)
-
-
-def _errors(result: ReleaseResult) -> tuple[Text, list[Cells], Mapping[str, bool]]:
-    """Compare the errors with those of differential privacy on all records: why not, the rows, where ours is larger."""
-    if len(result.totals) != 2:
-        return "", [], {}
-    ours, theirs = result.totals
-    reason = theirs.reason or ours.reason
-    if reason is not None:
-        return reasons.words(reason), [], {}
-    rows: list[Cells] = []
-    for name, own in ours.detail.items():
-        other = theirs.detail[name]
-        ratio = size(other / own) if own else NOTHING
-        rows.append({"statistic": name, "own_error": size(own), "other_error": size(other), "times_ours": ratio})
-    return "", rows, {name: theirs.detail[name] < own for name, own in ours.detail.items()}
-
-
-def _short(
-    each: Sequence[tuple[str, ReleaseResult]], designs: Designs | None, compared: Compared | None
-) -> Table | None:
-    """Choose the one table of a terminal: what was released, else what was compared, else the noise."""
-    if not any(own.values for _, own in each):
-        for tables in (designs and designs.tables, compared and compared.noises):
-            if tables:
-                return first_rows(tables[0])
+def _short(each: Sequence[tuple[str, ReleaseResult]], designs: Designs | None) -> Table | None:
+    """Choose the one table of a terminal: what was released, else the costs of the promises, else the noise."""
+    if designs and designs.tables and not any(own.values for _, own in each):
+        return first_rows(designs.tables[0])
     return shortened(each)
 
 
 def _findings(result: ReleaseResult) -> list[FindingTable]:
-    """Write the findings down by what they are of; those of other methods together, each under its name."""
+    """Write the findings down by what they are of."""
     by_title: dict[str, list[FindingRow]] = {}
     titles: dict[str, Text] = {}
     for part in result.parts:
         title = _title(result, part)
         titles[str(title)] = title
         by_title.setdefault(str(title), []).extend(_row(part, finding) for finding in part.findings)
-    tables = [FindingTable(titles[key], rows) for key, rows in by_title.items()]
-    if result.baselines:
-        part = Part("", result.baselines, result.about)
-        rows = [_of_method(result, part, finding) for finding in result.baselines]
-        tables.append(FindingTable(Sentence("findings.other_methods"), rows))
-    return tables
+    return [FindingTable(titles[key], rows) for key, rows in by_title.items()]
 
 
 def _row(part: Part, finding: Finding) -> FindingRow:
@@ -972,14 +872,6 @@ def _title(result: ReleaseResult, part: Part) -> Text:
         return Sentence("findings.release" if result.values else "findings.calibration")
     of_ledger = f"findings.{part.release}"
     return Sentence(of_ledger) if result.certificate.promise != "drawn" and of_ledger in sentences() else part.title
-
-
-def _of_method(result: ReleaseResult, part: Part, finding: Finding) -> FindingRow:
-    """Write a finding of another method under its name."""
-    row = finding_row(part, finding)
-    name = phrases.title(finding.release, finding.scope, result.unit)
-    quantity = Sentence("at.method", {"method": name, "quantity": quantity_of(finding, result.unit)})
-    return replace(row, quantity=quantity)
 
 
 def _data(result: ReleaseResult) -> Sentence:

@@ -198,27 +198,9 @@ class ReleaseResult:
         return tuple(row.name for row in self.values if row.noise_std == 0)
 
     @property
-    def baselines(self) -> tuple[Finding, ...]:
-        """Noise that other methods need for the same promise."""
-        return tuple(finding for finding in self.findings if finding.quantity == "noise_rms" and finding.release)
-
-    @property
-    def totals(self) -> tuple[Finding, ...]:
-        """Errors against the statistic of all records, ours and those of other methods."""
-        return tuple(finding for finding in self.findings if finding.quantity == "total_error")
-
-    @property
-    def noise_rms(self) -> float:
-        """Root mean square of the noise over the coordinates."""
-        rms = self.certificate.noise.rms
-        return math.sqrt(sum(size**2 for size in rms) / len(rms)) if rms else 0.0
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        """The findings by release and scope, in order; those of the baselines are no part of it."""
-        compared = (*self.baselines, *self.totals)
-        others = [finding for finding in self.findings if finding not in compared]
-        return parts_of(others, self.about)
+        """The findings by release and scope, in order."""
+        return parts_of(self.findings, self.about)
 
     @property
     def ceilings(self) -> tuple[Curve, ...]:
