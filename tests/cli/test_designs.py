@@ -102,7 +102,7 @@ class TestChoice:
         out = leakbound(command("calibrate", "--compare drawn,fits=40 --out there")).out
         rows = {line[1:].split("  ")[0]: line.split() for line in out.splitlines() if line.startswith(" mean of ")}
         assert list(rows) == [f"mean of c{place}" for place in range(6)]
-        assert "designs.csv in the folder of --out has all" in " ".join(out.split())
+        assert "designs.csv in the folder of --out has them" in " ".join(out.split())
         errors = [float(cells[-1]) for cells in rows.values()]
         assert errors == pytest.approx(frame.sem().to_list()[:6], rel=0.05)
         costs = pd.read_csv("there/designs.csv")

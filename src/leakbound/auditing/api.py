@@ -149,7 +149,7 @@ def audit(
     seed : int
         Of the game and of the fits: the same seed gives the same report, byte by byte.
     page : Page
-        What stands on the page: title, unit of privacy, date, author.
+        What is shown on the page: title, unit of privacy, date, author.
     store : Store, path or URL, optional
         Where finished models' signals stay, so that a run that was killed goes on.
     n_jobs : int, str or distributed.Client, optional

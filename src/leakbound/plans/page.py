@@ -1,4 +1,4 @@
-"""What every call takes besides its question: what stands on the page, and where finished work is kept."""
+"""What every call takes besides its question: what is shown on the page, and where finished work is kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leakbound.plans.plan import DependsOn
 
 @choice
 class Page:
-    """What stands on the page of a report, as it is given.
+    """What is shown on the page of a report, as it is given.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Page:
 
     @property
     def words(self) -> dict[str, Any]:
-        """The fields of a plan that stand on its page."""
+        """The fields of a plan that its page shows."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
 

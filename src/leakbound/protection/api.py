@@ -142,7 +142,7 @@ def protect(
     fpr : float or sequence of float
         False positive rates of interest, as fractions.
     page : Page
-        What stands on the page: title, unit of privacy, date.
+        What is shown on the page: title, unit of privacy, date.
     ledger : path, optional
         Private file that remembers who is in use and what was released, for further releases; see
         `leakbound.protection.declare`. Needed unless the promise is `Drawn`: it is kept for the life of the data.
@@ -284,7 +284,7 @@ def _of_arrays(kind: type[CalibrationPlan], given: Mapping[str, Any], **more: An
 
 
 def page_words(page: Page) -> dict[str, Any]:
-    """Return the fields of a plan that stand on its page; a release names no author."""
+    """Return the fields of a plan that its page shows; a release names no author."""
     if page.author:
         raise ValueError("the page of a release names no author: leave author out")
     return {name: value for name, value in page.words.items() if name != "author"}

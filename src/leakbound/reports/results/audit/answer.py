@@ -1,4 +1,4 @@
-"""The answer of an audit: what comes before every verdict, the verdict in words, and what stands beside the number."""
+"""The answer of an audit: what comes before every verdict, the verdict, and what is shown next to the number."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def exposed_of_groups(result: Result) -> Iterator[Sentence]:
 
 
 def summary(result: Result) -> list[Sentence]:
-    """Write what stands beside the large number of a release."""
+    """Write what is shown next to the large number of a release."""
     accuracy = result.accuracy
     if accuracy is None:
         return [Sentence("right.nothing"), *theorems(result)]
