@@ -45,7 +45,6 @@ class ModelsTable:
     test: Sentence
     fpr: str
     rows: Sequence[ModelRow]
-    have_quality: bool
     have_groups: bool
     level: str
     notes: Sequence[Sentence]
@@ -72,7 +71,6 @@ def models_table(results: Sequence[Result]) -> ModelsTable | None:
         test=Sentence(f"models.{kinds.pop()}" if len(kinds) == 1 else "models.test_quality"),
         fpr=percent(first.about.fpr[0]),
         rows=[_row(result) for result in in_order],
-        have_quality=bool(measured),
         have_groups=any(result.worst_group is not None for result in results),
         level=percent(first.about.confidence),
         notes=[*_constant(results), *_explained(results)],
