@@ -481,6 +481,7 @@ def audit_model(
     >>> report.about.releases[0].targets
     1
     """
+    # The trained model, and the recipe of the reference models where there is one.
     training, kept, asked_often = _Training.of(train), store_of(store), queries_of(queries)
     fitted = references if isinstance(references, Fitted) else Fitted(references)
     collate = collate_in(training.recipe) or _collate_of(members, others)
@@ -490,6 +491,7 @@ def audit_model(
             raise ValueError("depends_on is of reference models that are stored, and there are none: leave it out")
     audited = trained_release(model, classes, name, training.layers, collate)
     recipe = None if fitted.recipe is None else release_of(fitted.recipe, train=training.recipe, collate=collate)
+    # The request, checked by the same plan as on the command line.
     attack_rows = find(attacks)
     plan = _plan(
         TrainedPlan,
@@ -508,6 +510,7 @@ def audit_model(
         depends_on=kept.depends_on,
         **page.words,
     )
+    # The records of both sides in one table: members first.
     inside, outside = (_side(role, part, ids) for role, part in (("members", members), ("others", others)))
     refuse_unknown_attacks(plan.policy, attack_rows)
     shared = data_room.shared(inside, outside)
@@ -516,6 +519,7 @@ def audit_model(
         points = with_names(points, ids)
     compared = sliced(points, slices)
     refuse_without_groups(compared)
+    # A game with one attacked model in its first row; the rows of references follow.
     asked = queried(audited, points, asked_often, seed)
     recipe = None if recipe is None else queried(adapted(recipe, points), points, asked_often, seed)
     n_references = fitted.n if recipe is not None else 0
@@ -527,12 +531,14 @@ def audit_model(
         population=population_share(attack_rows) if n_references else 0.0,
     )
     want, execution = wanted(attack_rows), Execution.of(kept.path, n_jobs, kept.depends_on)
+    # The model is asked before references are fitted, which takes longer, and what cannot be judged is refused first.
     arrays = observe(asked, points.unnamed, game.member[:1], want, execution=Execution(n_jobs=1))
     if shared == len(outside):
         raise ValueError("all of the others are among the members; others must be records that the model has not seen")
     _refuse_idle_on_model(attack_rows, arrays, recipe, points, game, want, seed)
     if recipe is not None:
         arrays = _with_references(arrays, recipe, points, game, want, seed, execution)
+    # What a reader has to know of the records and of the references.
     notes = [f"{shared:,} of the others are among the members too"] if shared else []
     notes += [*identifier_notes(points), *date_notes(points), *alike_levels(points), *repeated_names(points)]
     notes += [] if recipe is None else [*store_notes([recipe], execution)]
@@ -774,6 +780,7 @@ def audit_scores(
     """
     game, value = _game_of_scores(value, member)
     one_of("references_are", references_are, ("targets", "separate", "none"))
+    # Where the scores of a model were made with the other attacked models, they are not independent of each other.
     compares_targets = references_are == "targets" and len(value) > 1
     if compares_targets and value.shape[1] == 1:
         raise ValueError(
@@ -793,6 +800,7 @@ def audit_scores(
         slices=_names(slices),
         **page.words,
     )
+    # Without a table of records, only their number is known: they are named by their place.
     records_behind = None if points is None else _records(points, value.shape[1], ids)
     sources = _sources(plan, records_behind, game, n_jobs)
     signals = Signals(game, None, {})

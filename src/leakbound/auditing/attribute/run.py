@@ -78,10 +78,12 @@ def infer(
     >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
     ['loss']
     """
+    # What can be guessed without any release comes first: every release is compared with it.
     baselines = without_release(attribute_game, execution, plan.seed)
     _refuse_idle(attribute_game, attacks, releases, plan.seed)
     findings: list[Finding] = []
     facts: list[AttributeFacts] = []
+    # Each release is asked about the candidates of a record: its rows with every value of the attribute.
     adapted_releases = [
         adapted(of_records(release, attribute_game.rows), attribute_game.rows.points) for release in releases
     ]
