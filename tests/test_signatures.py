@@ -194,19 +194,14 @@ def test_every_keyword_is_explained(function: Callable[..., Any]) -> None:
     assert set(inspect.signature(function).parameters) <= explained
 
 
+def test_no_public_call_has_more_than_twenty_keywords() -> None:
+    public = {name: getattr(ls, name) for name in ls.__all__ if inspect.isfunction(getattr(ls, name))}
+    assert "bound" in public
+    assert {name for name, function in public.items() if len(keywords_of(function)) > 20} == set()
+
+
 def test_what_is_declared_has_the_words_of_what_is_released() -> None:
     assert set(keywords_of(protection.declare)) == set(keywords_of(protection.protect)) - {"store", "n_jobs"}
-
-
-def test_the_signature_of_bound_has_the_keywords_of_all_plans() -> None:
-    """What `help()` shows; each default that does not depend on the bound is that of the plans."""
-    shown = inspect.signature(bound).parameters
-    assert set(shown) == {"name", "command"}.union(*(plan.model_fields for plan in BOUND_PLANS.values()))
-    assert (shown["prior"].default, shown["unit"].default, shown["id"].default) == (0.5, "record", None)
-    assert {name for name, each in shown.items() if each.default == "see below"} == {
-        "by", "clip", "column", "data", "delta", "gap", "information", "noise_multiplier", "noise_scale", "sampling",
-    }  # fmt: skip
-    assert "noise_multiplier=" in pydoc.plain(pydoc.render_doc(ls.bound)).partition("Compute what")[0]
 
 
 @pytest.mark.parametrize("name", list(BOUND_PLANS))

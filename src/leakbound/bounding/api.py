@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from leakbound.bounding.ceilings import Stated
@@ -95,24 +94,6 @@ def bound(name: str, *, command: str = "", **options: Any) -> Report:
     except NotApplicable as reason:
         raise ValueError(f"bound {name}: {reason}") from None
     return Report(_about(row, plan, stated, command), tuple(stated.findings), tuple(stated.curves), stated.records)
-
-
-def _signature() -> inspect.Signature:
-    """Write the keywords of all bounds in place of ``**options``, for ``help()`` and for editors."""
-    defaults: dict[str, list[Any]] = {}
-    for plan in BOUND_PLANS.values():
-        for name, field in plan.model_fields.items():
-            defaults.setdefault(name, []).append("see below" if field.is_required() else field.default)
-    signature = inspect.signature(bound)
-    parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    for name, values in defaults.items():
-        # a delta, say, has another default in each bound
-        default = values[0] if values.count(values[0]) == len(values) else "see below"
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-    return signature.replace(parameters=parameters)
-
-
-bound.__signature__ = _signature()  # pyright: ignore[reportFunctionMemberAccess] -- what help() shows
 
 
 def _about(row: Bound, plan: PagePlan, stated: Stated, command: str) -> BoundAbout:
