@@ -232,48 +232,6 @@ def test_values_and_costs_have_two_digits_of_the_noise():
     assert "43.217" not in report.to_html()
 
 
-def test_other_methods_are_compared():
-    result = release_page(made_protected.compared())
-    assert result.compared is not None
-    (table,) = result.compared.noises
-    assert cells(table) == [
-        ["Method", "Noise", "Times ours", "Promise", "Certificate"],
-        ["This calibration", "0.036", "1", "every person", "certified"],
-        ["DP Laplace (clipped)", "0.21", "5.9", "every person", "certified"],
-        ["PAC privacy", "0.55", "15", "every person", "certified"],  # .547/.0357
-        ["averaged information", "0.0061", "0.17", "a random person", "certified"],
-        ["Algorithm 1 as printed", "0.51", "14", "every person", "estimated"],
-        ["DP Gaussian", "—", "—", "every person", "the statistic has no bound to clip to"],
-    ]
-    assert result.short is not None
-    assert cells(result.short)[:4] == cells(table)[:4]  # it is the one table of a terminal
-    assert result.values is None
-
-
-def test_a_baseline_with_a_level_says_it():
-    found = Finding("noise_rms", 1.0, release="sampled", status="certified", confidence=0.95)
-    compared = page_of(found, certificate={"confidence": 0.9}, noise={"rms": [0.3, 0.4]}).compared
-    assert compared is not None
-    _, ours, other = cells(compared.noises[0])
-    assert [flat(ours[4]), flat(other[4])] == ["certified at 90 %", "certified at 95 %"]
-    assert (ours[1], other[2]) == ("0.35", "2.8")  # sqrt((.09 + .16)/2)
-
-
-@pytest.mark.parametrize(
-    ("errors", "sentence"),
-    [
-        ({"a": 0.2, "b": 0.2}, "This release has the smaller total error for every number."),
-        ({"a": 0.05, "b": 0.2}, "on all 1,000 people has the smaller total error for 1 of 2 numbers."),
-        ({"a": 0.05, "b": 0.05}, "has the smaller total error for every number: use it where you can."),
-    ],
-)  # fmt: skip
-def test_total_errors_are_compared_number_by_number(errors, sentence):
-    ours = Finding("total_error", 0.1, release="this_calibration", detail={"a": 0.1, "b": 0.1})
-    theirs = Finding("total_error", 0.1, release="dp_gaussian_all_records", detail=errors)
-    other = Finding("noise_rms", 1.0, release="dp_gaussian", status="certified")
-    assert sentence in said(of(other, ours, theirs, values=[]))
-
-
 def test_the_promise_the_attack_and_the_release_without_noise_are_said():
     whole = said(made_protected.means())
     # Phi(.2/2) = .539828, Phi(.37/2) = .573385; 1.96 sqrt(.25/40000) = .0049
