@@ -281,6 +281,7 @@ def facts_of(
 ) -> ReleaseFacts:
     """Collect the facts about a release that the report states."""
     game, data = observed.signals.game, observed.data
+    # What holds for any release; what its own kind knows better replaces it below.
     facts = {
         "name": observed.name,
         "title": observed.name,

@@ -76,6 +76,7 @@ def assemble(
     command: str = "",
 ) -> Report:
     """Build the report of an audit."""
+    # A policy decides from intervals, groups and verdicts, which are all known by now.
     decisions: list[DecisionFacts] = []
     if criteria.policy is not None:
         left_out = left_out_of_default(attacks)

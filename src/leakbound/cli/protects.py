@@ -205,6 +205,7 @@ def _protect(
     if _is_open(words):
         _refuse_open(words, {"store": store or STORE, "n_jobs": n_jobs})
     of_all = _shared_plan(words)
+    # A declaration writes into the ledger alone.
     if words.get("declare"):
         for flag, file in (("out", out), ("signals", signals)):
             if file is not None:
@@ -212,6 +213,7 @@ def _protect(
         line = import_module("leakbound.protection").declare_file(words)
         print(json.dumps(line) if as_json else line)
         return
+    # The folder is checked before anything is drawn, and its files are written by the recipe of the release.
     ledger = of_all.ledger_file
     files = ReleaseFiles.of(Path(FOLDER) if out is None else out, ledger, signals)
     files.check()

@@ -71,7 +71,7 @@ class Prepared:
     proved_eta: float | None = None  # at most eta, for the owner; None where it is eta
     curve: TradeOff | None = None  # proved of this release, for the owner; None where there is none
     public_curve: TradeOff | None = None  # what of it may be published
-    public_source: str = ""  # in place of the source where that tells of the data
+    public_source: str = ""  # in place of the source where that reveals something of the data
     # fields of the certificate that tell how the noise was found: all of it, and what may be published
     owner_facts: Mapping[str, Any] = field(default_factory=dict)
     public_facts: Mapping[str, Any] = field(default_factory=dict)
