@@ -63,11 +63,11 @@ def load(
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
         Columns, features or not, whose values are kept to group the records by; see `leakbound.data.slices.sliced`.
-    separator, decimal, encoding : str, optional
-        The sign between the columns of a ``.csv`` file, its decimal sign and its encoding; a comma, a point and UTF-8
-        unless given.
     drop_missing : bool or sequence of str
         Of a table: leave out the rows with a missing value in these columns, or in any that is not dropped.
+    **form : str, optional
+        Of a ``.csv`` file: ``separator``, the sign between its columns (a comma unless given), ``decimal``, its
+        decimal sign (a point), and ``encoding`` (UTF-8).
 
     Returns
     -------
@@ -139,10 +139,10 @@ def read(
     id : str, optional
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
-    separator, decimal, encoding : str, optional
         As in ``load``.
     drop_missing : bool or sequence of str
-        As in ``load``.
+    **form : str, optional
+        As in ``load``: ``separator``, ``decimal`` and ``encoding`` of a ``.csv`` file.
 
     Returns
     -------
