@@ -249,6 +249,19 @@ def identifier_notes(points: Points) -> list[str]:
     give it as id (--id customer_id),
     or leave it out (--drop customer_id; in Python .drop(columns=['customer_id']))
     """
+    return [
+        f"{name} has another value in each record; if it is an identifier, it is no feature: give it as id (--id "
+        f"{name}), or leave it out ({how_to_drop([name])})"
+        for name in identifiers(points)
+    ]
+
+
+def identifiers(points: Points) -> list[Any]:
+    """List the columns of text or whole numbers with another value in each record.
+
+    >>> identifiers(from_arrays(pd.DataFrame({"customer_id": range(100, 130), "age": [30, 40, 50] * 10})))
+    ['customer_id']
+    """
     if not isinstance(points.x, pd.DataFrame) or len(points) < FEWEST_RECORDS:
         return []
     fewest = max((1 - MOST_REPEATS) * len(points), FEWEST_RECORDS)
@@ -256,12 +269,7 @@ def identifier_notes(points: Points) -> list[str]:
     if max(n_distinct.values(), default=0) < fewest:
         return []
     n_different = len(points) - int(repeated(points).sum())
-    return [
-        f"{name} has another value in each record; if it is an identifier, it is no feature: give it as id (--id "
-        f"{name}), or leave it out ({how_to_drop([name])})"
-        for name, n in n_distinct.items()
-        if n >= max(fewest, n_different)
-    ]
+    return [name for name, n in n_distinct.items() if n >= max(fewest, n_different)]
 
 
 def refuse_free_text(frame: pd.DataFrame, names: Sequence[str], model: str, instead: str) -> None:
