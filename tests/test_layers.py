@@ -45,12 +45,13 @@ LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 # Each heavy library, and the files that need it.
 HEAVY = {
     "sklearn": r"data/files\.py|releases/(estimator|answers|preparation|taylor|statistics/logistic)\.py"
+    r"|releases/generators/distances\.py"
     r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
     "pandas": r"data/(points|files|missing|columns|candidates|content|features|records|csv_numbers|csv_rows|slices)\.py"
     r"|data/declared_(content|form)\.py"
     r"|data/score_tables\.py"
-    r"|releases/(preparation|model_files|kept_records|networks/tensors|statistics/features)\.py"
+    r"|releases/(preparation|model_files|kept_records|networks/tensors|statistics/features|generators/\w+)\.py"
     r"|(reports|papers)/.*\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/(html|gaps)\.py",

@@ -1,6 +1,6 @@
 """Gower's distances, compared with a loop over pairs; what is left out, and what is refused."""
 
-import datetime
+import datetime as dt
 import math
 
 import numpy as np
@@ -86,7 +86,7 @@ def test_a_constant_column_is_equal_or_not():
     [
         ["2024-01-01", "2024-01-11", "2024-01-02"],
         pd.to_datetime(["2024-01-01", "2024-01-11", "2024-01-02"]),
-        [datetime.date(2024, 1, 1), datetime.date(2024, 1, 11), datetime.date(2024, 1, 2)],
+        [dt.date(2024, 1, 1), dt.date(2024, 1, 11), dt.date(2024, 1, 2)],
     ],
 )
 def test_dates_are_numbers(days):
