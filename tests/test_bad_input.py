@@ -123,11 +123,9 @@ CASES = [
     Bad(f"{WINE} --n-models 0", "audit: n_models must be >= 1, got 0"),
     Bad(f"{WINE} --n-models -3", "audit: n_models must be >= 1, got -3"),
     Bad(f"{WINE} --n-models abc", "Invalid value for '--n-models': Input should be a valid integer"),
-    Bad(
-        f"{WINE} --fail-above accuracy=60",
-        "audit: fail_above: --fail-above accuracy=60: accuracy is a fraction: 60",
-    ),
-    Bad(f"{WINE} --fail-above auc=1", "audit: fail_above: --fail-above auc=1: a limit of 1 can never be exceeded"),
+    Bad(f"{WINE} --policy accuracy=60", "audit: policy: limits accuracy=60: accuracy is a fraction: 60"),
+    Bad(f"{WINE} --policy auc=1", "audit: policy: limits auc=1: a limit of 1 can never be exceeded"),
+    Bad(f"{WINE} --policy auc=0.6,", "audit: policy: limits takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got ''"),
     Bad(f"{WINE} --claim accuracy=60", "claim: accuracy is a fraction: 60 is out of range; did you mean 0.6?"),
     Bad(f"{WINE} --confidence 95", "audit: confidence is a fraction: 95 is out of range; did you mean 0.95?"),
     Bad(f"{WINE} --fpr 5", "audit: fpr is a fraction: 5 is out of range; did you mean 0.05? It must be > 0 and < 1"),
@@ -189,16 +187,15 @@ CASES = [
         "claim: unknown key 'eps' (did you mean 'epsilon'?); known: epsilon, delta",
     ),
     Bad(
-        f"{WINE} --fail-above tpr=0.1",
-        "audit: fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'",
+        f"{WINE} --policy tpr=0.1",
+        "audit: policy: limits: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'",
     ),
     Bad(
-        f"{WINE} --fail-above auk=0.6",
-        "audit: fail_above: --fail-above takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auk=0.6'",
+        f"{WINE} --policy auk=0.6",
+        "audit: policy: limits takes QUANTITY[@AT]=VALUE, as tpr@0.01=0.05, got 'auk=0.6'",
     ),
-    Bad(
-        f"{WINE} --fail-above auc=big", "audit: fail_above: --fail-above takes numbers, as tpr@0.01=0.05, got 'auc=big'"
-    ),
+    Bad(f"{WINE} --policy auc=big", "audit: policy: limits takes numbers, as tpr@0.01=0.05, got 'auc=big'"),
+    Bad(f"{WINE} --fail-above auc=0.6", "audit has no --fail-above; use --policy tpr@0.01=0.05"),
     Bad(
         f"{WINE} --model {FOREST} --set n_estimator=3",
         f"{FOREST}: unknown parameter 'n_estimator' (did you mean 'n_estimators'?); known: ",

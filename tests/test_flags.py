@@ -19,7 +19,7 @@ OF_OTHERS = (
     "reports/render/",
     "reports/charts/",
 )
-NAMES_ALONE = ("--fail-above", "--vary", "--trust {}")  # parts of messages, or for the command line alone
+NAMES_ALONE = ("--vary", "--trust {}")  # parts of messages, or for the command line alone
 KEYWORDS = {"partial": "from_store", "trust": "trusted_types"}  # of flags with another name
 
 

@@ -180,7 +180,7 @@ def test_commands_and_flags_exist(file: Path) -> None:
     if file == ACTION:
         script = load_yaml(ACTION)["runs"]["steps"][-1]["run"]
         flags = set(re.findall(r"(--[a-z][\w-]*)", script))
-        assert flags == {"--publish", "--out", "--fail-above", "--policy", "--allow-modules", "--store"}
+        assert flags == {"--publish", "--out", "--policy", "--allow-modules", "--store"}
         assert flags <= options("audit")
 
 
@@ -203,8 +203,8 @@ def test_the_audit_of_the_action_runs_in_a_shell(tmp_path: Path) -> None:
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m leakbound "$@"\n', encoding="utf-8")
     command.chmod(0o755)
     action = load_yaml(ACTION)
-    limits = "tpr@0.01=0.99\n\naccuracy=0.51"  # the second one is exceeded
-    given = {"plan": "plan.toml", "fail-above": limits, "allow-modules": "sklearn"}
+    limits = "tpr@0.01=0.99,accuracy=0.51"  # the second one is not kept
+    given = {"plan": "plan.toml", "policy": limits, "allow-modules": "sklearn"}
     values = {name: given.get(name, words.get("default", "")) for name, words in action["inputs"].items()}
     step = action["runs"]["steps"][-1]
     assert step["id"] == "audit"

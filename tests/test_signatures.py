@@ -69,29 +69,29 @@ CALLS = {
     "audit": Call(
         api.audit,
         AuditPlan,
-        # models are objects; limits are for the exit code of the command; what a store depends on is its field
-        OF_FILES | PAGE | {"model", "fail_above", "depends_on"},
+        # models are objects; what a store depends on is its field
+        OF_FILES | PAGE | {"model", "depends_on"},
         {"train", "page", "store", "n_jobs"},
         NAMES,
     ),
     "audit_model": Call(
         api.audit_model,
         TrainedPlan,
-        OF_FILES | PAGE | {"fail_above", "depends_on", "n_models"},  # the number of references is a field of `Fitted`
+        OF_FILES | PAGE | {"depends_on", "n_models"},  # the number of references is a field of `Fitted`
         {"references", "train", "classes", "name", "weights", "page", "store", "n_jobs"},
         NAMES,
     ),
     "audit_signals": Call(
         api.audit_signals,
         GivenPlan,
-        OF_FILES | PAGE | {"fail_above", "seed"},
+        OF_FILES | PAGE | {"seed"},
         {"name", "n_jobs", "page"},
         NAMES,
     ),
     "audit_scores": Call(
         api.audit_scores,
         GivenPlan,
-        OF_FILES | PAGE | {"fail_above", "attacks", "seed"},
+        OF_FILES | PAGE | {"attacks", "seed"},
         {"name", "points", "n_jobs", "page", "references_are"},
         NAMES,
     ),

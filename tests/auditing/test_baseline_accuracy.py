@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import leakbound as ls
-from leakbound.cli.gates import exit_code, failures
 
 N = 1000
 ROWS = np.random.default_rng(1).normal(size=(N, 3))
@@ -40,8 +39,6 @@ def test_a_model_without_a_leak_is_guessed_in_50_of_100_cases():
     for each in of(report, "accuracy"):
         assert each.operating_point["prior"] == 0.5
         assert each.value == pytest.approx(0.5, abs=0.07)
-    assert exit_code(report, ["accuracy=0.6"]) == 0
-    assert failures(report, ["accuracy=0.6", "most_exposed=0.9"])[0].startswith("model: most_exposed=0.9 could not")
     (baseline,) = of(report, "baseline_accuracy")
     assert (baseline.value, baseline.operating_point["prior"], baseline.status) == (0.5, 0.5, "certified")
 

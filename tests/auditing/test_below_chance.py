@@ -72,11 +72,8 @@ def test_no_limit_is_kept_and_nothing_is_called_safe(exchanged):
 
 
 def test_no_gate_is_passed(exchanged):
-    limits = ["auc=0.6", "accuracy=0.9"]
-    lines = [line for line in failures(exchanged, limits) if "could not be measured" in line]
-    assert len(lines) == 2
-    assert all("below 0.5 beyond chance" in line for line in lines)
-    assert exit_code(exchanged, ["auc=0.6"]) == 3
+    assert any(line.endswith("the policy says ask") for line in failures(exchanged))
+    assert exit_code(exchanged) == 3
 
 
 def test_no_claim_agrees(exchanged):
@@ -101,7 +98,7 @@ def test_given_scores_of_the_wrong_sign():
     assert right.about.decisions[0].verdict == "do_not_release"
     assert wrong.about.decisions[0].verdict == "ask"
     assert "or the attack's score has the wrong sign" in " ".join(str(wrong).split())
-    assert exit_code(wrong, ["auc=0.6"]) == 3
+    assert exit_code(wrong) == 3
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from leakbound.auditing.groups import AttackedGroups, Grouped, GroupLevels
 from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import Levels, decision
 from leakbound.auditing.report import AuditRun, reported
-from leakbound.cli.gates import failures
 from leakbound.core import games
 from leakbound.core.types import Points, Scores, Signals
 from leakbound.plans import AuditPlan
@@ -181,27 +180,6 @@ def test_no_groups_in_games_of_single_records(game) -> None:
     report = ls.audit(LogisticRegression(), X, y, game=game, n_models=8, n_jobs=1)
     assert report.about.releases[0].groups is None
     assert not [each for each in report.findings if each.scope.kind == "group"]
-
-
-def gates(release, *limits):
-    report = reported(AuditPlan(fail_above=limits), ATTACKS, AuditRun([release]))
-    return failures(report, limits)
-
-
-@pytest.mark.slow
-def test_fail_above_looks_at_every_group() -> None:
-    limit = "worst_group_accuracy=0.6"
-    assert gates(observed((2000, 60, 30, 20)), limit, "accuracy=0.6", "exposed=0") == []
-    (line,) = gates(observed((2000, 60), leak=(0, 2.5)), limit, "accuracy=0.6")
-    assert line.startswith("model: worst_group_accuracy=0.6 is exceeded: ")
-    assert line.endswith("is reached in class 1")
-    (line,) = gates(observed((2000, 8)), limit)
-    assert "too few records or models to judge class 1" in line
-    (line,) = gates(observed((2000, 60), n_models=8), "exposed=0")
-    assert "too few models to test single records" in line
-    no_labels = replace(observed((200, 60)), signals=replace(observed((200, 60)).signals, points=None))
-    (line,) = gates(no_labels, limit)
-    assert "no classes are known" in line
 
 
 def test_the_headline_names_the_rare_class_and_who_is_exposed() -> None:

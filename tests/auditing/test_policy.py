@@ -355,7 +355,7 @@ def test_an_audit_gives_each_model_a_verdict_and_an_exit_code():
     assert tree.verdict == "do_not_release"
     assert stump_verdict.verdict == "release"
     assert exit_code(report) == 3
-    assert failures(report, []) == ["tree: the policy says do not release"]
+    assert failures(report) == ["tree: the policy says do not release"]
     assert exit_code(audit(stump, policy=policy)) == 0
     assert report.about.plan["author"] == "Ada"
 

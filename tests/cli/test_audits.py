@@ -59,17 +59,17 @@ def asked(monkeypatch) -> list[tuple[AuditPlan, dict[str, Any]]]:
 
 
 class TestExitCodes:
-    @pytest.mark.by_day("--fail-above auc=0.99-0-")
+    @pytest.mark.by_day("--policy auc=0.99-0-")
     @pytest.mark.parametrize(
         ("flags", "code", "said"),
         [
             ("", 0, ""),
-            ("--fail-above auc=0.99", 0, ""),
+            ("--policy auc=0.99", 0, ""),
             ("--claim eta=0.49", 0, ""),
             (
-                "--fail-above auc=0.6",
+                "--policy auc=0.6",
                 3,
-                r"leakbound: limit: DecisionTreeClassifier: auc=0.6 is exceeded: \w+ reaches 0\.\d+\n",
+                r"leakbound: limit: DecisionTreeClassifier: the policy says do not release\n",
             ),
             (
                 "--claim epsilon=0.1,adjacency=replace_one",
@@ -77,7 +77,7 @@ class TestExitCodes:
                 r"leakbound: refuted: DecisionTreeClassifier: epsilon = 0.1, .+\n",
             ),
             nightly(
-                "--claim mu=0.1,adjacency=add_remove --fail-above auc=0.6",
+                "--claim mu=0.1,adjacency=add_remove --policy auc=0.6",
                 2,
                 r"leakbound: refuted: .+\nleakbound: limit: .+\n",
             ),
@@ -93,9 +93,9 @@ class TestExitCodes:
     @pytest.mark.usefixtures("without_pages")
     def test_what_could_not_be_measured_fails_the_gate(self, leakbound):
         few = "audit --data noise.csv --label label --n-models 2 --attack loss --n-jobs 1"
-        left = leakbound(f"{few} {TREE} --fail-above tpr@0.001=0.5")
+        left = leakbound(f"{few} {TREE} --policy tpr@0.001=0.5")
         assert left.code == 3
-        assert "limit: DecisionTreeClassifier: tpr@0.001=0.5 could not be measured: " in left.err
+        assert "limit: DecisionTreeClassifier: the policy says ask" in left.err
 
     def test_ctrl_c(self, leakbound, monkeypatch):
         def interrupted(*_: Any, **__: Any) -> None:

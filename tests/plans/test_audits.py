@@ -27,7 +27,6 @@ attacks = ["lira", "rmia"]
 seed = 7
 fpr = [0.001, 0.1, 0.1, 0.01]
 confidence = 0.9
-fail_above = ["tpr@0.01=0.05", "auc=0.6"]
 policy = "research"
 
 [game.canaries]
@@ -86,7 +85,6 @@ class TestFiles:
             seed=7,
             fpr=(0.1, 0.01, 0.001),
             confidence=0.9,
-            fail_above=("tpr@0.01=0.05", "auc=0.6"),
             policy=policy_of("research"),
             model=(forest, ModelPlan(spec="sklearn.naive_bayes:GaussianNB")),
             claim=(
@@ -188,11 +186,8 @@ class TestFiles:
                 "confidence = 95",
                 "confidence is a fraction: 95 is out of range; did you mean 0.95? It must be > 0 and < 1",
             ),
-            (
-                'fail_above = ["tpr@0.05=0.1"]',
-                "fail_above (--fail-above) tpr@0.05=0.1 needs the rate among those of interest: fpr (--fpr 0.05)",
-            ),
-            ('fail_above = ["tpr=0.1"]', "fail_above: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
+            ('policy = "tpr=0.1"', "policy: limits: tpr needs a false-alarm rate, as tpr@0.01=0.05; got 'tpr=0.1'"),
+            ('fail_above = ["auc=0.6"]', "fail_above is now policy"),
             ('data = "a.csv"\ndataset = "digits"', "give data or dataset, not both"),
             ('game = "per_datum"', "game: per_datum: the key 'target' is missing"),
             (

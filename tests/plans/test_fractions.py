@@ -94,10 +94,6 @@ def test_every_gate_on_a_fraction(quantity):
         limits.Limit.parse(f"{quantity}{at}=1", known=(quantity,))
 
 
-def test_a_gate_on_epsilon_has_no_such_range():
-    assert limits.Limit.parse("epsilon=60").limit == 60
-
-
 SCORES = np.arange(8.0), np.arange(8) % 2 == 0
 PUBLIC = [
     (lambda: ls.audit_scores(*SCORES, confidence=60), "confidence"),

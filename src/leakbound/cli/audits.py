@@ -124,12 +124,11 @@ class Output:
 
 def reported(
     output: Output,
-    limits: Sequence[str],
     make: Callable[[], Report],
     has_store: bool = True,
     tally: Tally | None = None,
 ) -> None:
-    """Make a report, write and print it, and leave with the exit code of its limits."""
+    """Make a report, write and print it, and leave with the exit code of its verdicts."""
     out, publish = output.out, output.publish
     started = time.time()
     refuse_file(out)
@@ -151,7 +150,7 @@ def reported(
 
         for line in times(report, tally.seconds_a_model):
             say(line)
-    _leave(report, limits)
+    _leave(report)
 
 
 def _audit(
@@ -185,7 +184,7 @@ def _audit(
             where = {"store": store, "n_jobs": n_jobs, "from_store": from_store, "tally": tally}
             return run(audit_plan, **where, command=command_line())
 
-        reported(output, audit_plan.fail_above, make, "store" in options, tally)
+        reported(output, make, "store" in options, tally)
 
 
 def _say_what_is_set_aside(report: Report) -> None:
@@ -398,19 +397,19 @@ def _dry_run(plan: AuditPlan, n_jobs: Any) -> Iterator[str]:
     yield from lines
 
 
-def _leave(report: Report, limits: Sequence[str]) -> None:
-    """Say what is refuted and which limits are exceeded, and leave with the exit code of that."""
+def _leave(report: Report) -> None:
+    """Say what is refuted and what a policy does not allow, and leave with the exit code of that."""
     from leakbound.cli import gates
 
     for name, error in gates.failed_of(report.about).items():
         say(f"{name} could not be audited: {error}")
     for text in gates.refuted(report):
         say(f"refuted: {text}")
-    for text in gates.failures(report, limits):
+    for text in gates.failures(report):
         say(f"limit: {text}")
-    for text in gates.remarks(report, limits):
+    for text in gates.remarks(report):
         say(f"limits: {text}")
-    if code := gates.exit_code(report, limits):
+    if code := gates.exit_code(report):
         raise typer.Exit(code)
 
 

@@ -65,7 +65,7 @@ def _model(context: typer.Context, file: Path | None, allow_modules: str | None,
                 return _of_probabilities(plan, options)
             return _of_model(plan, options, options.get("store") or str(output.out / "store"))
 
-        reported(output, plan.fail_above, make, "store" in options)
+        reported(output, make, "store" in options)
 
 
 def _of_file(name: str, needs: str, audited: Callable[[GivenPlan, Mapping[str, Any], Path], Report]) -> Any:
@@ -77,7 +77,7 @@ def _of_file(name: str, needs: str, audited: Callable[[GivenPlan, Mapping[str, A
         if file is None:
             raise ValueError(f"leakbound {name} needs {needs}")
         plan = _plan(GivenPlan, options, name)
-        reported(output, plan.fail_above, partial(audited, plan, options, file))
+        reported(output, partial(audited, plan, options, file))
 
     return run
 

@@ -88,7 +88,7 @@ PANELS = {  # of the help of all commands, in its order
     "Promise": ("eta", "promise", "range", "budget", "insecure_seed"),
     "Game": ("game", "adjacency", "sampling", "prior", "k"),
     "Attack and comparison": ("attacks", "fpr", "confidence", "seed", "signals", "compare"),
-    "Claim": ("claim", "fail_above", "policy", "accept_shift"),
+    "Claim": ("claim", "policy", "accept_shift"),
     "Output": (
         "title", "unit", "date", "author", "out", "rules", "ledger", "another_promise", "allow_known_people",
         "known_ledgers", "declare", "show_records", "publish", "pdf", "full", "as_json",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
@@ -26,7 +26,6 @@ from leakbound.plans.games import (
     game_of,
     in_words,
 )
-from leakbound.plans.limits import Limit
 from leakbound.plans.moved import OF_AUDITS, OF_MODELS, Moved
 from leakbound.plans.plan import (
     ColumnNames,
@@ -131,34 +130,15 @@ class JudgedPlan(FilePlan, PagePlan):
     attacks: tuple[str, ...] = Field(default=("default",), min_length=1, description="names of attacks, or all")
     seed: int = Field(default=0, ge=0, description="of the game and of the fits")
     confidence: Inside = Field(default=0.95, description="of the intervals")
-    fail_above: tuple[str, ...] = Field(default=(), description="limits, as tpr@0.01=0.05; exit code 3 above them")
-    policy: PolicyPlan | None = Field(default=None, description="a policy in TOML, or research: verdicts")
+    policy: PolicyPlan | None = Field(default=None, description="limits, as auc=0.6, a file, or research")
     claim: tuple[ClaimPlan, ...] = Field(
         default=(), description="a promise to test, as eta=0.05, or mu=1,adjacency=replace_one"
     )
-
-    @field_validator("fail_above")
-    @classmethod
-    def _gates(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
-        for text in limits:
-            Limit.parse(text)
-        return limits
 
     @field_validator("policy", mode="before")
     @classmethod
     def _policy(cls, policy: Any) -> PolicyPlan | None:
         return None if policy is None else policy_of(policy)
-
-    @model_validator(mode="after")
-    def _limits(self) -> Self:
-        """Check that the rate of each limit is among those of interest."""
-        for text in self.fail_above:
-            rate = Limit.parse(text).fpr
-            if rate is not None and rate not in self.fpr:
-                raise ValueError(
-                    f"fail_above (--fail-above) {text} needs the rate among those of interest: fpr (--fpr {rate:g})"
-                )
-        return self
 
 
 class GivenPlan(JudgedPlan):

@@ -10,24 +10,13 @@ from pydantic import model_validator
 from leakbound.core.checks import nearest, probability, real
 from leakbound.plans.plan import Plan, a_fraction, read
 
-MEASURED = (  # of the best attack
-    "auc",
-    "advantage",
-    "accuracy",
-    "tpr",
-    "tpr_these_models",
-    "ppv",
-    "epsilon",
-    "most_exposed",
-    "worst_group_accuracy",
-    "exposed",
-    "attribute_gain",
-)
 OF_GROUPS = ("worst_group_accuracy", "exposed")  # of groups of records, and of single ones
+# of the strongest attack: an audit gives both ends of their intervals
+MEASURED = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models", *OF_GROUPS)
 PROVED = ("accuracy", "eta", "advantage", "tpr")  # of any attacker
-AT_A_RATE = ("tpr", "tpr_these_models", "ppv")
+AT_A_RATE = ("tpr", "tpr_these_models")
 NARROWED = ("auc", "advantage", "accuracy", "tpr", "ppv")  # with intervals that more models make narrower
-FRACTIONS = {*MEASURED, *PROVED} - {"epsilon", "exposed"}
+FRACTIONS = {*MEASURED, *PROVED, *NARROWED} - {"exposed"}
 
 
 class Limit(Plan):
@@ -67,7 +56,7 @@ class Limit(Plan):
         return self
 
     @classmethod
-    def parse(cls, text: str, flag: str = "--fail-above", known: Sequence[str] = MEASURED) -> Limit:
+    def parse(cls, text: str, flag: str = "limits", known: Sequence[str] = MEASURED) -> Limit:
         """``tpr@0.01=0.05``: the TPR at FPR 0.01 is at most 0.05."""
         left, equals, right = text.partition("=")
         quantity, _, at = left.partition("@")

@@ -60,6 +60,7 @@ OF_AUDITS: Mapping[str, Moved] = {
     "dpsgd": Moved("train=DpSgd(...) or {'dpsgd': {...}}", "[model.dpsgd]", "--dpsgd of leakbound audit"),
     "layers": _LAYERS,
     "cluster": Moved("n_jobs=", "", "--n-jobs"),
+    "fail_above": Moved("policy='tpr@0.01=0.05'", "policy", "--policy tpr@0.01=0.05"),
     "tmp": _TMP,
     # what a command of its own takes
     "scores": Moved(flag="leakbound audit scores FILE"),

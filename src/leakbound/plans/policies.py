@@ -11,12 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from leakbound.files.untrusted import in_one_line, toml_table
-from leakbound.plans.limits import OF_GROUPS, Limit
+from leakbound.plans.limits import Limit
 from leakbound.plans.plan import Plan, a_fraction, read
 
 READY = {"research": "research.toml"}  # policies that come with leakbound, by name
-# an audit gives both ends of their intervals
-LIMITED = ("accuracy", "advantage", "auc", "tpr", "tpr_these_models", *OF_GROUPS)
 
 
 class StructurePlan(Plan):
@@ -94,7 +92,7 @@ class PolicyPlan(Plan):
     @classmethod
     def _limits(cls, limits: tuple[str, ...]) -> tuple[str, ...]:
         for text in limits:
-            Limit.parse(text, "limits", LIMITED)
+            Limit.parse(text)
         return limits
 
     @model_validator(mode="after")
@@ -108,7 +106,7 @@ class PolicyPlan(Plan):
     @property
     def parsed_limits(self) -> tuple[Limit, ...]:
         """The limits on the attacks."""
-        limits = tuple(Limit.parse(text, "limits", LIMITED) for text in self.limits)
+        limits = tuple(Limit.parse(text) for text in self.limits)
         if self.exposed is not None:
             limits += (Limit(quantity="exposed", limit=self.exposed.most),)
         return limits
@@ -116,12 +114,12 @@ class PolicyPlan(Plan):
 
 @in_one_line
 def policy_of(policy: Any) -> PolicyPlan:
-    """Read a policy from its file, by the name of one that comes with leakbound, or from a mapping.
+    """Read a policy from its file, by the name of one that comes with leakbound, from limits, or from a mapping.
 
     >>> policy_of("research").structure.smallest_leaf
     10
-    >>> policy_of({"limits": ["auc=0.6"]}).parsed_limits[0].limit
-    0.6
+    >>> policy_of("auc=0.6,tpr@0.01=0.05").limits
+    ('auc=0.6', 'tpr@0.01=0.05')
     """
     if isinstance(policy, PolicyPlan):
         return policy
@@ -132,8 +130,12 @@ def policy_of(policy: Any) -> PolicyPlan:
     if policy in READY:
         with resources.as_file(resources.files("leakbound.plans").joinpath(READY[str(policy)])) as file:
             return read(PolicyPlan, toml_table(file), str(policy))
+    if not Path(policy).is_file() and "=" in str(policy):
+        return read(PolicyPlan, {"limits": [text.strip() for text in str(policy).split(",")]}, "policy")
     if not Path(policy).is_file():
-        raise ValueError(f"{policy}: no such policy file; ready policies: {_names()}")
+        raise ValueError(
+            f"{policy}: no such policy file; ready policies: {_names()}; limits alone are written as tpr@0.01=0.05"
+        )
     return read(PolicyPlan, toml_table(Path(policy)), Path(policy).name)
 
 
