@@ -124,7 +124,7 @@ def _summary(given: DecisionFacts) -> Iterator[Sentence]:
     if n_open:
         yield Sentence("decision.open", {"n": count(n_open), "all": n_all})
     if not n_broken and not n_open:
-        yield Sentence("decision.all_kept", {"n": n_all})
+        yield Sentence("decision.one_kept") if len(outcomes) == 1 else Sentence("decision.all_kept", {"n": n_all})
 
 
 def _asks(result: Result, given: DecisionFacts, policy: Mapping[str, Any]) -> Iterator[Sentence]:
