@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from leakbound.reports.results.made import ChartName
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 MARKDOWN = [
     "*a*", "**a**", "_a_", "__a__", "***a***", "a*", "*a", "**a", "a**", "*", "**", "_", "~~a~~", "`a`", "``a``", "`",
@@ -51,6 +51,8 @@ def with_texts(value: Any, texts: Iterator[str]) -> Any:
         return next(texts) if value else value
     if isinstance(value, Sentence):
         return Sentence(value.id, {name: with_texts(gap, texts) for name, gap in value.gaps.items()})
+    if isinstance(value, Texts):
+        return Texts(**{name: with_texts(each, texts) for name, each in vars(value).items()})
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: with_texts(getattr(value, field.name), texts) for field in fields(value)})
     if isinstance(value, list | tuple):

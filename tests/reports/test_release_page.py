@@ -13,9 +13,10 @@ from leakbound.core.tradeoff import Gaussian
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict
 from leakbound.reports.numbers import HALF_OF_95_PERCENT
-from leakbound.reports.results.release.page import ReleasePage, release_page
+from leakbound.reports.results.release.page import release_page
 from leakbound.reports.results.release.result import release_result
 from leakbound.reports.results.release.table import Table, cost_rows, sample_worth, value_rows
+from leakbound.reports.sentences import Texts
 from tests.reports import made_protected
 from tests.reports.made_protected import attack, ceiling, protected, values, without
 from tests.reports.said import flat, said, term
@@ -28,7 +29,7 @@ def of(*findings, certificate=None, noise=None, curves=(), **about) -> Report:
     return protected(findings, curves, certificate, noise, **about)
 
 
-def page_of(*findings, **words) -> ReleasePage:
+def page_of(*findings, **words) -> Texts:
     return release_page(of(*findings, **words))
 
 
@@ -265,7 +266,7 @@ def test_only_a_certificate_proves():
     assert proved == set(SAMPLES) - {"insecure"}
 
 
-def contradicted(*findings, curve=None) -> ReleasePage:
+def contradicted(*findings, curve=None) -> Texts:
     found, certified = ceiling()
     return release_page(protected([*found, *findings], [curve or certified]))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from types import SimpleNamespace
 
 _GAP = re.compile(r"\{\{ (\w+) \}\}")
 
@@ -46,6 +47,18 @@ class Sentence:
         if words is None:
             return self.filled(str)
         return _GAP.sub(lambda gap: str(self.gaps[gap[1]]), words.replace("**", ""))
+
+
+class Texts(SimpleNamespace):
+    """What a document or a part of one is handed, by the names of its gaps: finished texts, rows, and what is shown.
+
+    >>> Texts(title="Who is in the data?", is_public=True).title
+    'Who is in the data?'
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change what was written."""
+        raise AttributeError(f"{name} is written once")
 
 
 def in_text(values: Mapping[str, float | int | str]) -> dict[str, str]:

@@ -13,104 +13,27 @@ from leakbound.reports.numbers import count, near, percent, settled
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
-from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, quantity_of
-from leakbound.reports.results.made import ChartName, Made, Named, made, stored
+from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
+from leakbound.reports.results.made import ChartName, Named, made, stored
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import article, begun, capital, cited, listed, note, sentence, several
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 NONE = Sentence("value.none")
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """A row of the terminal: how often a strategy is right about members and others, and what the release adds."""
-
-    name: Text
-    inside: Text
-    outside: Text
-    gain: Text
-
-
-@dataclass(frozen=True)
-class Played:
-    """What was played with a release."""
-
-    models: str
-    attacked: str
-    population: str
-    data: str
-    records: str
-    digest: str
-    description: str
-
-
-@dataclass(frozen=True)
-class AttributeRelease:
-    """A release: what it adds, its chart, and its strategies; the heading is empty where there is no other."""
-
-    title: str
-    heading: str
-    gain: Text
-    has_gain: bool
-    summary: Sequence[Sentence]
-    chart: ChartName
-    dots: Sequence[Named]
-    baseline: str
-    without: str
-    rows: Sequence[Strategy]
-    not_run: Sequence[Sentence]
-    played: Played
-
-
-@dataclass(frozen=True)
-class AttackWords:
-    """An attack, or a way to guess without the release."""
-
-    title: str
-    source: str
-    summary: str
-
-
-@dataclass(frozen=True)
-class AttributePage:
-    """An audit of an attribute, written down."""
-
-    title: Text
-    attacked: str
-    values: str
-    models: str
-    n_attacks: str
-    date: str
-    unit: str
-    units: str
-    a_unit: str
-    a_unit_begun: str
-    units_begun: str
-    is_for_owner: bool
-    answer: Sequence[Sentence]
-    releases: Sequence[AttributeRelease]
-    over: Sentence
-    interval: Sentence
-    tables: Sequence[FindingTable]
-    n_findings: str
-    attacks: Sequence[AttackWords]
-    notes: Sequence[str]
-    owner_notes: Sequence[str]
-    stored: Sequence[Sentence]
-    made: Made
-
-
-def attribute_page(report: Report) -> AttributePage:
+def attribute_page(report: Report) -> Texts:
     """Write an audit of an attribute down."""
     results = attribute_results(report)
     first, about = results[0], results[0].about
     unit, units = about.unit, plural(about.unit)
     a_unit = f"{article(unit)} {unit}"
     title: Text = about.title or _question(results)
-    tables = [FindingTable(result.title, [_row(result, finding) for finding in ordered(result)]) for result in results]
-    return AttributePage(
+    tables = [
+        Texts(title=result.title, rows=[_row(result, finding) for finding in ordered(result)]) for result in results
+    ]
+    return Texts(
         title=title,
         attacked=several(first.facts.attacked, unit),
         values=several(first.facts.values, "value"),
@@ -157,9 +80,9 @@ def _answer(result: AttributeResult) -> Sentence:
     return Sentence("attribute.adds", {**gaps, "gain": shown(result.gain).value})
 
 
-def _release(result: AttributeResult, place: int, has_others: bool) -> AttributeRelease:
+def _release(result: AttributeResult, place: int, has_others: bool) -> Texts:
     """Write a release down."""
-    return AttributeRelease(
+    return Texts(
         title=result.title,
         heading=result.title if has_others else "",
         gain=NONE if result.gain is None else shown(result.gain).value,
@@ -222,14 +145,14 @@ def guesses_of(result: AttributeResult) -> Sequence[Guess]:
     return played or rows  # the table of all findings says why the others did not run
 
 
-def _strategies(result: AttributeResult) -> Iterator[Strategy]:
+def _strategies(result: AttributeResult) -> Iterator[Texts]:
     """List the strategies, then the ways to guess without the release."""
     for name in (*result.strategies, *BASELINES):
         inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
         gain = result.find("attribute_gain", name)
-        yield Strategy(result.attack_title(name), _cell(inside), _cell(outside), _cell(gain))
+        yield Texts(name=result.attack_title(name), inside=_cell(inside), outside=_cell(outside), gain=_cell(gain))
     chance = _of_100(result.facts.chance)
-    yield Strategy(Sentence("attribute.chance"), chance, chance, NONE)
+    yield Texts(name=Sentence("attribute.chance"), inside=chance, outside=chance, gain=NONE)
 
 
 def _cell(finding: Finding | None) -> Text:
@@ -266,17 +189,17 @@ def _row(result: AttributeResult, finding: Finding) -> FindingRow:
     return replace(row, quantity=quantity_of(finding, result.about.unit, result.attack_title(finding.attack)))
 
 
-def _attack(name: str, facts: TheoremFacts) -> AttackWords:
+def _attack(name: str, facts: TheoremFacts) -> Texts:
     """Describe an attack; a name that its owner gave stays as it is."""
     summary = sentence(facts.summary) if facts.summary else ""
     title = begun(facts.title, name)
-    return AttackWords(title, cited(facts.source), summary if facts.title == name else capital(summary))
+    return Texts(title=title, source=cited(facts.source), summary=summary if facts.title == name else capital(summary))
 
 
-def _played(result: AttributeResult) -> Played:
+def _played(result: AttributeResult) -> Texts:
     """Say what was played."""
     facts, unit = result.facts, result.about.unit
-    return Played(
+    return Texts(
         models=several(facts.models, "model"),
         attacked=several(facts.attacked, unit),
         population=several(facts.population, unit) if facts.population else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
@@ -16,19 +16,18 @@ from leakbound.reports.results.bound import BoundResult, bound_result, curve_nam
 from leakbound.reports.results.curves import SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.findings import (
     FindingRow,
-    FindingTable,
     Text,
     finding_row,
     interval_head,
     quantity_of,
     value_of,
 )
-from leakbound.reports.results.made import Made, Named, made
+from leakbound.reports.results.made import Named, made
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import NO_DIFFERENCE, shown
 from leakbound.reports.results.ranking import MOST, Ranking
 from leakbound.reports.results.words import article, capital, cited, several
-from leakbound.reports.sentences import Sentence, in_text, sentences
+from leakbound.reports.sentences import Sentence, Texts, in_text, sentences
 
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table
 LONGEST = 160  # characters of a name in the table
@@ -38,132 +37,18 @@ MOST_ACCURACIES = 6  # in the chart of all
 MOST_SHORT = 8  # numbers of the headline's scope that a terminal shows
 FOLLOWS = ("eta", "advantage", "ppv")  # from accuracy and TPR: a terminal leaves them out beside an accuracy
 COUNTED = {"table", "total", "pmp", "leave-one-out"}  # bounds whose subject says how many records there are
+NO_ACCURACY = dict.fromkeys(
+    ("drawn", "is_of_everybody", "failure", "baseline", "peers", "rates", "fraction", "meanings"), ()
+)  # what is said of an accuracy alone
 SIGNS = {"upper": "≤ ", "lower": "≥ ", "point": ""}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the theorem allows: the sentences of the lede, the large number, and members found."""
-
-    sentence: Sentence
-    right: Text = "—"
-    side: Sentence | None = None
-    drawn: Sentence | None = None
-    is_of_everybody: bool = False
-    failure: str = ""
-    baseline: Sentence | None = None
-    peers: Sequence[Sentence] = ()
-    remarks: Sequence[Sentence] = ()
-    rates: Sequence[Sentence] = ()
-    fraction: Text = ""
-    meanings: Sequence[Sentence] = ()
-
-
-@dataclass(frozen=True)
-class Theorem:
-    """What is used, and where it is proved."""
-
-    says: Sentence
-    source: str
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What a curve finds or allows at a false positive rate."""
-
-    fpr: str
-    name: str
-    found: str
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """The curves, and how to read them."""
-
-    is_certain: bool
-    is_asymptotic: bool
-    is_for_large_n: bool
-    is_small: bool
-    points: Sequence[Rate]
-    formulas: Sequence[Named]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A record or a cell, by its name."""
-
-    name: str
-    cells: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The histogram over the records."""
-
-    first: str
-    median: str
-    half: Sentence
-    is_logarithmic: bool
-
-
-@dataclass(frozen=True)
-class Exposed:
-    """The most exposed records, or cells; the first of them again as a terminal shows them."""
-
-    row: str
-    row_title: str
-    rows_word: str
-    n_rows: str
-    intro: Sentence
-    ties: Sentence | None
-    heads: Sequence[Sentence]
-    rows: Sequence[Row]
-    first: Sequence[Named]
-    spread: Spread | None
-
-
-@dataclass(frozen=True)
-class Data:
-    """The data of a bound."""
-
-    name: str
-    records: str
-    digest: str
-
-
-@dataclass(frozen=True)
-class BoundPage:
-    """A bound, written down."""
-
-    title: str
-    subject: str
-    records: str
-    date: str
-    unit: str
-    units: str
-    a_unit: str
-    is_for_owner: bool
-    is_all_internal: bool
-    was_attacked: bool
-    answer: Answer
-    theorem: Theorem
-    dots: Sequence[Named]
-    ceiling: Ceiling | None
-    ranking: Exposed | None
-    short: FindingTable
-    tables: Sequence[FindingTable]
-    n_findings: str
-    interval: Sentence
-    data: Data | None
-    made: Made
-
-
-def bound_page(report: Report) -> BoundPage:
+def bound_page(report: Report) -> Texts:
     """Write a bound down."""
     result = bound_result(report)
     about = result.about
     size = several(about.data.records, about.unit) if about.data else ""
-    return BoundPage(
+    return Texts(
         title=about.title or about.question,
         subject=about.subject,
         records="" if _is_counted(about) else size,
@@ -175,7 +60,7 @@ def bound_page(report: Report) -> BoundPage:
         is_all_internal=all(finding.per_record for finding in result.findings),
         was_attacked=any(curve.role == "measured" for curve in result.curves),
         answer=_answer(result),
-        theorem=Theorem(_sentence(result, f"bound.{about.bound}"), cited(about.theorem.source)),
+        theorem=Texts(says=_sentence(result, f"bound.{about.bound}"), source=cited(about.theorem.source)),
         dots=_dots(result),
         ceiling=_ceiling(result) if result.curves else None,
         ranking=None if result.ranking is None else _exposed(result.ranking, about.unit),
@@ -183,7 +68,7 @@ def bound_page(report: Report) -> BoundPage:
         tables=_tables(result.parts),
         n_findings=several(len(result.findings), "number"),
         interval=interval_head(about.confidence),
-        data=about.data and Data(about.data.name, size, about.data.digest),
+        data=about.data and Texts(name=about.data.name, records=size, digest=about.data.digest),
         made=made(report, result.parts),
     )
 
@@ -200,7 +85,7 @@ def _sentence(result: BoundResult, name: str, **gaps: Text) -> Sentence:
     return Sentence(name, words | gaps)
 
 
-def _answer(result: BoundResult) -> Answer:
+def _answer(result: BoundResult) -> Texts:
     """Say what the theorem allows, in cases of 100 where it bounds an accuracy."""
     head = result.headline
     if head is None:
@@ -209,11 +94,17 @@ def _answer(result: BoundResult) -> Answer:
     if head.quantity != "accuracy":
         gaps = {"quantity": _quantity(result, head), "value": value_of(head)}
         side = _side(f"{head.bound_type}{asymptotic}")
-        return Answer(Sentence(f"answer.number_{head.bound_type}", gaps), value_of(head), side, remarks=_caveat(head))
+        return Texts(
+            sentence=Sentence(f"answer.number_{head.bound_type}", gaps),
+            right=value_of(head),
+            side=side,
+            remarks=_caveat(head),
+            **NO_ACCURACY,
+        )
     right = shown(head).value
     is_sampled = head.confidence is not None and head.confidence < 1 and head.status == "certified"
     likelier = "out" if result.prior < 0.5 else "in"
-    return Answer(
+    return Texts(
         sentence=Sentence(f"answer.{head.bound_type}{asymptotic}", {"whom": _target(result, head), "right": right}),
         right=right,
         side=_side(f"of_100_{head.bound_type}{asymptotic}"),
@@ -229,11 +120,17 @@ def _answer(result: BoundResult) -> Answer:
     )
 
 
-def _no_answer(result: BoundResult) -> Answer:
+def _no_answer(result: BoundResult) -> Texts:
     """Say why there is no number."""
     why: list[Text] = [reasons.words(finding.reason) for finding in result.findings if finding.reason]
     reason = why[0] if why else Sentence("answer.no_finding")
-    return Answer(Sentence("answer.nothing", {"reason": reason}))
+    return Texts(
+        sentence=Sentence("answer.nothing", {"reason": reason}),
+        right="—",
+        side=None,
+        remarks=(),
+        **NO_ACCURACY,
+    )
 
 
 def _side(name: str) -> Sentence | None:
@@ -350,9 +247,9 @@ def _dots(result: BoundResult) -> list[Named]:
     return [Named(accuracy_name(result, finding), accuracy_text(finding)) for finding in accuracies(result)]
 
 
-def _ceiling(result: BoundResult) -> Ceiling:
+def _ceiling(result: BoundResult) -> Texts:
     roles = {curve.role for curve in result.ceilings}
-    return Ceiling(
+    return Texts(
         is_certain=bool(roles & {"certified", "claimed"}),
         is_asymptotic="asymptotic" in roles,
         is_for_large_n=roles == {"asymptotic"},
@@ -362,13 +259,13 @@ def _ceiling(result: BoundResult) -> Ceiling:
     )
 
 
-def _points(result: BoundResult) -> list[Rate]:
+def _points(result: BoundResult) -> list[Texts]:
     """List what each curve allows at the rates asked for, rounded up."""
     points = []
     for fpr in result.about.fpr:
         for curve in result.curves:
             name = curve_name(curve, row_word(result.about))
-            points.append(Rate(percent(fpr), name, percent_at_most(float(curve.tradeoff.tpr_at(fpr)))))
+            points.append(Texts(fpr=percent(fpr), name=name, found=percent_at_most(float(curve.tradeoff.tpr_at(fpr)))))
     return points
 
 
@@ -383,7 +280,7 @@ def _formulas(result: BoundResult) -> list[Named]:
     return formulas
 
 
-def _exposed(ranking: Ranking, unit: str) -> Exposed:
+def _exposed(ranking: Ranking, unit: str) -> Texts:
     """Write the most exposed rows of a ranking down."""
     word, n_rows = ranking.row_word, several(ranking.n_rows, ranking.row_word)
     if ranking.n_rows == 1:
@@ -392,7 +289,7 @@ def _exposed(ranking: Ranking, unit: str) -> Exposed:
         kind = "cells" if ranking.of_cells else "records"
         intro = Sentence(f"ranking.{kind}", {"n_rows": n_rows, "n_records": several(ranking.n_records, unit)})
     rows = [list(row.values()) for row in ranking.shown(LONGEST)]
-    return Exposed(
+    return Texts(
         row=word,
         row_title=capital(word),
         rows_word=ranking.rows_word,
@@ -400,7 +297,7 @@ def _exposed(ranking: Ranking, unit: str) -> Exposed:
         intro=intro,
         ties=_ties(ranking),
         heads=[ranking.head(column) for column in ranking.columns],
-        rows=[Row(name, cells) for name, *cells in rows],
+        rows=[Texts(name=name, cells=cells) for name, *cells in rows],
         first=_first(ranking),
         spread=_spread(ranking),
     )
@@ -423,26 +320,26 @@ def _first(ranking: Ranking) -> list[Named]:
     return [Named(name, text) for name, text in zip(names, accuracy, strict=True)]
 
 
-def _spread(ranking: Ranking) -> Spread | None:
+def _spread(ranking: Ranking) -> Texts | None:
     """Explain the histogram; there is none of few rows."""
     if ranking.accuracy is None or ranking.median is None or ranking.n_rows < LEAST_ROWS:
         return None
     gaps = {"rows": ranking.rows_word, "median": ranking.of_100(ranking.median)}
     half = Sentence(f"ranking.half_{ranking.bound_type}", gaps)
     first = ranking.of_100(float(ranking.accuracy.max()))
-    return Spread(first, ranking.of_100(ranking.median), half, ranking.logarithmic)
+    return Texts(first=first, median=ranking.of_100(ranking.median), half=half, is_logarithmic=ranking.logarithmic)
 
 
-def _tables(parts: Sequence[Part]) -> list[FindingTable]:
+def _tables(parts: Sequence[Part]) -> list[Texts]:
     """Write the findings down, a table a part; the only one has no title."""
     is_only = all(part.of_all for part in parts)
     return [
-        FindingTable("" if is_only else part.title, [finding_row(part, finding) for finding in part.findings])
+        Texts(title="" if is_only else part.title, rows=[finding_row(part, finding) for finding in part.findings])
         for part in parts
     ]
 
 
-def _short(result: BoundResult) -> FindingTable:
+def _short(result: BoundResult) -> Texts:
     """Choose what a terminal shows: all of the headline's scope but what follows from its accuracy; little of others.
 
     The lede has the accuracies of other scopes.
@@ -459,7 +356,7 @@ def _short(result: BoundResult) -> FindingTable:
             new = [finding for finding in part.findings if finding not in result.peers]
             first = [finding for finding in new if finding.quantity == "accuracy"] or part.findings[:1]
             others += [_with_whom(result, part, finding) for finding in first if finding in new]
-    return FindingTable(title, [*rows, *others])
+    return Texts(title=title, rows=[*rows, *others])
 
 
 def _with_whom(result: BoundResult, part: Part, finding: Finding) -> FindingRow:

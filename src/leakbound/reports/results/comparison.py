@@ -19,10 +19,10 @@ from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.results.curves import RATES
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
-from leakbound.reports.results.made import Named, Program
+from leakbound.reports.results.made import Named, program
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import capital, cited
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 Kind = Literal["measured", "gain", "ceiling"]
 MOST_SHORT = 8  # rows of a terminal
@@ -245,52 +245,7 @@ def _interval_over(standing: Standing) -> str:
     return "" if standing.finding is None else standing.finding.interval_over
 
 
-@dataclass(frozen=True)
-class CompareRow:
-    """A number of both reports, as the table prints it."""
-
-    release: str
-    quantity: Sentence
-    first: Text
-    second: Text
-    difference: Text
-    is_apart: bool
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A report that is compared: its name, that of its release, that over its column, and its digest."""
-
-    name: str
-    release: str
-    head: str
-    digest: str
-
-
-@dataclass(frozen=True)
-class ComparisonPage:
-    """Two reports, written down."""
-
-    title: str
-    first: Compared
-    second: Compared
-    is_for_owner: bool
-    sentence: Sentence
-    notes: Sequence[Sentence]
-    dots: Sequence[Named]
-    strongest: Sequence[CompareRow]
-    short: Sequence[CompareRow]
-    fpr: str
-    curves: Sequence[Named]
-    with_release: bool
-    apart: Sequence[CompareRow]
-    others: Sequence[CompareRow]
-    n_apart: str
-    n_others: str
-    made: Program
-
-
-def comparison_page(comparison: Comparison) -> ComparisonPage:
+def comparison_page(comparison: Comparison) -> Texts:
     """Write two reports down."""
     said = judged(comparison)
     rows = all_rows(comparison)
@@ -298,7 +253,7 @@ def comparison_page(comparison: Comparison) -> ComparisonPage:
     others = [row for row in rows if not row.is_apart]
     strongest = _strongest(comparison)
     first, second = _compared(comparison, said)
-    return ComparisonPage(
+    return Texts(
         title=comparison.title,
         first=first,
         second=second,
@@ -315,18 +270,18 @@ def comparison_page(comparison: Comparison) -> ComparisonPage:
         others=others,
         n_apart=count(len(is_apart)),
         n_others=count(len(others)),
-        made=Program(),
+        made=program(),
     )
 
 
-def _compared(comparison: Comparison, said: Judged) -> list[Compared]:
+def _compared(comparison: Comparison, said: Judged) -> list[Texts]:
     """Name both reports, and the columns of their numbers: by the releases where each report has one."""
     has_one = all(len(releases_of(report.about)) < 2 for report in _both(comparison))
     by_release = has_one and said.first.kind == said.second.kind == "measured"
     compared = []
     for report, name, standing in zip(_both(comparison), comparison.names, (said.first, said.second), strict=True):
         head = standing.name if by_release else begun(name)
-        compared.append(Compared(name, standing.name, head, report.digest()))
+        compared.append(Texts(name=name, release=standing.name, head=head, digest=report.digest()))
     return compared
 
 
@@ -355,7 +310,7 @@ def _rates(said: Judged) -> list[Named]:
     return rates
 
 
-def _strongest(comparison: Comparison) -> list[CompareRow]:
+def _strongest(comparison: Comparison) -> list[Texts]:
     """Compare the strongest attack on each, whichever it is; empty where not both are audits of membership."""
     if comparison.first.about.kind != "audit" or comparison.second.about.kind != "audit":
         return []
@@ -377,7 +332,7 @@ def _strongest(comparison: Comparison) -> list[CompareRow]:
     return rows
 
 
-def _exposed(one: Result, other: Result) -> CompareRow:
+def _exposed(one: Result, other: Result) -> Texts:
     """Compare the numbers of records that are exposed beyond chance."""
     name = Sentence("quantity.exposed_beyond_chance", {"units": capital(plural(one.about.unit))})
     cells = []
@@ -385,10 +340,10 @@ def _exposed(one: Result, other: Result) -> CompareRow:
         parts = {"part": count(result.n_exposed), "whole": count(result.facts.target_points)}
         cells.append(Sentence("value.part", parts))
     difference = f"{other.n_exposed - one.n_exposed:+,}".replace("-", MINUS)
-    return CompareRow("", name, cells[0], cells[1], difference, is_apart=False)
+    return Texts(release="", quantity=name, first=cells[0], second=cells[1], difference=difference, is_apart=False)
 
 
-def all_rows(comparison: Comparison) -> list[CompareRow]:
+def all_rows(comparison: Comparison) -> list[Texts]:
     """Compare every number of the two reports that at least one of them has."""
     titles = {facts.name: facts.title for report in _both(comparison) for facts in releases_of(report.about)}
     has_several = len({pair.key.release for pair in comparison.pairs}) > 1
@@ -417,9 +372,16 @@ def _attack_title(report: Report, name: str) -> str:
     return about.attacks[name].title or name
 
 
-def _row(release: str, quantity: Sentence, before: Finding | None, after: Finding | None) -> CompareRow:
+def _row(release: str, quantity: Sentence, before: Finding | None, after: Finding | None) -> Texts:
     is_apart = before is not None and after is not None and apart(before, after)
-    return CompareRow(release, quantity, _cell(before), _cell(after), _difference(before, after), is_apart)
+    return Texts(
+        release=release,
+        quantity=quantity,
+        first=_cell(before),
+        second=_cell(after),
+        difference=_difference(before, after),
+        is_apart=is_apart,
+    )
 
 
 def _cell(finding: Finding | None) -> Text:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, TradeOff
 from leakbound.reports import Curve
 from leakbound.reports.numbers import parameter, percent, percent_at_most
 from leakbound.reports.results.words import listed
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 LEAST_ALARMS = 10  # fewer false alarms support no rate
 SMALL_ADVANTAGE = 0.15  # below it the gain over guessing shows what a ROC hides
 RATES = (0.01, 0.1, 0.001)  # false positive rates of which a single curve speaks, the first of them first
 
 
-@dataclass(frozen=True)
-class OneCurve:
-    """What ``curve.md.jinja`` is handed: the largest number of a curve, and the sentence that it is from."""
-
-    name: str
-    found: str
-    sentence: Sentence
-
-
-def one_curve(curve: Curve) -> OneCurve:
+def one_curve(curve: Curve) -> Texts:
     """Write a single curve down, at the rates that rest on enough false alarms."""
     name = f"{curve.name} ({curve.release})" if curve.release else curve.name
     games = curve.n_nonmember
     rates = [rate for rate in RATES if not games or rate * games >= LEAST_ALARMS]
     if not rates:
-        return OneCurve(name, "—", Sentence("one_curve.few", {"name": name}))
+        return Texts(name=name, found="—", sentence=Sentence("one_curve.few", {"name": name}))
     is_measured = curve.role == "measured"
     written = percent if is_measured else percent_at_most
     found = [written(float(curve.tradeoff.tpr_at(rate))) for rate in rates]
@@ -41,7 +31,9 @@ def one_curve(curve: Curve) -> OneCurve:
         for rate, members in zip(rates[1:], found[1:], strict=True)
     ]:
         gaps["others"] = Sentence("one_curve.others", {"others": listed(others)})
-    return OneCurve(name, found[0], Sentence(f"one_curve.{'measured' if is_measured else 'ceiling'}", gaps))
+    return Texts(
+        name=name, found=found[0], sentence=Sentence(f"one_curve.{'measured' if is_measured else 'ceiling'}", gaps)
+    )
 
 
 def formula_of(ceiling: TradeOff) -> Sentence | None:

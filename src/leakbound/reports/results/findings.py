@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakbound.core import reasons
@@ -28,14 +27,6 @@ class FindingRow:
     bound_type: Sentence
     status: Text
     source: str
-
-
-@dataclass(frozen=True)
-class FindingTable:
-    """The findings about one release or scope; the title is empty where there is no other table."""
-
-    title: Text
-    rows: Sequence[FindingRow]
 
 
 def finding_row(part: Part, finding: Finding) -> FindingRow:

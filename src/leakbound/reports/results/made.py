@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from leakbound.reports import Report
@@ -10,7 +10,7 @@ from leakbound.reports.about import AttributeAbout, AuditAbout, all_notes
 from leakbound.reports.numbers import count
 from leakbound.reports.results.method import Judged, assumptions, intervals
 from leakbound.reports.results.words import capital, note
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 from leakbound.reports.toml import toml
 from leakbound.version import __version__
 
@@ -27,39 +27,25 @@ class ChartName(str):
     """The name of a chart, or of a heading: an id, and never the text of a user."""
 
 
-@dataclass(frozen=True)
-class Program:
-    """The program alone: what a page says that is not made from a single report."""
-
-    version: str = __version__
+def program() -> Texts:
+    """Name the program alone: what a page says that is not made from a single report."""
+    return Texts(version=__version__)
 
 
-@dataclass(frozen=True)
-class Made:
-    """Method, assumptions, notes, and what is needed to do it again."""
+def made(report: Report, judged: Judged, certified: Collection[str] = (), seed: str | Sentence = "") -> Texts:
+    """Say how a report was made, of which the judged parts are the contents.
 
-    intervals: Sequence[Named]
-    assumptions: Sequence[str]
-    notes: Sequence[str]
-    command: str
-    plan: str
-    versions: Sequence[Named]
-    seed: str | Sentence
-    version: str
-    digest: str
-
-
-def made(report: Report, judged: Judged) -> Made:
-    """Say how a report was made, of which the judged parts are the contents."""
+    Assumptions of a certificate are not said again; the seed is the plan's unless a sentence says more of it.
+    """
     about = report.about
-    return Made(
+    return Texts(
         intervals=[Named(capital(quantities), method) for quantities, method in intervals(judged)],
-        assumptions=assumptions(judged),
+        assumptions=[assumption for assumption in assumptions(judged) if assumption not in certified],
         notes=[note(text, of_names=False) for text in all_notes(about)],
         command=about.command,
         plan=toml(about.plan),
         versions=[Named(name, version) for name, version in about.versions.items()],
-        seed=str(about.seed),
+        seed=seed or str(about.seed),
         version=about.leakbound,
         digest=report.digest(),
     )

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from leakbound.reports.numbers import count
 from leakbound.reports.results.findings import Text
-from leakbound.reports.results.made import ChartName, Program
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.results.made import ChartName, program
+from leakbound.reports.sentences import Sentence, Texts
 
 Document = Mapping[str, Any]
 VERDICTS = ("agrees", "identity", "cannot tell", "differs", "erratum", "smaller", "not run")
@@ -25,58 +24,16 @@ OFF = ("differs", "erratum")
 SETTLED = ("agrees", "identity")  # verdicts that a terminal shows last
 
 
-@dataclass(frozen=True)
-class ClaimRow:
-    """A claim, or the same with another setting."""
-
-    says: Text
-    where: str
-    note: str
-    stated: Text
-    measured: Text
-    verdict: Sentence
-    is_off: bool
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment with its claims."""
-
-    name: str
-    title: str
-    anchor: ChartName
-    scale: str
-    run: str
-    reason: str
-    answer: Sentence | None
-    tally: Text
-    figure: ChartName | None
-    rows: Sequence[ClaimRow]
-    short: Sequence[ClaimRow]
-    settings: Sequence[Sentence]
-    tolerances: Sequence[str]
-
-
-@dataclass(frozen=True)
-class PapersPage:
-    """The experiments of papers, written down."""
-
-    alone: Experiment | None
-    experiments: Sequence[Experiment]
-    tally: Text
-    made: Program
-
-
-def papers_page(documents: Sequence[Document], figures: Collection[str] = ()) -> PapersPage:
+def papers_page(documents: Sequence[Document], figures: Collection[str] = ()) -> Texts:
     """Write experiments down, of which some have a figure."""
     experiments = [
         _experiment(document, place, document["name"] in figures) for place, document in enumerate(documents, start=1)
     ]
     alone = experiments[0] if len(experiments) == 1 else None
-    return PapersPage(alone, experiments, counted(documents), Program())
+    return Texts(alone=alone, experiments=experiments, tally=counted(documents), made=program())
 
 
-def _experiment(document: Document, place: int, has_figure: bool) -> Experiment:
+def _experiment(document: Document, place: int, has_figure: bool) -> Texts:
     rows = []
     for claim in document["claims"]:
         rows.append(_row(claim, claim["says"], stated(claim), verdict(claim)))
@@ -85,7 +42,7 @@ def _experiment(document: Document, place: int, has_figure: bool) -> Experiment:
             rows.append(_row(tried, says, "", compared(tried)))
     open_first = sorted(document["claims"], key=lambda claim: claim["verdict"] in SETTLED)
     short = [_row(claim, claim["says"], stated(claim), verdict(claim)) for claim in open_first[:MOST_SHORT]]
-    return Experiment(
+    return Texts(
         name=document["name"],
         title=document["title"],
         anchor=ChartName(f"h{place}"),
@@ -102,9 +59,15 @@ def _experiment(document: Document, place: int, has_figure: bool) -> Experiment:
     )
 
 
-def _row(row: Mapping[str, Any], says: Text, printed: Text, judged: Sentence) -> ClaimRow:
-    return ClaimRow(
-        says, row.get("where", ""), row.get("note", ""), printed, measured(row), judged, row["verdict"] in OFF
+def _row(row: Mapping[str, Any], says: Text, printed: Text, judged: Sentence) -> Texts:
+    return Texts(
+        says=says,
+        where=row.get("where", ""),
+        note=row.get("note", ""),
+        stated=printed,
+        measured=measured(row),
+        verdict=judged,
+        is_off=row["verdict"] in OFF,
     )
 
 

@@ -41,11 +41,11 @@ from leakbound.reports.results.audit.records import RecordsPart, records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.findings import Text, interval_head
-from leakbound.reports.results.made import ChartName, Made, Named, made, stored
+from leakbound.reports.results.made import ChartName, Named, made, stored
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import article, begun, capital, cited, listed, note, several
 from leakbound.reports.results.words import sentence as with_full_stop
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 MOST_CURVES = 4
 MOST_LIMITS = 5  # in a terminal
@@ -195,7 +195,7 @@ class AuditPage:
     n_more_notes: str
     run: Sequence[Sentence]
     first_of_run: Sequence[Sentence]
-    made: Made
+    made: Texts
 
 
 def audit_page(report: Report) -> AuditPage:

@@ -3,89 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from leakbound.reports.about import DesignErrors, DesignsCompared, OfficeRule
 from leakbound.reports.numbers import count, parameter
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.table import MOST_IN_TERMINAL, Head, Row, Table, first_rows, folded, size, span
 from leakbound.reports.results.words import several
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 MOST_COLUMNS = 6  # numbers that are shown next to each other
 MOST_NAMES = 6  # that fail a rule and are listed
 PROMISES = {"dp": "anyone", "leave-one-out": "file", "half": "drawn"}
 
 
-@dataclass(frozen=True)
-class Designs:
-    """What each promise would cost."""
-
-    is_in_errors: bool
-    tables: Sequence[Table]
-    reasons: Sequence[Text]
-    sources: Sequence[Text]
-    recommended: str
-    why: Sentence
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule of statistics offices, and what fails it."""
-
-    name: Text
-    asks: Text
-    failing: Text
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules that were checked."""
-
-    n_failing: Sentence
-    rows: Sequence[Rule]
-    failing: Sequence[Rule]
-
-
-@dataclass(frozen=True)
-class DesignsPage:
-    """What each promise would cost, before one is chosen."""
-
-    title: Sentence
-    n: str
-    is_cut: bool
-    ratio: Text
-    command: str
-    designs: Designs
-    rules: Rules | None
-
-
 def designs_page(
     facts: DesignsCompared, command: str = "", rules: Sequence[OfficeRule] = (), full: bool = False
-) -> DesignsPage:
+) -> Texts:
     """Write down what somebody needs who chooses a promise; ``full`` shows all rows."""
-    designs = designs_of(facts)
-    tables = designs.tables if full else [first_rows(whole) for whole in designs.tables]
-    return DesignsPage(
+    designs = designs_of(facts, is_short=not full)
+    return Texts(
         title=Sentence("designs.title"),
         n=several(len(facts.labels), "number"),
-        is_cut=not full and any(len(whole.rows) > MOST_IN_TERMINAL for whole in designs.tables),
+        is_cut=not full and any(len(table.rows) > MOST_IN_TERMINAL for table in designs.tables),
         ratio=_ratio(facts),
         command=command,
-        designs=replace(designs, tables=tables),
+        designs=designs,
         rules=rules_checked([("", rules)]),
     )
 
 
-def designs_of(facts: DesignsCompared) -> Designs:
-    """Put the promises side by side."""
+def designs_of(facts: DesignsCompared, is_short: bool = False) -> Texts:
+    """Put the promises side by side, as a page shows them or, in few rows, a terminal."""
     known = [design for design in facts.designs if design.errors is not None]
     unknown = [design for design in facts.designs if design.reason]
     sources = [Sentence(f"method_of.{design.method}") for design in known if design.method]
     sources += [Sentence("method_of.estimated", {"name": _name(each)}) for each in known if each.is_estimated]
-    return Designs(
+    tables = [_table(facts, known)] if known else []
+    return Texts(
         is_in_errors=_has_unit(facts),
-        tables=[_table(facts, known)] if known else [],
+        tables=[first_rows(table) for table in tables] if is_short else tables,
         reasons=[Sentence("designs.none", {"name": _name(each), "why": each.reason}) for each in unknown],
         sources=sources,
         recommended=PROMISES[facts.recommended],
@@ -143,7 +99,7 @@ def _ratio(facts: DesignsCompared) -> Text:
     return ""
 
 
-def rules_checked(named: Sequence[tuple[str, Sequence[OfficeRule]]]) -> Rules | None:
+def rules_checked(named: Sequence[tuple[str, Sequence[OfficeRule]]]) -> Texts | None:
     """List the rules that were checked, of each statistic by its name, and what fails; none without rules."""
     rules = [(name, rule) for name, of_statistic in named for rule in of_statistic]
     if not rules:
@@ -151,10 +107,10 @@ def rules_checked(named: Sequence[tuple[str, Sequence[OfficeRule]]]) -> Rules | 
     rows = [_rule(name, rule) for name, rule in rules]
     failing = [row for row, (_, rule) in zip(rows, rules, strict=True) if rule.failing]
     gaps = {"n": count(len(failing)), "checked": count(len(rules))}
-    return Rules(Sentence("rule.fail" if failing else "rule.hold", gaps), rows, failing)
+    return Texts(n_failing=Sentence("rule.fail" if failing else "rule.hold", gaps), rows=rows, failing=failing)
 
 
-def _rule(statistic: str, rule: OfficeRule) -> Rule:
+def _rule(statistic: str, rule: OfficeRule) -> Texts:
     """Write a rule, what it asks for, and what fails it."""
     thresholds = {name: parameter(value) for name, value in rule.thresholds.items()}
     name: Text = Sentence(f"rule.{rule.rule}")
@@ -165,4 +121,6 @@ def _rule(statistic: str, rule: OfficeRule) -> Rule:
     how = "none"
     if rule.failing:
         how = "some_and_more" if len(rule.failing) > MOST_NAMES else "some"
-    return Rule(name, Sentence(f"rule.{rule.rule}_asks", thresholds), Sentence(f"failing.{how}", gaps))
+    return Texts(
+        name=name, asks=Sentence(f"rule.{rule.rule}_asks", thresholds), failing=Sentence(f"failing.{how}", gaps)
+    )

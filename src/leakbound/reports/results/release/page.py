@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from leakbound.reports.numbers import (
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.curves import SMALL_ADVANTAGE
-from leakbound.reports.results.findings import FindingRow, FindingTable, Text, finding_row, interval_head
-from leakbound.reports.results.made import Made, Named, made
+from leakbound.reports.results.findings import FindingRow, Text, finding_row, interval_head
+from leakbound.reports.results.made import Named, made
 from leakbound.reports.results.parts import Part, attack_words
 from leakbound.reports.results.quantities import shown
-from leakbound.reports.results.release.designs import PROMISES, Designs, Rules, designs_of, rules_checked
-from leakbound.reports.results.release.parameters import Notes, statistic_notes
+from leakbound.reports.results.release.designs import PROMISES, designs_of, rules_checked
+from leakbound.reports.results.release.parameters import statistic_notes
 from leakbound.reports.results.release.result import ReleaseResult, release_result
 from leakbound.reports.results.release.table import (
     MOST_FOLDED,
@@ -46,7 +46,7 @@ from leakbound.reports.results.release.table import (
     table,
 )
 from leakbound.reports.results.words import article, capital, sentence, several
-from leakbound.reports.sentences import Sentence, sentences
+from leakbound.reports.sentences import Sentence, Texts, sentences
 
 MOST_ATTACKS = 4  # in the chart
 MOST_NAMES = 6  # of numbers without noise, and of other releases
@@ -57,262 +57,7 @@ NOT, HARDLY, BADLY = 0.05, 0.2, 0.5
 BY_NOISE = ("told_by_noise", "dominance_by_noise")  # rules that the printed noise may break
 
 
-@dataclass(frozen=True)
-class Strength:
-    """How much an attacker may gain over guessing: one of these."""
-
-    is_hidden: bool
-    is_hard: bool
-    is_better: bool
-    is_weak: bool
-
-
-@dataclass(frozen=True)
-class InShort:
-    """What somebody who signs for a release needs before it is made."""
-
-    numbers: str
-    statistic: str
-    data: str
-    size: str
-    promise: str
-    noise: Sentence
-    command: str
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The noise of each number that a release would publish."""
-
-    tables: Sequence[Table]
-    has_gaps: bool
-    most: str
-
-
-@dataclass(frozen=True)
-class Values:
-    """The released numbers; tables with rows and columns take the whole width."""
-
-    tables: Sequence[Table]
-    is_wide: bool
-    is_written_nowhere: bool
-
-
-@dataclass(frozen=True)
-class Naming:
-    """The probability of naming the record left out: of this release alone, or of all of its ledger."""
-
-    right: str
-    right_of_all: str
-    by_chance: str
-    is_only: bool
-    is_alone: bool
-    is_of_all: bool
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best attack that was run."""
-
-    right: str
-    target: Sentence
-    interval: Text
-
-
-@dataclass(frozen=True)
-class Dots:
-    """The chart of accuracies."""
-
-    rows: Sequence[Named]
-    n_games: str
-    is_at_lower_end: bool
-    is_of_worst: bool
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The noise: its size, where it was drawn, and what it was computed from."""
-
-    sizes: Sequence[Sentence]
-    is_none: bool
-    is_declared: bool
-    is_scale: bool
-    is_shape: bool
-    is_of_data: bool
-    is_planned: bool
-    is_keyed: bool
-    is_from_seed: bool
-    is_random: bool
-    is_of_counts: bool
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """How data sets were paired, and how many pairs were drawn."""
-
-    says: Text
-    is_exact: bool
-    most_fits: str
-    pairs: str
-    fits: str
-    failures: str
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What is allowed at a false positive rate."""
-
-    fpr: str
-    found: str
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class Privacy:
-    """The parameters of differential privacy."""
-
-    epsilon: str
-    delta: str
-    mu: str = ""
-    is_add_or_remove: bool = False
-
-
-@dataclass(frozen=True)
-class Entry:
-    """The place in a ledger."""
-
-    number: str
-    digest: str
-    declared: str
-    spent: str
-
-
-@dataclass(frozen=True)
-class Others:
-    """Releases of the same data under another promise, or in another ledger."""
-
-    other_promises: Sequence[Sentence]
-    n_more_promises: str
-    other_ledgers: Sequence[Sentence]
-    n_more_ledgers: str
-
-
-@dataclass(frozen=True)
-class Exact:
-    """The numbers that got no noise."""
-
-    names: str
-    n_more: str
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """The curves, and how to read them."""
-
-    found: Sentence
-    points: Sequence[Rate]
-    is_certified: bool
-    is_of_one: bool
-    is_of_two: bool
-    is_attacked: bool
-    is_unprotected: bool
-    is_small: bool
-    level: str
-    n_games: str
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What the noise costs."""
-
-    summary: Text
-    sample: Text
-    tables: Sequence[Table]
-    has_sampling: bool
-    longer: str
-
-
-@dataclass(frozen=True)
-class ReleasePage:
-    """A release with noise, or its calibration, written down."""
-
-    title: str
-    kind: Sentence
-    date: str
-    n: str
-    n_count: str
-    k: str
-    unit: str
-    units: str
-    a_unit: str
-    whose: Sentence
-    them: Text
-    prior: str
-    baseline: str
-    n_statistics: str
-    statistics: Sequence[Text]
-    eta: str
-    eta_of_all: str
-    right: str
-    right_alone: str
-    probability: str
-    probability_alone: str
-    seen: Sentence
-    failure: str
-    confidence: str
-    verdict: Text
-    strength: Strength
-    price: Text
-    largest: Text
-    is_public: bool
-    is_owners: bool
-    is_released: bool
-    is_from_seed: bool
-    is_average: bool
-    is_promise_first: bool
-    is_unattacked: bool
-    is_curve_of_data: bool
-    is_one_promise_said: bool
-    has_ledger: bool
-    has_levels: bool
-    has_ranges: bool
-    has_classes: bool
-    shares_a_budget: bool
-    contradictions: Sequence[str]
-    revealed_by_noise: Sequence[Sentence]
-    in_short: InShort | None
-    planned: Planned | None
-    values: Values | None
-    statistic_notes: Sequence[Notes]
-    naming: Naming | None
-    best: Best | None
-    exposed: str
-    without_noise: Text
-    dots: Dots | None
-    exact: Exact | None
-    noise: Noise
-    coupling: Coupling | None
-    rates: Sequence[Rate]
-    rates_of_all: Sequence[Rate]
-    epsilons: Sequence[Privacy]
-    epsilons_of_all: Sequence[Privacy]
-    practical: Privacy | None
-    entry: Entry | None
-    others: Others | None
-    assumptions: Sequence[str]
-    ceiling: Ceiling | None
-    cost: Cost
-    designs: Designs | None
-    rules: Rules | None
-    findings: Sequence[FindingTable]
-    interval: Sentence
-    n_findings: str
-    short: Table | None
-    data: Sentence
-    made: Made
-
-
-def release_page(report: Report) -> ReleasePage:
+def release_page(report: Report) -> Texts:
     """Write a release down; neither the values without noise nor who is most exposed is in it."""
     result = release_result(report)
     about, certificate = result.about, result.certificate
@@ -322,7 +67,7 @@ def release_page(report: Report) -> ReleasePage:
     each = result.by_statistic or (("", result),)
     values = _values(result, each)
     designs = None if about.designs is None else designs_of(about.designs)
-    return ReleasePage(
+    return Texts(
         title=about.title or about.question,
         kind=Sentence(f"release_kind.{_kind(result)}"),
         date=about.date,
@@ -447,9 +192,14 @@ def _verdict(result: ReleaseResult) -> Text:
     return Sentence("proved.at", {"level": percent(confidence)}) if confidence < 1 else Sentence("proved.certain")
 
 
-def _strength(result: ReleaseResult) -> Strength:
+def _strength(result: ReleaseResult) -> Texts:
     gained = min(1.0, settled(result.eta_of_all / (1 - result.prior_accuracy)))
-    return Strength(gained <= NOT, NOT < gained <= HARDLY, HARDLY < gained <= BADLY, gained > BADLY)
+    return Texts(
+        is_hidden=gained <= NOT,
+        is_hard=NOT < gained <= HARDLY,
+        is_better=HARDLY < gained <= BADLY,
+        is_weak=gained > BADLY,
+    )
 
 
 def _price(values: Sequence[ReleasedValue], certificate: CertificateFacts) -> Text:
@@ -483,7 +233,7 @@ def _revealed_by_noise(result: ReleaseResult) -> list[Sentence]:
     return warnings
 
 
-def _in_short(result: ReleaseResult) -> InShort | None:
+def _in_short(result: ReleaseResult) -> Texts | None:
     """Say what would be released, under which promise, with how much noise; nothing once it is released."""
     about, certificate = result.about, result.certificate
     if result.values or result.public:
@@ -493,7 +243,7 @@ def _in_short(result: ReleaseResult) -> InShort | None:
         by = about.plan.get("by") or ()
         statistic = f"{about.plan['statistic']}{' by ' if by else ''}{', '.join(by)}"
     rows = "row" if about.data.records > certificate.n else result.unit
-    return InShort(
+    return Texts(
         numbers=several(len(certificate.noise.rms), "number"),
         statistic=statistic,
         data=about.data.name,
@@ -517,36 +267,36 @@ def _noise_in_short(result: ReleaseResult) -> Sentence:
     return Sentence("noise_needed.size_and_ratio", gaps | {"ratio": span(ratios)})
 
 
-def _planned(each: Sequence[tuple[str, ReleaseResult]]) -> Planned | None:
+def _planned(each: Sequence[tuple[str, ReleaseResult]]) -> Texts | None:
     """Show the noise of each number that would be published."""
     named = [(name, planned_rows(own)) for name, own in each]
     if not any(rows for _, rows in named):
         return None
     numbers = [number for _, own in each for number in own.about.planned]
     is_cut = any(len(rows) > MOST_ROWS + MOST_FOLDED for _, rows in named)
-    return Planned(
+    return Texts(
         tables=[table(rows, capital(name)) for name, rows in named if rows],
         has_gaps=any(number.noise_std is None for number in numbers),
         most=count(MOST_ROWS + MOST_FOLDED) if is_cut else "",
     )
 
 
-def _values(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Values | None:
+def _values(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Texts | None:
     if not result.values:
         return None
     published = [own.about.table for _, own in each]
     is_wide = any(facts is not None and is_crossed(facts) for facts in published)
     tables = [released(own, capital(name)) for name, own in each]
-    return Values(tables, is_wide, is_written_nowhere=result.certificate.promise == "drawn")
+    return Texts(tables=tables, is_wide=is_wide, is_written_nowhere=result.certificate.promise == "drawn")
 
 
-def _naming(result: ReleaseResult) -> Naming | None:
+def _naming(result: ReleaseResult) -> Texts | None:
     """Say how well the record left out can be named; nothing for other promises."""
     of_all, of_this = result.named_right_of_all, result.named_right
     if of_this is None:
         return None
     is_of_all = result.shares_a_budget and of_all is not None
-    return Naming(
+    return Texts(
         right=_at_most(of_this.value or 0.0),
         right_of_all="" if of_all is None else _at_most(of_all.value or 0.0),
         by_chance=size(1 / result.certificate.n),
@@ -556,7 +306,7 @@ def _naming(result: ReleaseResult) -> Naming | None:
     )
 
 
-def _best(result: ReleaseResult) -> Best | None:
+def _best(result: ReleaseResult) -> Texts | None:
     """Describe the best attack that was run."""
     finding = result.best
     if finding is None:
@@ -568,7 +318,11 @@ def _best(result: ReleaseResult) -> Best | None:
     if interval:
         level = result.about.confidence if finding.confidence is None else finding.confidence
         interval = Sentence("interval.at", {"level": percent(level), "interval": interval})
-    return Best(shown(finding).value, Sentence("whom.chosen" if is_random else "whom.worst", gaps), interval)
+    return Texts(
+        right=shown(finding).value,
+        target=Sentence("whom.chosen" if is_random else "whom.worst", gaps),
+        interval=interval,
+    )
 
 
 def _is_unattacked(result: ReleaseResult) -> bool:
@@ -627,25 +381,29 @@ def _dot(name: str, finding: Finding, role: Literal["attack", "best"]) -> Dot:
     return Dot(name, finding.low, f"≥ {at_least}", role)
 
 
-def _dots(result: ReleaseResult) -> Dots | None:
+def _dots(result: ReleaseResult) -> Texts | None:
     rows = [Named(dot.name, dot.text) for dot in dots_of(result)]
     games = max((curve.n_nonmember for curve in result.curves), default=0)
     is_measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
     is_of_worst = bool(result.attacks) and not result.on_average
     if not rows:
         return None
-    return Dots(rows, count(games) if games and is_measured else "", is_measured, is_of_worst)
+    return Texts(
+        rows=rows,
+        n_games=count(games) if games and is_measured else "",
+        is_at_lower_end=is_measured,
+        is_of_worst=is_of_worst,
+    )
 
 
-def _exact(names: Sequence[str]) -> Exact | None:
+def _exact(names: Sequence[str]) -> Texts | None:
     """Name the numbers that got no noise."""
     if not names:
         return None
-    n_more = len(names) - MOST_NAMES
-    return Exact(", ".join(names[:MOST_NAMES]), count(n_more) if n_more > 0 else "")
+    return Texts(names=", ".join(names[:MOST_NAMES]), n_more=_more(names))
 
 
-def _noise(result: ReleaseResult) -> Noise:
+def _noise(result: ReleaseResult) -> Texts:
     """Describe the noise; of several statistics that one's origin whose noise reveals most of the data."""
     certificate, is_drawn = result.certificate, bool(result.values)
     each = result.by_statistic or (("", result),)
@@ -653,7 +411,7 @@ def _noise(result: ReleaseResult) -> Noise:
     origin = next(name for name in ("shape", "scale", "declared", "none") if name in origins)
     is_seed = result.about.insecure_seed
     parameters = [own.about.parameters for _, own in each]
-    return Noise(
+    return Texts(
         sizes=[_noise_size(name, own) for name, own in each],
         is_none=certificate.no_noise,
         is_declared=origin == "declared",
@@ -711,7 +469,7 @@ def _sizes(rms: Sequence[float], values: Sequence[ReleasedValue]) -> Text:
     return ", ".join(f"{text} {unit}".rstrip() for text, unit in zip(texts, units, strict=True))
 
 
-def _coupling(result: ReleaseResult) -> Coupling | None:
+def _coupling(result: ReleaseResult) -> Texts | None:
     """Say how data sets were paired, and how many pairs were drawn."""
     certificate = result.certificate
     name = certificate.coupling
@@ -721,7 +479,7 @@ def _coupling(result: ReleaseResult) -> Coupling | None:
     if f"coupling.{name}" in sentences():
         says = Sentence(f"coupling.{name}", {"unit": result.unit, "units": result.units})
     fits, is_sampled = several(certificate.fits or 0, "fit"), not certificate.exact
-    return Coupling(
+    return Texts(
         says=says,
         is_exact=certificate.exact,
         most_fits=fits if is_sampled and certificate.pairs is None else "",
@@ -731,40 +489,45 @@ def _coupling(result: ReleaseResult) -> Coupling | None:
     )
 
 
-def _rates(findings: Sequence[Finding]) -> list[Rate]:
+def _rates(findings: Sequence[Finding]) -> list[Texts]:
     """List true positive rates with the false positive rates at which they are allowed."""
-    return [Rate(percent(each.operating_point["fpr"]), f"{shown(each).value}\u202f%") for each in findings]
+    return [Texts(fpr=percent(each.operating_point["fpr"]), found=f"{shown(each).value}\u202f%") for each in findings]
 
 
-def _rates_of_all(result: ReleaseResult) -> list[Rate]:
+def _rates_of_all(result: ReleaseResult) -> list[Texts]:
     """List what all releases of the ledger together allow, where that is more than this one alone."""
     of_all = _rates(result.rates_of_all)
     return of_all if result.rates and of_all != _rates(result.rates) else []
 
 
-def _privacy(finding: Finding, mu: str = "") -> Privacy:
+def _privacy(finding: Finding, mu: str = "") -> Texts:
     """Write an epsilon at its delta."""
     delta = parameter(finding.operating_point.get("delta", 0.0))
     epsilon = powers(shown(finding).value)
-    return Privacy(epsilon, delta, mu, Term("add_or_remove") in finding.method)
+    return Texts(epsilon=epsilon, delta=delta, mu=mu, is_add_or_remove=Term("add_or_remove") in finding.method)
 
 
-def _entry(result: ReleaseResult) -> Entry | None:
+def _entry(result: ReleaseResult) -> Texts | None:
     """State the place in the ledger, and for the owner what is spent."""
     entry = result.certificate.entry
     if entry is None:
         return None
     spent = "" if result.spent is None or result.public else _at_most(result.spent.value or 0.0)
-    return Entry(count(entry.number), entry.digest[:DIGEST], count(entry.declared), spent)
+    return Texts(number=count(entry.number), digest=entry.digest[:DIGEST], declared=count(entry.declared), spent=spent)
 
 
-def _others(certificate: CertificateFacts) -> Others | None:
+def _others(certificate: CertificateFacts) -> Texts | None:
     """Name what was released of the same data under other promises, and in other ledgers."""
     if not certificate.others:
         return None
     same = [other for other in certificate.others if other.design == certificate.design]
     different = [other for other in certificate.others if other.design != certificate.design]
-    return Others(*_first_named(different), *_first_named(same))
+    return Texts(
+        other_promises=_first_named(different),
+        n_more_promises=_more(different),
+        other_ledgers=_first_named(same),
+        n_more_ledgers=_more(same),
+    )
 
 
 def _is_one_promise_said(result: ReleaseResult) -> bool:
@@ -773,8 +536,8 @@ def _is_one_promise_said(result: ReleaseResult) -> bool:
     return bool(result.values) and not result.public and not is_said
 
 
-def _first_named(others: Sequence[OtherReleaseFacts]) -> tuple[list[Sentence], str]:
-    """Name the first of other releases, and count the rest."""
+def _first_named(others: Sequence[OtherReleaseFacts]) -> list[Sentence]:
+    """Name the first of other releases."""
     named = []
     for other in others[:MOST_NAMES]:
         gaps = {
@@ -784,14 +547,19 @@ def _first_named(others: Sequence[OtherReleaseFacts]) -> tuple[list[Sentence], s
             "digest": other.digest[:DIGEST],
         }
         named.append(Sentence("other_release.of_date" if other.date else "other_release.undated", gaps))
-    return named, count(len(others) - MOST_NAMES) if len(others) > MOST_NAMES else ""
+    return named
 
 
-def _ceiling(result: ReleaseResult) -> Ceiling:
+def _more(names: Sequence[Any]) -> str:
+    """Count the names after those that are listed."""
+    return count(len(names) - MOST_NAMES) if len(names) > MOST_NAMES else ""
+
+
+def _ceiling(result: ReleaseResult) -> Texts:
     """Say how to read the lines of the chart."""
     bands = [curve for curve in result.curves if curve.role == "measured" and len(curve.band_fpr) and curve.n_nonmember]
     is_of_two = any(curve.release for curve in result.ceilings)
-    return Ceiling(
+    return Texts(
         found=Sentence(f"axis.found_{result.certificate.promise}"),
         points=_points(result),
         is_certified=bool(result.ceilings),
@@ -805,18 +573,18 @@ def _ceiling(result: ReleaseResult) -> Ceiling:
     )
 
 
-def _points(result: ReleaseResult) -> list[Rate]:
+def _points(result: ReleaseResult) -> list[Texts]:
     """List what each curve says at the rates asked for; a ceiling is rounded up."""
     points = []
     for fpr in result.about.fpr:
         for curve in result.curves:
             write = percent_at_most if curve.role == "certified" else percent
             found = write(float(np.asarray(curve.tradeoff.tpr_at(fpr))))
-            points.append(Rate(percent(fpr), found, attack_words(curve.name)))
+            points.append(Texts(fpr=percent(fpr), found=found, name=attack_words(curve.name)))
     return points
 
 
-def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Cost:
+def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> Texts:
     """Say what the noise costs, in tables and as a sample that would be as precise."""
     certificate = result.certificate
     rows = [row for row in result.values if row.noise_std and row.sampling_std]
@@ -828,7 +596,7 @@ def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> C
         sample = low if low == high else Sentence("size.span", {"low": low, "high": high})
     named = [(name, cost_rows(own)) for name, own in each] if result.values else []
     price = _price(result.values, certificate)
-    return Cost(
+    return Texts(
         summary=Sentence("cost.ratio", {"ratio": price}) if price else "",
         sample=sample,
         tables=[table(of_statistic, capital(name)) for name, of_statistic in named if of_statistic],
@@ -837,14 +605,14 @@ def _cost(result: ReleaseResult, each: Sequence[tuple[str, ReleaseResult]]) -> C
     )
 
 
-def _short(each: Sequence[tuple[str, ReleaseResult]], designs: Designs | None) -> Table | None:
+def _short(each: Sequence[tuple[str, ReleaseResult]], designs: Texts | None) -> Table | None:
     """Choose the one table of a terminal: what was released, else the costs of the promises, else the noise."""
     if designs and designs.tables and not any(own.values for _, own in each):
         return first_rows(designs.tables[0])
     return shortened(each)
 
 
-def _findings(result: ReleaseResult) -> list[FindingTable]:
+def _findings(result: ReleaseResult) -> list[Texts]:
     """Write the findings down by what they are of."""
     by_title: dict[str, list[FindingRow]] = {}
     titles: dict[str, Text] = {}
@@ -852,7 +620,7 @@ def _findings(result: ReleaseResult) -> list[FindingTable]:
         title = _title(result, part)
         titles[str(title)] = title
         by_title.setdefault(str(title), []).extend(_row(part, finding) for finding in part.findings)
-    return [FindingTable(titles[key], rows) for key, rows in by_title.items()]
+    return [Texts(title=titles[key], rows=rows) for key, rows in by_title.items()]
 
 
 def _row(part: Part, finding: Finding) -> FindingRow:
@@ -886,10 +654,8 @@ def _data(result: ReleaseResult) -> Sentence:
     return Sentence("data.with_digest" if used.digest else "data.named", gaps)
 
 
-def _made(report: Report, result: ReleaseResult) -> Made:
+def _made(report: Report, result: ReleaseResult) -> Texts:
     """Say how the release was made, without the assumptions that its certificate has."""
-    of_report = made(report, result.parts)
     certified = {capital(sentence(phrases.words(term))) for term in result.certificate.assumptions}
-    others = [assumption for assumption in of_report.assumptions if assumption not in certified]
     seed = Sentence("seed.calibration", {"seed": str(result.about.seed)})
-    return replace(of_report, assumptions=others, seed=seed)
+    return made(report, result.parts, certified, seed)

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from leakbound.reports.about import ColumnScale, PublishedTable, StatisticParameters
 from leakbound.reports.numbers import count, parameter, powers, significant
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.release.result import ReleaseResult
 from leakbound.reports.results.words import capital
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 MOST_SCALES = 12  # columns whose centre and spread are shown
 FITTED = ("ridge", "poisson", "huber", "logistic")  # whose penalty depends on the scale of the columns
 
 
-@dataclass(frozen=True)
-class Notes:
-    """Sentences about a statistic, under its name where there are several."""
-
-    name: str
-    sentences: Sequence[Text]
-
-
-def statistic_notes(result: ReleaseResult) -> list[Notes]:
+def statistic_notes(result: ReleaseResult) -> list[Texts]:
     """Say what a reader must know of each statistic, and what was made of its numbers."""
     notes = []
     for name, own in result.by_statistic or (("", result),):
         sentences = [*parameter_notes(own.about.parameters), *table_notes(own.about.table)]
         if sentences:
-            notes.append(Notes(capital(name), sentences))
+            notes.append(Texts(name=capital(name), sentences=sentences))
     return notes
 
 
