@@ -42,6 +42,10 @@ def planted(game: Game, leak: float, seed: int = 1, dtype: type = np.float64) ->
         "gradient_norm": np.exp(-log_odds / 4),
         "taylor": np.stack([-(leak * game.member + rng.normal(size=game.member.shape)) * curved, curved**2], axis=-1),
     }
+    # scores of a release that predicts nothing; their unit and origin are any
+    score = leak * game.member + hardness + rng.normal(size=game.member.shape)
+    arrays |= {"score": 30 * score - 7, "matches": (score > hardness + 1).astype(float), "gen_lra": score}
+    arrays |= {"nearest": -np.exp(-score), "nearest5": -np.exp(-score / 2), "density_ratio": score}
     # labels of 8 versions of each record, the first of which is the record itself
     noise = rng.normal(size=(*log_odds.shape, 8))
     arrays["query_correct"] = np.where(np.arange(8) == 0, correct[:, :, None], log_odds[:, :, None] + noise > 0)

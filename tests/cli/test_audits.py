@@ -294,7 +294,7 @@ class TestStreams:
         assert [row["attack"] for row in rows] == list(ATTACKS)
         assert all(row["source"] == ATTACKS[row["attack"]].source for row in rows)
         needs = {row["attack"]: (row["needs"], row["signals"]) for row in rows}
-        assert needs["rmia"] == ("references, population", "loss or query_loss")
+        assert needs["rmia"] == ("references, population", "loss or query_loss or score")
         assert needs["glir"] == ("nothing", "step_dot and step_norm")
         assert needs["lira"][0] == "references"
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakbound.core.checks import one_of
+from leakbound.core.signals import SCORES
 from leakbound.core.types import NotApplicable, Scores, Signals, WrongScores, finite
 
 if TYPE_CHECKING:
@@ -151,14 +152,14 @@ class Attack:
         The attacks of the table compare with the references of the game alone; a function of the user's own gets the
         signals of all models, and is tried.
         """
-        from leakbound.attacks.balance import first_target
+        from leakbound.attacks.balance import one_target
 
         if self._is_of_the_table or self.variance_inflation is not None:
             return False
         if not 1 < signals.game.n_targets < signals.game.n_models:
             return False
         try:
-            alone = score(first_target(signals))
+            alone = score(one_target(signals, 0))
         except ValueError:  # that it does not apply, fails or returns another shape with a single target
             return True
         return not np.allclose(alone[0], value[0], rtol=1e-3, atol=1e-6 * float(np.abs(value).max(initial=0.0)))
@@ -172,8 +173,9 @@ class Attack:
             Keywords of the attack's function: ``temperature=1.0`` of mast and matt; ``variance="shrunk"`` of lira,
             lira_offline and label_only_lira; ``gamma=1.0`` of rmia and rmia_offline; ``vote="mean"`` of rmia and
             rmia_offline; ``a=None`` of rmia_offline, a number from 0 to 1 or None: the references choose it;
-            ``references=None`` of quantile, a number or None: all; ``rate=1.0`` of likelihood_ratio. The others have
-            none; a user-defined attack has those of its function.
+            ``references=None`` of quantile, a number or None: all; ``rate=1.0`` of likelihood_ratio; ``signal=None``
+            of mast, lira, lira_offline, rmia and rmia_offline: a name of ``leakbound.core.signals.SCORES``, the one
+            signal that is then read. The others have none; a user-defined attack has those of its function.
 
         Returns
         -------
@@ -197,7 +199,8 @@ class Attack:
         merged = dict(sorted({**self.parameters, **parameters}.items()))
         base = self.name.partition("(")[0]
         listed = ", ".join(f"{name}={value}" for name, value in merged.items())
-        return replace(self, name=f"{base}({listed})" if merged else base, parameters=merged)
+        signals = (str(merged["signal"]),) if merged.get("signal") else self.signals
+        return replace(self, name=f"{base}({listed})" if merged else base, signals=signals, parameters=merged)
 
     def function_of_signals(self) -> Score:
         """Return the function, imported where it is named by its path."""
@@ -247,7 +250,7 @@ _ROWS = (
         "mast",
         "MAST",
         f"{_HERE}.mast:mast",
-        ("loss",),
+        ("loss", "score"),
         "sablayrolles2019, eq. 29-30, corrected",
         "The loss against the soft minimum over models without the point.",
         needs_references=True,
@@ -267,7 +270,7 @@ _ROWS = (
         "lira",
         "LiRA",
         f"{_HERE}.lira:lira",
-        ("log_odds", "loss", "query_log_odds", "query_loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss", "score"),
         "carlini2022, Algorithm 1",
         "Likelihood ratio of two Gaussians, with and without the point.",
         needs_references=True,
@@ -277,7 +280,7 @@ _ROWS = (
         "lira_offline",
         "LiRA (offline)",
         f"{_HERE}.lira:lira_offline",
-        ("log_odds", "loss", "query_log_odds", "query_loss"),
+        ("log_odds", "loss", "query_log_odds", "query_loss", "score"),
         "carlini2022, eq. 4",
         "How unlikely so good a prediction is for models without the point.",
         needs_references=True,
@@ -287,7 +290,7 @@ _ROWS = (
         "rmia",
         "RMIA",
         f"{_HERE}.rmia:rmia",
-        ("loss", "query_loss"),
+        ("loss", "query_loss", "score"),
         "zarifzadeh2024, RMIA score",
         "The fraction of the population whose likelihood ratio is smaller than that of the point.",
         needs_references=True,
@@ -298,7 +301,7 @@ _ROWS = (
         "rmia_offline",
         "RMIA (offline)",
         f"{_HERE}.rmia:rmia_offline",
-        ("loss", "query_loss"),
+        ("loss", "query_loss", "score"),
         "zarifzadeh2024, offline RMIA",
         "RMIA from models without the point alone.",
         needs_references=True,
@@ -383,6 +386,60 @@ _ROWS = (
         ("step_dot", "step_norm"),
         "leemann2023, gradient likelihood ratio, along the gradient",
         "How improbable every step is without the point.",
+    ),
+    Attack(
+        "score",
+        "Score",
+        f"{_HERE}.threshold:given_score",
+        ("score",),
+        "given by the user",
+        "The score, one threshold for all points.",
+        parameters={"signal": "score"},
+    ),
+    Attack(
+        "matches",
+        "Match",
+        f"{_HERE}.threshold:given_score",
+        ("matches",),
+        "yao2025, with controls",
+        "Whether a published row is equal to the point.",
+        parameters={"signal": "matches"},
+    ),
+    Attack(
+        "nearest",
+        "Nearest row",
+        f"{_HERE}.threshold:given_score",
+        ("nearest",),
+        "yao2025",
+        "The distance to the nearest published row.",
+        parameters={"signal": "nearest"},
+    ),
+    Attack(
+        "nearest5",
+        "Five nearest rows",
+        f"{_HERE}.threshold:given_score",
+        ("nearest5",),
+        "yao2025, of five rows",
+        "The mean distance to the five nearest published rows.",
+        parameters={"signal": "nearest5"},
+    ),
+    Attack(
+        "density_ratio",
+        "Density ratio (DOMIAS)",
+        f"{_HERE}.threshold:given_score",
+        ("density_ratio",),
+        "vanbreugel2023",
+        "The density of the published rows at the point, against that of reference rows.",
+        parameters={"signal": "density_ratio"},
+    ),
+    Attack(
+        "gen_lra",
+        "Gen-LRA",
+        f"{_HERE}.threshold:given_score",
+        ("gen_lra",),
+        "ward2025",
+        "How much better the published rows near the point are explained with it.",
+        parameters={"signal": "gen_lra"},
     ),
 )
 ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS})
@@ -472,7 +529,9 @@ def from_function(
     )
 
 
-def find(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> tuple[Attack, ...]:
+def find(
+    attacks: str | Attack | Score | Iterable[str | Attack | Score], given: Collection[str] = ()
+) -> tuple[Attack, ...]:
     """List the attacks that are asked for, each once, in the order of their first mention.
 
     Parameters
@@ -480,6 +539,8 @@ def find(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> tupl
     attacks : str, Attack, callable, or iterable of them
         Names of ``ATTACKS``, ``"default"``, ``"all"``, attacks with parameters of their own, or functions: see
         `from_function`.
+    given : collection of str
+        Signals, where they are scores or little else: ``"default"`` and ``"all"`` are then those that read them.
 
     Returns
     -------
@@ -496,11 +557,13 @@ def find(attacks: str | Attack | Score | Iterable[str | Attack | Score]) -> tupl
     >>> from leakbound.attacks import find
     >>> [attack.name for attack in find(["lira", "gap", "lira"])]
     ['lira', 'gap']
+    >>> [attack.name for attack in find("default", ["score"])]
+    ['score', 'mast', 'lira', 'rmia']
     """
     by_their_names: dict[str, Attack] = {}
     for item in listed(attacks):
         by_name = isinstance(item, Attack) or item in ATTACKS
-        for attack in [item] if isinstance(item, Attack) else _of_name(item):
+        for attack in [item] if isinstance(item, Attack) else _of_name(item, given):
             known = by_their_names.get(attack.name, attack)
             if known.function != attack.function:
                 raise ValueError(f"two attacks have the name {attack.name!r}; give each a name of its own")
@@ -555,9 +618,13 @@ def _why_it_fails(name: str, signals: Signals, error: Exception) -> str:
     )
 
 
-def _of_name(name: str) -> list[Attack]:
+def _of_name(name: str, given: Collection[str]) -> list[Attack]:
     """Return the attack, or the group of attacks, of this name."""
-    groups = {"default": DEFAULT, "all": tuple(ATTACKS)}
-    if name in groups:
-        return [ATTACKS[row] for row in groups[name]]
-    return [ATTACKS[one_of("attack", name, [*ATTACKS, *groups])]]
+    predicted = [row for row in ATTACKS if row not in SCORES]
+    groups = {"default": [ATTACKS[row] for row in DEFAULT], "all": [ATTACKS[row] for row in predicted]}
+    if name not in groups:
+        return [ATTACKS[one_of("attack", name, [*ATTACKS, *groups])]]
+    if not given:
+        return groups[name]
+    scores = [ATTACKS[signal] for signal in SCORES if signal in given]
+    return scores + [attack for attack in groups[name] if set(attack.signals) & set(given)]

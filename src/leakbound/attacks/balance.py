@@ -120,10 +120,10 @@ def apart(signals: Signals, dependent: Design, score: Callable[[Signals], Float[
     return np.concatenate(scores)
 
 
-def first_target(signals: Signals) -> Signals:
-    """Build a game of the first target and the references, without the other targets."""
+def one_target(signals: Signals, target: int) -> Signals:
+    """Build a game of one target, row 0, and its references, without the other targets."""
     n_models = signals.game.n_models
-    return _one_target(signals, Design(np.zeros((n_models, n_models), dtype=bool)), 0)
+    return _one_target(signals, Design(np.zeros((n_models, n_models), dtype=bool)), target)
 
 
 def _one_target(signals: Signals, dependent: Design, target: int) -> Signals:
@@ -145,9 +145,9 @@ def _one_target(signals: Signals, dependent: Design, target: int) -> Signals:
     member = rows_of(game.member)
     # A point that is no target point counts as the population only if it is in no model at all.
     member[0] |= ~is_target & game.member.any(axis=0)
-    one_target = replace(game, member=member, is_target_point=is_target, n_targets=1)
+    alone = replace(game, member=member, is_target_point=is_target, n_targets=1)
     arrays = {name: rows_of(array) for name, array in signals.arrays.items()}
-    return replace(signals, game=one_target, arrays=arrays)
+    return replace(signals, game=alone, arrays=arrays)
 
 
 def _draw_left_out(member: Bool[Array, "K N"], rows: Int[Array, " R"], target: int) -> Int[Array, " N"]:

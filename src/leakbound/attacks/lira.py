@@ -26,6 +26,7 @@ from scipy.special import log_ndtr
 
 from leakbound.attacks.blocks import Block, all_target_points, blocks, require_references, score_points
 from leakbound.attacks.queries import mean_score
+from leakbound.attacks.scores import as_phi, score_of
 from leakbound.core.checks import one_of
 from leakbound.core.on_disk import empty_beside
 from leakbound.core.types import Signals
@@ -39,11 +40,12 @@ _LEAST = 1e-12  # least variance of all, in squared units of the signal
 _PHI_OF = ("log_odds", "loss")  # what phi is computed from, the first that is there
 
 
-def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
+def lira(signals: Signals, *, variance: str = "shrunk", signal: str | None = None) -> Float[Array, "T J"]:
     """Compute the online LiRA score ``log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out)``.
 
-    phi is the log-odds of the true label, or -log(loss + 1e-12) if the release has none (regressors). The Gaussians are
-    fitted to the references with and without the record. A record without references on both sides gets the score 0.
+    phi is the log-odds of the true label, or -log(loss + 1e-12) if the release has none (regressors), or a score as it
+    is: the one that ``signal`` names. The Gaussians are fitted to the references with and without the record. A record
+    without references on both sides gets the score 0.
 
     Source: Carlini, Chien, Nasr, Song, Terzis & Tramer (2022), Algorithm 1; of several queries the mean, as in
     their code; pooled: their fixed variance, one for each side.
@@ -55,6 +57,8 @@ def lira(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
     >>> float(lira(signals, variance="point")[0, 0])  # 3^2 / 2: as far from the mean 0 as 3 standard deviations
     4.5
     """
+    name = score_of(signals, signal, _PHI_OF)
+    signals = as_phi(signals, name) if name else signals
     return mean_score(signals, _PHI_OF, lambda query: _online(query, variance))
 
 
@@ -80,7 +84,7 @@ def _online(signals: Signals, variance: str) -> Float[Array, "T J"]:
     return score_points(signals.game, _array(signals), score, signals.game.n_targets)
 
 
-def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, "T J"]:
+def lira_offline(signals: Signals, *, variance: str = "shrunk", signal: str | None = None) -> Float[Array, "T J"]:
     """Compute the offline LiRA score, the log-probability that a model without the record has a smaller phi.
 
     ``log Phi((phi - mean_out) / sd_out)``, one-sided. A record that all references contain gets log(1/2).
@@ -93,6 +97,8 @@ def lira_offline(signals: Signals, *, variance: str = "shrunk") -> Float[Array, 
     >>> round(float(np.exp(lira_offline(signals, variance="point")[0, 0])), 6)  # Phi(2)
     0.97725
     """
+    name = score_of(signals, signal, _PHI_OF)
+    signals = as_phi(signals, name) if name else signals
     return mean_score(signals, _PHI_OF, lambda query: _offline(query, variance))
 
 

@@ -9,17 +9,19 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from leakbound.attacks.blocks import Block, log_mean_exp, require_references, score_points
+from leakbound.attacks.scores import one_target_at_a_time, score_of
 from leakbound.core.checks import positive
 from leakbound.core.types import Signals
 
 Array = np.ndarray
 
 
-def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
+def mast(signals: Signals, *, temperature: float = 1.0, signal: str | None = None) -> Float[Array, "T J"]:
     """Compare the loss with the soft minimum of the losses of models without the point.
 
     ``s = (tau - loss) / T`` with ``tau = -T log mean exp(-loss_r / T)`` over the references r without the
-    point. A record without such a reference gets the score 0.
+    point. A record without such a reference gets the score 0. Of a score, the one that ``signal`` names, the loss is
+    minus the score over its pooled standard deviation in these references.
 
     Source: sablayrolles2019, eq. 29 and 30; the printed tau lacks the factor -T.
 
@@ -32,8 +34,17 @@ def mast(signals: Signals, *, temperature: float = 1.0) -> Float[Array, "T J"]:
     """
     # the model is taken to be a draw with probability proportional to exp(-sum of losses / T)
     temperature = positive("temperature", temperature)
-    game, loss = signals.game, signals.array("loss")
+    name = score_of(signals, signal, ("loss",))
+    signals.array(name or "loss")
     require_references(signals, without=True)
+    if name:
+        return one_target_at_a_time(signals, name, lambda alone: _against_soft_minimum(alone, temperature))
+    return _against_soft_minimum(signals, temperature)
+
+
+def _against_soft_minimum(signals: Signals, temperature: float) -> Float[Array, "T J"]:
+    """Compute `mast` of the losses."""
+    game, loss = signals.game, signals.array("loss")
 
     def score(block: Block) -> Float[Array, "B T"]:
         own = block.targets(loss) / -temperature

@@ -26,6 +26,7 @@ from leakbound.attacks.blocks import (
     score_points,
 )
 from leakbound.attacks.queries import one_by_one
+from leakbound.attacks.scores import one_target_at_a_time, score_of
 from leakbound.core.checks import one_of, positive, probability
 from leakbound.core.on_disk import blocks_of, empty_beside
 from leakbound.core.types import Signals
@@ -41,13 +42,14 @@ _PAIRS = 1 << 22  # of records and population points that vote at once
 RatioAt = Callable[[Block], Float[Array, "B T"]]
 
 
-def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean") -> Float[Array, "T J"]:
+def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean", signal: str | None = None) -> Float[Array, "T J"]:
     """Test the likelihood ratio of the record against that of each point of the population.
 
     The ratio of a point is ``p(x) / mean over the references of p_r(x)``, p = exp(-loss); the score is the
     fraction of population points z with ``ratio(x) / ratio(z) >= gamma``, minus 1, computed by `rank_fraction`.
     The population are the points that are in no model and are no target points; without any, the target points of the
-    target. The references may contain the record.
+    target. The references may contain the record. Of a score, the one that ``signal`` names, the loss is minus the
+    score over its pooled standard deviation in the references without the record.
 
     Source: Zarifzadeh, Liu & Shokri (2024), the RMIA score; they use gamma = 2.
 
@@ -60,11 +62,16 @@ def rmia(signals: Signals, *, gamma: float = 1.0, vote: str = "mean") -> Float[A
     """
     # With gamma = 1 the scores of non-members are uniform for every model, so that one threshold fits all of them.
     # With several queries the geometric mean of the quotients must reach gamma, or (vote "majority") most of them.
-    return _ranked(signals, log_ratio, gamma, vote)
+    return _ranked(signals, log_ratio, gamma, vote, signal)
 
 
 def rmia_offline(
-    signals: Signals, *, gamma: float = 1.0, a: float | None = None, vote: str = "mean"
+    signals: Signals,
+    *,
+    gamma: float = 1.0,
+    a: float | None = None,
+    vote: str = "mean",
+    signal: str | None = None,
 ) -> Float[Array, "T J"]:
     """Compute the RMIA score from references without the record alone.
 
@@ -81,13 +88,12 @@ def rmia_offline(
     [-0.111, -0.609]
     """
     # without a slope a, the references choose it for each query, without the target itself: see offline_slopes
-    return _ranked(signals, lambda query: log_ratio_offline(query, a=a), gamma, vote)
+    return _ranked(signals, lambda query: log_ratio_offline(query, a=a), gamma, vote, signal, without=True)
 
 
 def log_ratio(signals: Signals) -> RatioAt:
     """Return the function that computes the logarithms of the ratios of `rmia` at the points of a block."""
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, least=1)
 
     def at(block: Block) -> Float[Array, "B T"]:
         log_p = -block.references(loss)
@@ -103,7 +109,6 @@ def log_ratio_offline(signals: Signals, *, a: float | None = None) -> RatioAt:
     ``a`` is that of `offline_slopes` unless given.
     """
     game, loss = signals.game, signals.array("loss")
-    require_references(signals, without=True, least=1)
     slope = offline_slopes(signals) if a is None else probability("a", a)
 
     def at(block: Block) -> Float[Array, "B T"]:
@@ -225,10 +230,29 @@ def fraction_below(log_ratio: Float[Array, " J"], thresholds: Float[Array, " Z"]
     return (n_exceeded + tie_breaker - n_plus_one) / n_plus_one
 
 
-def _ranked(signals: Signals, ratio_of: Callable[[Signals], RatioAt], gamma: float, vote: str) -> Float[Array, "T J"]:
-    """Rank the ratios at the target points among those of the population, of one query or of several together."""
+def _ranked(
+    signals: Signals,
+    ratio_of: Callable[[Signals], RatioAt],
+    gamma: float,
+    vote: str,
+    signal: str | None,
+    without: bool = False,
+) -> Float[Array, "T J"]:
+    """Rank the ratios at the target points among those of the population; of a score, for one target at a time."""
     one_of("vote", vote, VOTES)
     gamma = positive("gamma", gamma)
+    name = score_of(signals, signal, ("loss",))
+    signals.array(name or "loss")
+    require_references(signals, without=without, least=1)
+    if name:
+        return one_target_at_a_time(signals, name, lambda alone: _of_queries(alone, ratio_of, gamma, vote))
+    return _of_queries(signals, ratio_of, gamma, vote)
+
+
+def _of_queries(
+    signals: Signals, ratio_of: Callable[[Signals], RatioAt], gamma: float, vote: str
+) -> Float[Array, "T J"]:
+    """Rank the ratios of one query, or of several together."""
     ratios = [ratio_of(query) for query in one_by_one(signals, "loss")]
     if len(ratios) == 1:
         return _rank_in_population(signals, ratios[0], gamma)

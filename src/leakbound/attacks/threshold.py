@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from leakbound.attacks.blocks import empty_scores, score_points
+from leakbound.core.checks import one_of
+from leakbound.core.signals import SCORES
 from leakbound.core.types import Signals
 
 Array = np.ndarray
@@ -61,6 +63,18 @@ def loss(signals: Signals) -> Float[Array, "T J"]:
     """
     values = signals.array("loss")
     return score_points(signals.game, values, lambda block: -block.targets(values), signals.game.n_targets)
+
+
+def given_score(signals: Signals, signal: str = "score") -> Float[Array, "T J"]:
+    """Score by a signal that is a score itself, with one threshold for all points.
+
+    >>> from leakbound.core.types import Game
+    >>> game = Game("one_model", np.array([[True, False]]), np.array([True, True]), 1)
+    >>> given_score(Signals(game, None, {"nearest": np.array([[0.0, -0.5]])}), signal="nearest").tolist()
+    [[0.0, -0.5]]
+    """
+    values = signals.array(one_of("signal", signal, SCORES))
+    return score_points(signals.game, values, lambda block: block.targets(values), signals.game.n_targets)
 
 
 def modified_entropy(signals: Signals) -> Float[Array, "T J"]:

@@ -38,6 +38,7 @@ from leakbound.auditing.setup import (
 from leakbound.core import games
 from leakbound.core.checks import known_keywords, one_line, one_of
 from leakbound.core.findings import Term
+from leakbound.core.signals import SCORES
 from leakbound.core.types import Game, Points, Signals
 from leakbound.data import Data
 from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names, without_names
@@ -492,7 +493,7 @@ def audit_model(
     audited = trained_release(model, classes, name, training.layers, collate)
     recipe = None if fitted.recipe is None else release_of(fitted.recipe, train=training.recipe, collate=collate)
     # The request, checked by the same plan as on the command line.
-    attack_rows = find(attacks)
+    attack_rows = attacks_on([audited], attacks)
     plan = _plan(
         TrainedPlan,
         attack_rows,
@@ -670,9 +671,9 @@ def audit_signals(
     >>> report.about.releases[0].best != ""
     True
     """
-    attack_rows = find(attacks)
     if isinstance(signals, (str, os.PathLike)):
         signals = read_signals(signals)
+    attack_rows = find(attacks, signals.arrays if set(SCORES) & set(signals.arrays) else ())
     plan = _plan(
         GivenPlan,
         attack_rows,

@@ -163,7 +163,8 @@ def attacks_on(
     """
     rates = sorted({release.dpsgd.sample_rate for release in releases if is_private(release)})
     asked = listed(attacks)
-    rows = find(asked)
+    given = {name for release in releases for name in getattr(release, "signals", ())}
+    rows = find(asked, given)
     likelihood_ratio = ATTACKS["likelihood_ratio"]
     if asked == ["default"]:
         rows = tuple(attack for attack in rows if not (one_run and attack.needs_references))

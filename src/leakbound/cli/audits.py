@@ -239,7 +239,7 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         print(json.dumps(rows, indent=1))
         return
     print(table_of(rows, width()), end="")
-    print("* by default; all is every one of them")
+    print("* by default; all is every one that reads predictions, or of scores every one that reads them")
     notes = (
         "of signals that are joined by 'or' one is enough; loss, log_odds and correct are computed from log_prob and "
         "labels, where these are given",

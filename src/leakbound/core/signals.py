@@ -80,8 +80,26 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
             "(theta - theta0).g and g^T H^-1 g: parameters around those of models that know nothing of the game, "
             "g the gradient of the point's loss there, H the Hessian of the training loss",
         ),
+        "score": SignalKind(("M", "N"), "any", "any finite number, higher = more likely in the data of the model"),
+        "matches": SignalKind(("M", "N"), "0 or 1", "a published row is equal to the point"),
+        "nearest": SignalKind(("M", "N"), "mean over the columns, 0 to 1", "minus the distance to the nearest row"),
+        "nearest5": SignalKind(
+            ("M", "N"), "mean over the columns, 0 to 1", "minus the mean distance to the five nearest published rows"
+        ),
+        "density_ratio": SignalKind(
+            ("M", "N"), "nats", "log density of the published rows at the point, minus that of reference rows"
+        ),
+        "gen_lra": SignalKind(
+            ("M", "N"),
+            "nats",
+            "log-likelihood of the published rows near the point under reference rows and the point, minus that under "
+            "the reference rows alone",
+        ),
     }
 )
+
+# What a release gives that is no predicted label: any number, of which a higher one is more likely of a member
+SCORES = ("score", "matches", "nearest", "nearest5", "density_ratio", "gen_lra")
 
 # What a training by DP-SGD shows of itself, and not of a point: `leakbound.dpsgd.diagnostics` says what each holds.
 DIAGNOSTICS = ("step_noise", "step_tensors", "step_fresh", "step_batches", "step_records")
@@ -184,6 +202,9 @@ def refuse_impossible(arrays: Mapping[str, Float[Array, "M N ..."]]) -> None:
         raise ValueError(f"signal 'loss' is -log p(true label), which is at least 0; got {loss.min():.4g}")
     if correct is not None and not ((correct == 0) | (correct == 1)).all():
         raise ValueError("signal 'correct' must hold 0 and 1: the predicted label is the true one")
+    matches = arrays.get("matches")
+    if matches is not None and not ((matches == 0) | (matches == 1)).all():
+        raise ValueError("signal 'matches' must hold 0 and 1: a published row is equal to the point")
     if loss is not None and log_odds is not None:
         expected = np.logaddexp(0, -log_odds)  # -log p where log_odds = log p - log(1 - p)
         apart = np.abs(np.minimum(loss, _LARGEST_LOSS) - np.minimum(expected, _LARGEST_LOSS))
