@@ -74,7 +74,7 @@ def _in_deviations(signals: Signals, name: str) -> Signals:
 def pooled_deviation(values: Float[Array, "R J"], chosen: Bool[Array, "R J"]) -> float:
     """Compute the standard deviation of the chosen references at a point, pooled over the points; 1 if it is 0.
 
-    >>> pooled_deviation(np.array([[1.0, 5.0], [3.0, 5.0], [9.0, 8.0]]), np.array([[True] * 2, [True] * 2, [False] * 2]))
+    >>> pooled_deviation(np.array([[1.0, 5.0], [3.0, 5.0]]), np.ones((2, 2), dtype=bool))
     1.0
     """
     n = chosen.sum(axis=0)
