@@ -103,6 +103,29 @@ def test_level_of_true_claims(n_audits, most) -> None:
     assert wrong <= most
 
 
+@pytest.mark.statistics
+@pytest.mark.parametrize(("n_audits", "most"), [(400, 4), pytest.param(2000, 8, marks=pytest.mark.nightly)])
+def test_level_of_true_claims_about_fresh_data_sets(n_audits, most) -> None:
+    """Randomised response of each coin, in or another record in its place; counts and powers as above."""
+    epsilon, wrong = 1.0, 0
+    flip = 1 / (1 + np.exp(epsilon))
+    for run in range(n_audits):
+        game = games.fresh(300, 4, targets=40, size=60, seed=run)
+        trial = _trial(game, Told(flip, seed=run), Told(flip, seed=run + 10_000, name="other"))
+        wrong += trial.p_value(Claim("epsilon", epsilon, 0.0, "replace_one")) < LEVEL
+    assert wrong <= most
+
+
+def test_fresh_data_sets_refute_a_claim_by_few_targets() -> None:
+    """Counted by coins: of 20 targets some model has so few members that pairs would tell nothing."""
+    game = games.fresh(1000, 64, targets=20, size=100)
+    trial = _trial(game, Told(0.05))
+    assert trial.method == "coins"
+    made = judge_claim(Claim("epsilon", 1.0, 0.0, "replace_one"), Evidence(game, trial))
+    assert made.word == "refuted"
+    assert made.measured < np.log(19)  # what the channel promises
+
+
 def test_add_remove_claims_are_halved_in_a_fixed_half() -> None:
     game = games.half_split(400, 16)
     trial = _trial(game, Told(0.02))

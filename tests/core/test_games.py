@@ -44,6 +44,8 @@ EVERY_GAME = {
     "average datum, fresh": lambda m, seed: games.average_datum(50, m, seed=seed, others="fresh"),
     "canaries": lambda m, seed: games.canaries(50, np.arange(0, 50, 5), m, seed=seed),
     "one model": lambda m, seed: games.one_model(20, 30, references=m, seed=seed),
+    "fresh": lambda m, seed: games.fresh(100, m, targets=5, size=20, seed=seed, population=0.1),
+    "fresh, groups": lambda m, seed: games.fresh(200, m, targets=5, size=15, seed=seed, group=np.arange(200) // 2),
 }
 
 
@@ -67,6 +69,77 @@ class TestEveryGame:
 
     def test_there_is_something_to_guess(self, make):
         assert 0 < make(64, 0).target_member.mean() < 1
+
+
+class TestFresh:
+    def test_sizes_prior_and_population(self):
+        game = games.fresh(500, 40, targets=20, size=100, population=0.1)
+        assert (game.member.sum(axis=1) == 100).all()
+        assert (game.kind, game.others, game.sampling, game.prior) == ("fresh", "fresh", "fixed", 0.5)
+        assert (game.leave_one_out, game.n_target_points, game.by_coins) == (True, 20, True)
+        assert (game.size, game.pool) == (100, 500 - 20 - 50)
+        assert len(game.population) == 50
+        assert not half_split(4, 2).by_coins
+
+    @pytest.mark.statistics
+    def test_targets_are_in_by_fair_coins_and_the_rest_is_uniform(self):
+        """2 targets, 4 of a data set, 16 others: all 4 pairs of coins, and each filling given them, alike."""
+        game = games.fresh(18, 6000, targets=2, size=4, seed=1)
+        coins = game.target_member
+        assert uniform_over(coins @ np.array([1, 2]), 4)
+        others = game.member[:, ~game.is_target_point]
+        for n_in in (0, 1, 2):
+            rows = others[coins.sum(axis=1) == n_in]
+            assert (rows.sum(axis=1) == 4 - n_in).all()
+            assert uniform_over(np.nonzero(rows)[1], 16)
+        both = others[coins.all(axis=1)]
+        assert uniform_over(subset_number(both, 2), 120)
+
+    @pytest.mark.statistics
+    def test_every_set_of_targets_is_equally_likely(self):
+        chosen = np.array([games.fresh(10, 1, targets=2, size=2, seed=seed).is_target_point for seed in range(3000)])
+        assert uniform_over(subset_number(chosen, 2), 45)
+
+    def test_units_are_in_or_out_together(self):
+        group = np.repeat(np.arange(60), [1, 2, 3] * 20)
+        game = games.fresh(120, 30, targets=4, size=12, group=group, population=0.1)
+        for unit in range(60):
+            rows = game.member[:, group == unit]
+            assert (rows == rows[:, :1]).all()
+        n_units = [len(np.unique(group[row])) for row in game.member]
+        assert set(n_units) == {12}
+        assert len(np.unique(group[game.is_target_point])) == 4
+
+    def test_a_population_changes_no_target(self):
+        plain, aside = (games.fresh(500, 3, targets=20, size=50, seed=4, population=part) for part in (0, 0.1))
+        np.testing.assert_array_equal(plain.is_target_point, aside.is_target_point)
+        np.testing.assert_array_equal(plain.target_member, aside.target_member)
+
+    def test_a_sample_of_the_targets_is_attacked_in_the_same_models(self):
+        whole = games.fresh(500, 30, targets=20, size=100, seed=3)
+        game = games.fresh(500, 30, targets=20, size=100, seed=3, sample=5)
+        np.testing.assert_array_equal(game.member, whole.member)
+        assert (game.n_target_points, game.sampled_from, whole.sampled_from) == (5, 20, None)
+        assert not (game.is_target_point & ~whole.is_target_point).any()
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (
+                {"targets": 20, "size": 121},
+                "size=121 need 484 others .* there are 480; give a size of at most 120",
+            ),
+            ({"targets": 30, "size": 20}, "a data set of size=20 cannot hold 30 targets"),
+            ({"targets": 0, "size": 20}, "targets must be >= 1, got 0"),
+            ({"targets": 5, "size": 20, "sample": 6}, "sample must be from 1 to the 5 targets, got 6"),
+        ],
+    )
+    def test_what_cannot_be_drawn(self, words, line):
+        with pytest.raises(ValueError, match=line):
+            games.fresh(500, 4, **words)
+
+    def test_the_smallest_file(self):
+        assert games.fresh(500, 4, targets=20, size=120).pool == 480
 
 
 class TestHalfSplit:

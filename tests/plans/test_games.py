@@ -16,6 +16,10 @@ GAMES = [
     ls.HalfSplit(),
     ls.HalfSplit(sampling="poisson", sample=9, slices=["town", "age"], queries=3, prior=0.2),
     ls.HalfSplit(queries=ls.Queries(3, versions="noise")),
+    ls.Fresh(20, 200),
+    ls.Fresh(
+        targets=20, size=200, sample=9, slices=["town", "age"], queries=ls.Queries(3, versions="noise"), prior=0.2
+    ),
     ls.PerDatum(3, references=2),
     ls.AverageDatum(prior=0.3),
     ls.Canaries(),
@@ -50,8 +54,14 @@ def test_a_flag_a_table_and_an_object_are_one(fields) -> None:
         ("half_split,queries=0", "half_split: queries: n: Input should be greater than or equal to 1, got 0"),
         ("attribute,column=sex,prior=0.3", "game: attribute has no prior; it has: column, bins"),
         ("per_datum", "per_datum: the key 'target' is missing"),
+        ("fresh,targets=20", "fresh: the key 'size' is missing"),
+        ("fresh,targets=20,size=10", "fresh: a data set of size=10 cannot hold 20 targets; give fewer"),
+        ("fresh,targets=20,size=200,sample=21", "fresh: sample must be from 1 to the 20 targets, got 21"),
         ("per_datum,target=-1", "per_datum: target: Input should be greater than or equal to 0, got -1"),
-        ("canaris", "game must be one of half_split, per_datum, average_datum, canaries, attribute (did you mean "),
+        (
+            "canaris",
+            "game must be one of half_split, per_datum, average_datum, canaries, attribute, fresh (did you",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_line(written, line) -> None:

@@ -48,7 +48,7 @@ from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
 from leakbound.plans.audits import AuditPlan, ClaimPlan, GivenPlan, TrainedPlan
 from leakbound.plans.fitted import Fitted
-from leakbound.plans.games import Attribute, HalfSplit, Queries, game_of, queries_of
+from leakbound.plans.games import Attribute, Fresh, HalfSplit, Queries, game_of, queries_of
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.moved import OF_AUDITS, keywords
 from leakbound.plans.page import Page, Store, store_of
@@ -119,10 +119,11 @@ def audit(
         too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
     y : array of shape (N,) or (N, L), optional
         Labels (numbers or text) or responses; L of them for each point.
-    game : HalfSplit, PerDatum, AverageDatum, Canaries or Attribute
+    game : HalfSplit, Fresh, PerDatum, AverageDatum, Canaries or Attribute
         Who is in and who is out, and what is guessed.
     n_models : int or Until, optional
-        Models for each release: as many as the game needs (64; 1 if canaries are planted) unless given.
+        Models for each release: as many as the game needs (64; with fresh data sets 128; 1 if canaries are planted)
+        unless given.
     train : Recipe, DpSgd or mapping, optional
         How networks are trained: a ``leakbound.releases.networks.recipe.Recipe`` or its fields, and ``layers``, those
         whose gradients are seen; or by DP-SGD, and compared with its accountant: a ``leakbound.dpsgd.config.DpSgd``, or
@@ -212,22 +213,21 @@ def audit(
     X, y = _features_and_labels(X, y)
     X, names = without_names(X, ids)
     points = data_room.from_arrays(X, y, groups, names)
-    slices = sliced(points, played.slices) if isinstance(played, HalfSplit) else {}
+    slices = sliced(points, played.slices) if isinstance(played, HalfSplit | Fresh) else {}
     refuse_without_groups(slices)
     loaded = Data(points, "arrays", slices=slices)
     execution = Execution.of(kept.path, n_jobs, kept.depends_on)
     if isinstance(played, Attribute):
         attribute_game = attribute_game_of(plan, attack_rows, loaded, played.column)
         return infer(attribute_game, attack_rows, releases, loaded, execution, plan)
-    queries = played.queries if isinstance(played, HalfSplit) else None
-    return play(plan, attack_rows, releases, loaded, execution, queries=queries)
+    return play(plan, attack_rows, releases, loaded, execution, game=played)
 
 
 def _in_words(game: PlannedGame) -> PlannedGame:
     """Return a game as a plan has it: columns and functions by their names."""
     if isinstance(game, Attribute):
         return replace(game, column=named(game.column))
-    if isinstance(game, HalfSplit):
+    if isinstance(game, HalfSplit | Fresh):
         return replace(game, slices=_names(game.slices), queries=game.queries.words)
     return game
 

@@ -80,7 +80,7 @@ class ClaimTest:
         if game.n_target_points == 1:
             method: counting.Method = "many_runs"
         else:
-            method = "coins" if game.sampling == "poisson" else "pairs"
+            method = "coins" if game.by_coins else "pairs"
         if signals.game.n_targets > 1 and game.n_targets < 2 and not dependent:
             reason = Term("no_second_target", models=signals.game.n_models)
             return cls(method, {}, {}, reason, n_looks)

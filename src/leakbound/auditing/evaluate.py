@@ -31,7 +31,7 @@ from leakbound.metrics import epsilon
 from leakbound.metrics.best_guess import advantage_of
 from leakbound.plans.limits import OF_GROUPS, Limit
 from leakbound.reports import Curve
-from leakbound.reports.about import DataFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
+from leakbound.reports.about import DataFacts, FreshFacts, GamesFacts, GroupsFacts, ReleaseFacts, SliceFacts
 from leakbound.reports.below_chance import below_chance
 
 Array = np.ndarray
@@ -272,6 +272,14 @@ def _n_units(observed: ObservedRelease) -> int | None:
     return n_units if n_units < len(points) else None
 
 
+def _fresh(observed: ObservedRelease) -> FreshFacts | None:
+    """Say how data sets were drawn anew from a file, where they were."""
+    game = observed.signals.game
+    if game.size is None or game.pool is None:
+        return None
+    return FreshFacts(targets=game.sampled_from or observed.n_units, size=game.size, pool=game.pool)
+
+
 def facts_of(
     observed: ObservedRelease,
     best: str,
@@ -306,6 +314,7 @@ def facts_of(
         "slices": slices,
         "groups": groups,
         "sampled_from": game.sampled_from,
+        "fresh": _fresh(observed),
         "shared": observed.n_shared,
         "units": _n_units(observed),
     }

@@ -29,6 +29,7 @@ Array = np.ndarray
 PRIOR = 0.5
 GAMES = (
     "half_split",
+    "fresh",
     "one_model",
     "signals",
     "scores",

@@ -30,7 +30,7 @@ from leakbound.data.candidates import Column
 from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names
 from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.plans.audits import AuditPlan, ClaimPlan, refuse_unknown
-from leakbound.plans.games import Attribute, Canaries, Queries
+from leakbound.plans.games import Attribute, Canaries, Queries, queries_in
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.policies import PolicyPlan
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes
@@ -50,13 +50,15 @@ def play(
     loaded: Data,
     execution: Execution,
     command: str = "",
-    queries: Queries | None = None,
+    game: PlannedGame | None = None,
 ) -> Report:
     """Draw the game, make the releases, attack them and report: all models at once, or more and more of them.
 
     A release that is trained by DP-SGD is compared with its accountant: the report has the curve as certified, with a
-    verdict, and its epsilon next to those that the attacks prove.
+    verdict, and its epsilon next to those that the attacks prove. A game that is given may hold functions, of which the
+    plan has the names.
     """
+    played = plan.game if game is None else game
     names = [release.name for release in releases]
     if len(set(names)) < len(names):
         raise ValueError(
@@ -68,8 +70,8 @@ def play(
     def see(look: Look, where: Execution) -> Seen:
         subjects = []
         for release in releases:
-            audited = setting(plan.game, look.n_models, attacks, release, loaded, plan.seed)
-            subjects.append(_subject(audited, queries or plan.queries, plan.claim, plan.seed))
+            audited = setting(played, look.n_models, attacks, release, loaded, plan.seed)
+            subjects.append(_subject(audited, queries_in(played), plan.claim, plan.seed))
         run = _observed_all(subjects, attacks, loaded, where, plan.seed, look, criteria.policy)
         return Seen(run, judge_all(replace(criteria, confidence=look.confidence), attacks, run))
 

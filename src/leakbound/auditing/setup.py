@@ -14,7 +14,7 @@ from leakbound.core.signals import QUERY_SIGNALS
 from leakbound.core.types import Game, Points
 from leakbound.dpsgd.config import DpSgd
 from leakbound.plans.choices import name_of
-from leakbound.plans.games import AverageDatum, Canaries, HalfSplit, PerDatum, Queries
+from leakbound.plans.games import AverageDatum, Canaries, Fresh, HalfSplit, PerDatum, Queries
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.releases.factory import Described
 from leakbound.releases.queries import Queried, Versions
@@ -38,9 +38,20 @@ def draw(game: PlannedGame, n_models: int, points: Points, attacks: Sequence[Att
             group=points.group,
             sample=game.sample,
         )
+    if isinstance(game, Fresh):
+        return games.fresh(
+            n_points,
+            n_models,
+            targets=game.targets,
+            size=game.size,
+            seed=seed,
+            population=population_share(attacks),
+            group=points.group,
+            sample=game.sample,
+        )
     if points.group is not None:
         name = name_of(type(game))
-        raise ValueError(f"the game {name} is played by single records; use half_split with a group column")
+        raise ValueError(f"the game {name} is played by single records; use half_split or fresh with a group column")
     if isinstance(game, PerDatum):
         return games.per_datum(n_points, game.target, n_models, references=game.references, seed=seed)
     if isinstance(game, AverageDatum):

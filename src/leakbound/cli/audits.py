@@ -37,7 +37,7 @@ from leakbound.cli.output import OUT, command_line, emit, encodable, folder_of_r
 from leakbound.core.checks import printable
 from leakbound.plans.audits import AuditPlan, ClaimPlan, ModelPlan, from_toml
 from leakbound.plans.choices import fields_of, name_of
-from leakbound.plans.games import HalfSplit, game_of
+from leakbound.plans.games import Fresh, HalfSplit, game_of
 from leakbound.plans.plan import read, settings
 from leakbound.plans.policies import ready_text
 from leakbound.plans.until import Until
@@ -298,7 +298,7 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     # other data replace those of the file with all that describes their columns
     if {"data", "dataset"} & words.keys() and base is not None:
         of_the_file = dict.fromkeys(("data", "dataset", "label", "group", "id", "separator", "decimal", "encoding"))
-        game = replace(base.game, slices=()) if isinstance(base.game, HalfSplit) else base.game
+        game = replace(base.game, slices=()) if isinstance(base.game, HalfSplit | Fresh) else base.game
         base = base.model_copy(update=of_the_file | {"drop": (), "game": game})
     content = {} if base is None else base.model_dump(exclude_unset=True)
     if "slices" in options:
@@ -311,11 +311,12 @@ def _plan(file: Path | None, options: Mapping[str, Any]) -> AuditPlan:
     return merged.model_copy(update={"model": (ModelPlan(spec=DEFAULT_MODEL),)})
 
 
-def _with_slices(written: Any, names: Sequence[str]) -> HalfSplit:
-    """Give a half-split the columns by which its records are grouped."""
+def _with_slices(written: Any, names: Sequence[str]) -> HalfSplit | Fresh:
+    """Give a game the columns by which its records are grouped."""
     game = game_of(written)
-    if not isinstance(game, HalfSplit):
-        raise ValueError(f"--slice is of the game half_split; {name_of(type(game))} has: {', '.join(fields_of(game))}")
+    if not isinstance(game, HalfSplit | Fresh):
+        has = ", ".join(fields_of(game))
+        raise ValueError(f"--slice is of the games half_split and fresh; {name_of(type(game))} has: {has}")
     return replace(game, slices=list(names))
 
 

@@ -143,7 +143,9 @@ class Game:
     prior : float
         Fraction of the target points that are members: the baseline accuracy is max(prior, 1-prior).
     others : {"pool", "fresh"}
-        The points that are no target points are all columns (pool), or drawn anew by the release (fresh).
+        The points that are no target points are all columns (pool), or drawn anew for each model (fresh): by the
+        release from its distribution, so that the target points are the only columns; or from the file, as columns
+        that are in the data of some models (``leakbound.core.games.fresh``).
     sampling : {"fixed", "poisson"}
         Fixed-size halves fit replace-one claims, independent coins fit add/remove claims.
     candidate_of : int array of shape (N,), optional
@@ -151,6 +153,8 @@ class Game:
         ever in, the record as it is.
     sampled_from : int, optional
         Of how many units the target points are a random sample; None if all that are in or out by chance are targets.
+    size, pool : int, optional
+        With others drawn anew from the file: units in each data set, and units that the others are drawn from.
 
     Examples
     --------
@@ -169,6 +173,8 @@ class Game:
     sampling: Literal["fixed", "poisson"] = "fixed"
     candidate_of: Int[Array, " N"] | None = None
     sampled_from: int | None = None
+    size: int | None = None
+    pool: int | None = None
 
     def __post_init__(self) -> None:
         # point-major, like the signals; a memmap stays one
@@ -198,6 +204,11 @@ class Game:
     def leave_one_out(self) -> bool:
         """Whether every model is a target; the references of a target are then all other models."""
         return self.n_targets == self.n_models
+
+    @property
+    def by_coins(self) -> bool:
+        """Whether each target point is in by a fair coin of its own, whatever the size of the data sets."""
+        return self.sampling == "poisson" or self.kind == "fresh"
 
     @property
     def n_references(self) -> int:

@@ -52,7 +52,8 @@ def epsilon_lower(
 
         * pairs: members of a uniform subset of given size, matched at random with non-members; which of the
           two is the member is a fair coin, and the other outcome replaces one record: replace-one DP.
-        * coins: every target point is in by a fair coin of its own: add/remove DP.
+        * coins: every target point is in by a fair coin of its own: add/remove DP; replace-one DP where the others
+          fill a data set of given size, as in ``leakbound.core.games.fresh``.
         * many_runs: T models, one fixed point (J = 1) in or out: the adjacency of that point's two versions.
         * independent_canaries: canaries whose scores are alike and independent, given who is in. This is an assumption
           about the training, which the caller makes; Dirac canaries of DP-SGD with Poisson batches fulfil it.

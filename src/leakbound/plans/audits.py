@@ -14,17 +14,20 @@ from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
 from leakbound.plans.games import (
+    FRESH_MODELS,
     HALF_SPLIT_MODELS,
     PLANTED_MODELS,
     AskedOften,
     Attribute,
     Canaries,
+    Fresh,
     Game,
     HalfSplit,
     Prior,
     Queries,
     game_of,
     in_words,
+    queries_in,
 )
 from leakbound.plans.moved import OF_AUDITS, OF_MODELS, Moved
 from leakbound.plans.plan import (
@@ -176,10 +179,11 @@ class AuditPlan(JudgedPlan):
     )
     game: Annotated[Game, PlainValidator(game_of), PlainSerializer(in_words)] = Field(
         default=HalfSplit(),
-        description="one of half_split, per_datum, average_datum, canaries,n=500 and attribute,column=sex",
+        description="half_split, per_datum, average_datum, canaries,n=500, attribute or fresh, with fields",
     )
     n_models: Models = Field(
-        default=None, description=f"models to fit: {HALF_SPLIT_MODELS}, of planted canaries {PLANTED_MODELS}"
+        default=None,
+        description=f"models to fit: {HALF_SPLIT_MODELS}, fresh {FRESH_MODELS}, canaries {PLANTED_MODELS}",
     )
     vary: dict[str, tuple[Any, ...]] = Field(
         default={},
@@ -220,12 +224,12 @@ class AuditPlan(JudgedPlan):
     @property
     def slices(self) -> tuple[str, ...]:
         """Columns by whose values the records are grouped."""
-        return self.game.slices if isinstance(self.game, HalfSplit) else ()
+        return self.game.slices if isinstance(self.game, HalfSplit | Fresh) else ()
 
     @property
     def queries(self) -> Queries:
         """About which versions of each record the models are asked."""
-        return self.game.queries if isinstance(self.game, HalfSplit) else Queries()
+        return queries_in(self.game)
 
     @property
     def planted(self) -> str | None:

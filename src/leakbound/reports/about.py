@@ -186,6 +186,14 @@ class GroupsFacts(Facts):
     reason: TermFacts | None = Field(description="Why there are no groups.")
 
 
+class FreshFacts(Facts):
+    """Data sets that share nothing but their targets: how large they are, and what the others are drawn from."""
+
+    targets: Positive = Field(description="Units that are in each data set by a fair coin.")
+    size: Positive = Field(description="Units in each data set.")
+    pool: Positive = Field(description="Units from which the others of each data set are drawn.")
+
+
 class ReleaseFacts(Facts):
     """A release that was attacked, and the game that was played with it."""
 
@@ -193,7 +201,7 @@ class ReleaseFacts(Facts):
     title: Text
     description: Text
     data: DataFacts
-    game: Literal["half_split", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"]
+    game: Literal["half_split", "fresh", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"]
     sampling: Sampling
     models: Count
     targets: Count
@@ -215,6 +223,7 @@ class ReleaseFacts(Facts):
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
     )
+    fresh: FreshFacts | None = Field(None, description="Null in other games than fresh.")
     steps_by: Annotated[Literal["leakbound", "own_sum", "own_loop", "elsewhere"] | None, BeforeValidator(_our_name)] = (
         Field(
             None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -10,8 +11,8 @@ import numpy as np
 
 from leakbound.core.reasons import words as reason_words
 from leakbound.reports import Curve, Report, phrases
-from leakbound.reports.about import AuditAbout
-from leakbound.reports.numbers import THIN, count, percent
+from leakbound.reports.about import AuditAbout, FreshFacts
+from leakbound.reports.numbers import THIN, count, near, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.audit.advice import advice, decides
@@ -617,6 +618,8 @@ def _game(result: Result) -> Iterator[Text]:
         "fraction": percent(facts.prior),
     }
     yield written(result, f"played.{facts.game}", **gaps)
+    if facts.fresh is not None:
+        yield from _data_sets(facts.fresh, unit)
     if facts.knowledge:
         yield written(result, f"played.knows_{facts.knowledge}")
     if facts.population:
@@ -628,6 +631,20 @@ def _game(result: Result) -> Iterator[Text]:
         yield Sentence(f"played.{facts.steps_by}")
     if facts.data.name or facts.data.digest:
         yield _data(result)
+
+
+def _data_sets(facts: FreshFacts, unit: str) -> Iterator[Sentence]:
+    """Say how data sets were drawn from a file, and what they differ in from draws from its distribution."""
+    larger = 1 / math.sqrt(1 - facts.size / facts.pool) - 1
+    gaps = {
+        "size": several(facts.size, unit),
+        "targets": several(facts.targets, "target"),
+        "pool": several(facts.pool, "other"),
+        "larger": near(100 * larger, 1),
+    }
+    yield Sentence("played.fresh_sets", gaps)
+    if 10 * facts.targets > facts.size:
+        yield Sentence("played.fresh_known", {"known": near(50 * facts.targets / facts.size, 1)})
 
 
 def _references(result: Result) -> Sentence:
