@@ -51,7 +51,7 @@ def excess(counted: Counted, confidence: float = 0.95) -> Interval:
 
     >>> interval = excess(Counted(56, 48, 70, 80))  # Newcombe's first example, by Wilson's limits .0524 to .3339
     >>> round(interval.value, 4), round(interval.low, 3), round(interval.high, 3)
-    (0.2, 0.044, 0.34)
+    (0.2, 0.044, 0.344)
     """
     of_members = clopper_pearson(counted.members, counted.of_members, confidence)
     of_controls = clopper_pearson(counted.controls, counted.of_controls, confidence)
@@ -72,7 +72,7 @@ def disclosed_fraction(counted: Counted, confidence: float = 0.95) -> Interval:
 
     >>> interval = disclosed_fraction(Counted(56, 48, 70, 80))
     >>> round(interval.value, 4), round(interval.low, 3), round(interval.high, 3)
-    (0.5, 0.149, 0.716)
+    (0.5, 0.159, 0.711)
     """
     missed = np.array([counted.of_members - counted.members, counted.of_controls - counted.controls], dtype=float)
     n = np.array([counted.of_members, counted.of_controls], dtype=float)
@@ -86,9 +86,7 @@ def disclosed_fraction(counted: Counted, confidence: float = 0.95) -> Interval:
 
     # the statistic is 0 at the observed ratio and grows on both sides; of no unmatched member, towards larger ratios
     middle = math.log(ratio) if ratio > 0 else -_LARGEST_LOG_RATIO
-    ends = bisect_arrays(
-        is_inside, np.full(2, middle), np.array([-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO]), _HALVINGS
-    )
+    ends = bisect_arrays(is_inside, np.full(2, middle), np.array([-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO]), _HALVINGS)
     smallest_ratio, largest_ratio = np.exp(ends)
     low, high = 1 - float(largest_ratio), 1 - (float(smallest_ratio) if ratio > 0 else 0.0)
     return Interval(1 - ratio, low, high, confidence, "points", (Term("koopman"),))

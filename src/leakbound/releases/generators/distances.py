@@ -13,6 +13,7 @@ or from the file of one model, they would tell who is in. Letters: N records, S 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +101,17 @@ class Encoding:
                 levels[name] = sorted(set(texts.dropna()))
         return cls(numbers, levels, tuple(str(name) for name in names))
 
+    def only(self, names: Collection[Any]) -> Encoding:
+        """Keep some of the columns, in the order of the encoding."""
+        numbers = {name: ends for name, ends in self.numbers.items() if name in names}
+        levels = {name: of_column for name, of_column in self.levels.items() if name in names}
+        return Encoding(numbers, levels, (*self.left_out, *(str(name) for name in self.names if name not in names)))
+
+    @property
+    def names(self) -> list[Any]:
+        """Columns that count in a distance: numbers, then levels."""
+        return [*self.numbers, *self.levels]
+
     def encode(self, rows: Any) -> Encoded:
         """Encode the rows of candidates or of a synthetic file, whose columns are found by name.
 
@@ -107,7 +119,7 @@ class Encoding:
         the candidates have numbers.
         """
         frame = _frame(rows)
-        names = [*self.numbers, *self.levels]
+        names = self.names
         lacking = [name for name in names if name not in frame.columns]
         unknown = [name for name in frame.columns if name not in names and str(name) not in self.left_out]
         if lacking or unknown:
@@ -145,21 +157,26 @@ def nearest_distances(records: Encoded, synthetic: Encoded, k: int) -> Float[Arr
     >>> nearest_distances(people, encoding.encode(np.array([[1.0, 0.0], [4.0, 10.0]])), k=2).tolist()
     [[0.125, 1.0], [0.0, 0.875]]
     """
+    return nearest_rows(records, synthetic, k)[0]
+
+
+def nearest_rows(records: Encoded, synthetic: Encoded, k: int) -> tuple[Float[Array, "N k"], Int[Array, "N k"]]:
+    """Find the k nearest synthetic rows of each record: their distances, in ascending order, and their indices."""
     if len(synthetic) == 0:
         raise ValueError("the synthetic file has no rows")
     k = min(k, len(synthetic))
     has_missing = np.isnan(records.numbers).any() or np.isnan(synthetic.numbers).any()
     if records.codes.shape[1] or has_missing:
-        total = _in_blocks(records, synthetic, k)
+        total, rows = _in_blocks(records, synthetic, k)
     else:
         neighbours = NearestNeighbors(n_neighbors=k, metric="manhattan").fit(synthetic.numbers)
-        total = neighbours.kneighbors(records.numbers)[0]
-    return total / records.n_columns
+        total, rows = neighbours.kneighbors(records.numbers)
+    return total / records.n_columns, rows
 
 
-def _in_blocks(records: Encoded, synthetic: Encoded, k: int) -> Float[Array, "N k"]:
+def _in_blocks(records: Encoded, synthetic: Encoded, k: int) -> tuple[Float[Array, "N k"], Int[Array, "N k"]]:
     """Sum the differences column by column, for as many records at once as fit into a block."""
-    nearest = np.empty((len(records), k))
+    nearest, rows = np.empty((len(records), k)), np.empty((len(records), k), dtype=np.intp)
     n_rows = max(1, _BLOCK // len(synthetic))
     for start in range(0, len(records), n_rows):
         block = records.take(slice(start, start + n_rows))
@@ -173,10 +190,11 @@ def _in_blocks(records: Encoded, synthetic: Encoded, k: int) -> Float[Array, "N 
             if lacking.any() or other_lacking.any():
                 difference = np.where(np.isnan(difference), lacking[:, None] != other_lacking, difference)
             total += difference
-        if k < len(synthetic):
-            total = np.partition(total, k - 1, axis=1)[:, :k]
-        nearest[start : start + n_rows] = np.sort(total, axis=1)
-    return nearest
+        smallest = np.argpartition(total, k - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(total, smallest, axis=1), axis=1, kind="stable")
+        rows[start : start + n_rows] = np.take_along_axis(smallest, order, axis=1)
+        nearest[start : start + n_rows] = np.take_along_axis(total, rows[start : start + n_rows], axis=1)
+    return nearest, rows
 
 
 def _frame(rows: Any) -> pd.DataFrame:
@@ -189,6 +207,19 @@ def _frame(rows: Any) -> pd.DataFrame:
             f"a distance needs a frame, or an array of numbers with a row for each record; got a {type(rows).__name__}"
         )
     return pd.DataFrame(array.reshape(len(array), -1))
+
+
+def kind_of(column: pd.Series) -> str:
+    """Name what a distance takes the values of a column for; nothing where there are none.
+
+    >>> kind_of(pd.Series(["2024-03-31"])), kind_of(pd.Series([1.5])), kind_of(pd.Series(["a"])), kind_of(pd.Series([None]))
+    ('dates', 'numbers', 'text', '')
+    """
+    if column.isna().all():
+        return ""
+    if _is_date(column):
+        return "dates"
+    return "text" if _numbers(column) is None else "numbers"
 
 
 def _is_date(column: pd.Series) -> bool:
