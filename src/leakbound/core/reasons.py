@@ -58,6 +58,10 @@ REASONS: Mapping[str, str] = {
     "knows_the_answer": "compares with models that were trained on the record: they would tell its true value",
     "learned_from_others": "the imputation has learned from the records that are not in: it knows their values",
     "needs_candidates": "needs a game of candidates, with the same target records in every model",
+    # controls of synthetic data
+    "every_control_matched": "every one of the others equals a synthetic row, so that nothing tells members from them",
+    "no_predicate": "no predicate singles out a synthetic row",
+    "one_column": "there is one column, and this needs two",
     # one source of members and others
     "no_records": "the records were not given",
     "record_of_its_own": "each model has a record of its own",

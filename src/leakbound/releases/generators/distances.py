@@ -212,8 +212,8 @@ def _frame(rows: Any) -> pd.DataFrame:
 def kind_of(column: pd.Series) -> str:
     """Name what a distance takes the values of a column for; nothing where there are none.
 
-    >>> kind_of(pd.Series(["2024-03-31"])), kind_of(pd.Series([1.5])), kind_of(pd.Series(["a"])), kind_of(pd.Series([None]))
-    ('dates', 'numbers', 'text', '')
+    >>> [kind_of(pd.Series([value])) for value in ("2024-03-31", 1.5, "a", None)]
+    ['dates', 'numbers', 'text', '']
     """
     if column.isna().all():
         return ""
