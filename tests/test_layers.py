@@ -52,7 +52,8 @@ HEAVY = {
     r"|data/declared_(content|form)\.py"
     r"|data/score_tables\.py"
     r"|releases/(preparation|model_files|kept_records|networks/tensors|statistics/features|generators/\w+)\.py"
-    r"|(reports|papers)/.*\.py",
+    r"|(reports|papers)/.*\.py"
+    r"|auditing/synthetic/tables\.py",
     "matplotlib": r"(reports|papers)/(?!__init__).*\.py",
     "jinja2": r"reports/render/(html|gaps)\.py",
     "markdown_it": r"reports/render/document\.py",

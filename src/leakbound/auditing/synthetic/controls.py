@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from leakbound.auditing.observed import FindingSpec
@@ -232,8 +231,7 @@ def _linked(sides: Sides, compared: Compared, confidence: float, seed: int) -> M
         return spec, NotApplicable("one_column")
     order = stream(seed, "linkability").permutation(frame.shape[1])
     half = frame.shape[1] // 2
-    rows = pd.concat(compared.synthetic, ignore_index=True)
-    nearest = []
+    rows, nearest = compared.synthetic_rows, []
     for columns in (order[:half], order[half:]):
         encoding = compared.encoding.only([frame.columns[column] for column in np.sort(columns)])
         nearest.append(nearest_rows(encoding.encode(frame), encoding.encode(rows), LINKED_NEAREST)[1])
@@ -252,7 +250,7 @@ def _inferred(sides: Sides, compared: Compared, name: str, confidence: float) ->
     if not others:
         spec = FindingSpec("excess_inferred", "point", source=ANONYMETER, scope=AVERAGE)
         return spec, NotApplicable("one_column")
-    rows = pd.concat(compared.synthetic, ignore_index=True)
+    rows = compared.synthetic_rows
     by, of = encoding.only(others), encoding.only([name])
     frame = compared.points.x
     row = nearest_rows(by.encode(frame), by.encode(rows), 1)[1][:, 0]

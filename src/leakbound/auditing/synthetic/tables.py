@@ -12,6 +12,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -80,6 +81,11 @@ class Compared:
     def is_member(self) -> Bool[Array, " N"]:
         """Whether each record is one of the members."""
         return np.arange(len(self.points)) < self.n_members
+
+    @cached_property
+    def synthetic_rows(self) -> pd.DataFrame:
+        """The rows of all synthetic files: an attacker sees them together."""
+        return pd.concat(self.synthetic, ignore_index=True)
 
     @property
     def unit(self) -> Int[Array, " N"]:
