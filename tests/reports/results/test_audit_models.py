@@ -11,11 +11,12 @@ from leakbound.core.findings import Finding
 from leakbound.reports import Report
 from leakbound.reports.charts.quality import quality_point, tradeoff
 from leakbound.reports.render.html import page
-from leakbound.reports.results.audit.models import ModelRow, ModelsTable, models_table
+from leakbound.reports.results.audit.models import models_table
 from leakbound.reports.results.audit.page import audit_page
 from leakbound.reports.results.audit.policy import policy_part
 from leakbound.reports.results.audit.result import QUALITIES, ordered, results
 from leakbound.reports.results.quantities import shown
+from leakbound.reports.sentences import Texts
 from tests.reports import samples
 from tests.reports.abouts import changed
 from tests.reports.made import made, spread
@@ -25,13 +26,13 @@ KEPT = {"outcome": "kept"}
 EVIL = "<script>alert(1)</script>"
 
 
-def compared(report: Report) -> ModelsTable:
+def compared(report: Report) -> Texts:
     table = models_table(results(report))
     assert table is not None
     return table
 
 
-def rows(report: Report) -> dict[str, ModelRow]:
+def rows(report: Report) -> dict[str, Texts]:
     return {row.title: row for row in compared(report).rows}
 
 

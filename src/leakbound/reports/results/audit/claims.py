@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
@@ -25,34 +24,24 @@ from leakbound.reports.results.audit.answer import least_of_100
 from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.words import GREEK
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 CONDITIONS = ("step_by_step", "independent_canaries")  # without which a lower bound does not hold
 WITHOUT_A_TEST = ("cannot_be_tested", "cannot_hold", "not_supported")
 
 
-@dataclass(frozen=True)
-class Claimed:
-    """A claim, the word on it, and why."""
-
-    says: Sentence
-    short: Text
-    word: Sentence
-    why: Sequence[Sentence]
-
-
-def claims(results: Sequence[Result]) -> list[Claimed]:
+def claims(results: Sequence[Result]) -> list[Texts]:
     """Write each claim that has a verdict, in the order of the releases."""
     is_alone = len(results) == 1
     return [_claimed(result, verdict, is_alone) for result in results for verdict in result.verdicts]
 
 
-def _claimed(result: Result, verdict: Verdict, is_alone: bool) -> Claimed:
+def _claimed(result: Result, verdict: Verdict, is_alone: bool) -> Texts:
     short: Text = phrases.claim(verdict)
     if not is_alone:
         short = Sentence("judged.of_model", {"title": result.title, "claim": short})
     word = Sentence(f"judged.{verdict.word}")
-    return Claimed(says(result, verdict), short, word, list(why(result, verdict)))
+    return Texts(says=says(result, verdict), short=short, word=word, why=list(why(result, verdict)))
 
 
 def contradictions(results: Sequence[Result]) -> list[str]:

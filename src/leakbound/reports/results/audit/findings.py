@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, chain, groupby
 
 from leakbound.core import reasons
@@ -15,24 +15,14 @@ from leakbound.reports.results.findings import FindingRow, Text, finding_row, qu
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import FRACTIONS, shown
 from leakbound.reports.results.words import cited, listed, several
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
 FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
 ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
 
 
-@dataclass(frozen=True)
-class AuditTable:
-    """The findings of a release; those of the weakest attacks, or rates of slices, are folded where there are many."""
-
-    title: Text
-    rows: Sequence[FindingRow]
-    folded: Sequence[FindingRow]
-    n_folded: str
-
-
-def audit_tables(results: Sequence[Result]) -> list[AuditTable]:
+def audit_tables(results: Sequence[Result]) -> list[Texts]:
     """Write the findings of each release down, then those of its slices and of its groups."""
     tables = [_by_attack(result) for result in results]
     for result in results:
@@ -45,11 +35,11 @@ def audit_tables(results: Sequence[Result]) -> list[AuditTable]:
     return [table for table in tables if table.rows]
 
 
-def _table(result: Result, title: str, rows: Sequence[FindingRow], folded: Sequence[FindingRow]) -> AuditTable:
-    return AuditTable(Sentence(title, {"title": result.title}), rows, folded, count(len(folded)))
+def _table(result: Result, title: str, rows: Sequence[FindingRow], folded: Sequence[FindingRow]) -> Texts:
+    return Texts(title=Sentence(title, {"title": result.title}), rows=rows, folded=folded, n_folded=count(len(folded)))
 
 
-def _by_attack(result: Result) -> AuditTable:
+def _by_attack(result: Result) -> Texts:
     """Keep the rows of an attack together; the first is always open."""
     parts = [_rows(result, together) for _, together in groupby(ordered(result), key=_attack_of)]
     ends = list(accumulate(len(part) for part in parts))

@@ -15,7 +15,7 @@ from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import begun, listed, several
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 MOST_SHOWN = 20  # groups of a page
 MOST_NAMED = 8  # names of a joined group, and slices that a sentence lists
@@ -63,44 +63,6 @@ class Part:
         return rest is not None and self.accuracy.high is not None and self.accuracy.high < rest
 
 
-@dataclass(frozen=True)
-class Column:
-    """The slices by one column."""
-
-    name: str
-    parts: Sequence[Part]
-
-
-@dataclass(frozen=True)
-class PartRow:
-    """A row of a table of groups or slices."""
-
-    title: str
-    records: str
-    cells: Sequence[Text]
-
-
-@dataclass(frozen=True)
-class PartChart:
-    """A chart of groups or slices, and its numbers for who cannot see it."""
-
-    name: ChartName
-    title: str
-    rows: Sequence[Named]
-
-
-@dataclass(frozen=True)
-class PartsOfRelease:
-    """The groups or the slices of a release."""
-
-    title: str
-    intro: Text
-    sentences: Sequence[Sentence]
-    charts: Sequence[PartChart]
-    heads: Sequence[Text]
-    rows: Sequence[PartRow]
-
-
 def group_parts(result: Result) -> list[Part]:
     """Return the groups that were measured, the worst first; of many only those of which most is revealed."""
     return [_group(finding) for finding in result.measured_groups[:MOST_SHOWN]]
@@ -122,7 +84,7 @@ def has_group_part(result: Result) -> bool:
     return not are_slices
 
 
-def groups_of(results: Sequence[Result]) -> list[PartsOfRelease]:
+def groups_of(results: Sequence[Result]) -> list[Texts]:
     """Write the groups of each release down."""
     written_down = []
     for place, result in enumerate(results):
@@ -130,17 +92,21 @@ def groups_of(results: Sequence[Result]) -> list[PartsOfRelease]:
             continue
         parts = group_parts(result)
         charts = [chart_of(f"groups{place}", "", parts)] if len(parts) > 1 else []
-        rows = [PartRow(part.title, count(part.n_records), _group_cells(result, part)) for part in parts]
+        rows = [
+            Texts(title=part.title, records=count(part.n_records), cells=_group_cells(result, part)) for part in parts
+        ]
         sentences = list(_group_sentences(result))
         title = result.title if len(results) > 1 else ""
-        written_down.append(PartsOfRelease(title, _group_intro(result), sentences, charts, (), rows))
+        written_down.append(
+            Texts(title=title, intro=_group_intro(result), sentences=sentences, charts=charts, heads=(), rows=rows)
+        )
     return written_down
 
 
-def chart_of(name: str, title: str, parts: Sequence[Part]) -> PartChart:
+def chart_of(name: str, title: str, parts: Sequence[Part]) -> Texts:
     """Name a chart, and list its numbers."""
     rows = [Named(part.level, accuracy_text(part.accuracy)) for part in parts]
-    return PartChart(ChartName(name), title, rows)
+    return Texts(name=ChartName(name), title=title, rows=rows)
 
 
 def _group_cells(result: Result, part: Part) -> list[Text]:
@@ -204,7 +170,7 @@ def _some(names: Sequence[str]) -> Text:
     return Sentence("slice.and_more", {"names": ", ".join(names[:MOST_NAMED]), "n": count(n_more)})
 
 
-def slice_columns(result: Result) -> list[Column]:
+def slice_columns(result: Result) -> list[Texts]:
     """Return the slices of a release by their columns, in the order of the plan."""
     if result.facts.slices is None:
         return []
@@ -213,7 +179,7 @@ def slice_columns(result: Result) -> list[Column]:
     for idx, name in enumerate(result.facts.slices.columns):
         parts = [_slice(result, name, finding) for finding in accuracies if _is_of(finding, idx, name)]
         if parts:
-            columns.append(Column(name, parts))
+            columns.append(Texts(name=name, parts=parts))
     return columns
 
 
@@ -234,7 +200,7 @@ def _slice(result: Result, column: str, accuracy: Finding) -> Part:
     return Part(column, name, int(accuracy.detail["records"]), accuracy, rates, result.prior_accuracy)
 
 
-def slices_of(results: Sequence[Result]) -> list[PartsOfRelease]:
+def slices_of(results: Sequence[Result]) -> list[Texts]:
     """Write the slices of each release down, a chart a column; none where no slices were asked for."""
     written_down = []
     for place, result in enumerate(results):
@@ -244,11 +210,15 @@ def slices_of(results: Sequence[Result]) -> list[PartsOfRelease]:
         charts = [chart_of(f"slices{place}x{i}", column.name, column.parts) for i, column in enumerate(columns)]
         parts = [part for column in columns for part in column.parts]
         rates = [fpr for fpr in result.about.fpr if any(_rate(part, fpr) is not None for part in parts)]
-        rows = [PartRow(part.title, count(part.n_records), _slice_cells(part, rates)) for part in parts]
+        rows = [
+            Texts(title=part.title, records=count(part.n_records), cells=_slice_cells(part, rates)) for part in parts
+        ]
         heads = [Sentence("column.tpr", {"fpr": percent(fpr)}) for fpr in rates]
         title = result.title if len(results) > 1 else ""
         sentences = list(_slice_sentences(result, columns))
-        written_down.append(PartsOfRelease(title, _slice_intro(result), sentences, charts, heads, rows))
+        written_down.append(
+            Texts(title=title, intro=_slice_intro(result), sentences=sentences, charts=charts, heads=heads, rows=rows)
+        )
     return written_down
 
 
@@ -280,7 +250,7 @@ def _slice_intro(result: Result) -> Text:
     return written(result, "slice.intro", level=level(result), **gaps)
 
 
-def _slice_sentences(result: Result, columns: Sequence[Column]) -> Iterator[Sentence]:
+def _slice_sentences(result: Result, columns: Sequence[Texts]) -> Iterator[Sentence]:
     """Say which slices are above the baseline, which differ from the rest, and which are not measured or not here."""
     parts = [part for column in columns for part in column.parts]
     above = [part for part in parts if part.is_above]
@@ -301,7 +271,7 @@ def _slice_sentences(result: Result, columns: Sequence[Column]) -> Iterator[Sent
         yield written(result, "slice.left_out", n=count(slices.left_out), fewest=str(FEWEST_OF_SLICE))
 
 
-def _differences(result: Result, column: Column) -> Iterator[Sentence]:
+def _differences(result: Result, column: Texts) -> Iterator[Sentence]:
     """Say which slices of a column differ from the rest, those of which most is revealed first."""
     differing = [part for part in column.parts if part.is_more or part.is_less]
     differing.sort(key=lambda part: -(part.accuracy.value or 0.0))

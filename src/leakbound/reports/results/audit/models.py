@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from leakbound.core.findings import Finding
 from leakbound.reports.numbers import MINUS, THIN, count, near, percent
@@ -15,45 +14,12 @@ from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import Named
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import listed
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 DECISIONS = ("release", "ask", "do_not_release")
 
 
-@dataclass(frozen=True)
-class ModelRow:
-    """A model: how good it is, and what the strongest attack reaches."""
-
-    title: str
-    test: str
-    baseline: str
-    gap: str
-    accuracy: Text
-    worst_group: Text
-    worst_group_value: Text
-    tpr: Text
-    exposed: str
-    verdict: Sentence
-
-
-@dataclass(frozen=True)
-class ModelsTable:
-    """The models, those first that reveal least; the charts are empty where models cannot be compared in them."""
-
-    heading: Sentence
-    lede: Sequence[Sentence]
-    test: Sentence
-    fpr: str
-    rows: Sequence[ModelRow]
-    have_groups: bool
-    level: str
-    notes: Sequence[Sentence]
-    accuracies: Sequence[Named]
-    qualities: Sequence[Named]
-    names: Sequence[Sentence]
-
-
-def models_table(results: Sequence[Result]) -> ModelsTable | None:
+def models_table(results: Sequence[Result]) -> Texts | None:
     """Put several models in one table; None of one model."""
     if len(results) == 1:
         return None
@@ -65,7 +31,7 @@ def models_table(results: Sequence[Result]) -> ModelsTable | None:
     qualities = [Named(result.title, _described(result)) for result in measured if not result.too_few]
     names = [Sentence("models.next_to_each_dot", {"names": listed(varied(first))})] if varied(first) else []
     model = first.facts.description.partition("(")[0]
-    return ModelsTable(
+    return Texts(
         heading=Sentence("models.variants" if first.about.plan.get("vary") else "models.together", {"model": model}),
         lede=list(_lede(results)),
         test=Sentence(f"models.{kinds.pop()}" if len(kinds) == 1 else "models.test_quality"),
@@ -125,7 +91,7 @@ def _behind_averages(known: Sequence[Result]) -> Iterator[Sentence]:
         yield written(result, "models.exposes", title=result.title, n=count(result.n_exposed))
 
 
-def _row(result: Result) -> ModelRow:
+def _row(result: Result) -> Texts:
     found = result.quality
     detail = {} if found is None else found.detail
     worst = result.worst_group
@@ -136,7 +102,7 @@ def _row(result: Result) -> ModelRow:
         group_value = Sentence("models.value_of_group", gaps)
         group = Sentence("models.value_of_group", {"value": with_interval(worst), "group": worst.scope.name})
     untested = result.games is None or result.first_exposed is None
-    return ModelRow(
+    return Texts(
         title=result.title,
         test=_test(found),
         baseline=_quality(found, detail.get("baseline")),

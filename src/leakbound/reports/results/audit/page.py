@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -26,19 +25,18 @@ from leakbound.reports.results.audit.answer import (
     theorems,
     warnings,
 )
-from leakbound.reports.results.audit.claims import Claimed, claims, contradictions, counted, leading
-from leakbound.reports.results.audit.findings import AuditTable, audit_tables
+from leakbound.reports.results.audit.claims import claims, contradictions, counted, leading
+from leakbound.reports.results.audit.findings import audit_tables
 from leakbound.reports.results.audit.groups import (
-    PartsOfRelease,
     accuracy_text,
     groups_of,
     n_groups,
     slices_of,
     with_interval,
 )
-from leakbound.reports.results.audit.models import ModelsTable, models_table
-from leakbound.reports.results.audit.policy import Check, PolicyPart, policy_part
-from leakbound.reports.results.audit.records import RecordsPart, records_part
+from leakbound.reports.results.audit.models import models_table
+from leakbound.reports.results.audit.policy import policy_part
+from leakbound.reports.results.audit.records import records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.findings import Text, interval_head
@@ -53,153 +51,7 @@ MOST_LIMITS = 5  # in a terminal
 MOST_CLAIMS, MOST_NOTES, LONGEST_NAME = 3, 2, 28  # in a terminal
 
 
-@dataclass(frozen=True)
-class AttackRow:
-    """What an attack reaches."""
-
-    name: str
-    accuracy: Text
-    auc: Text
-    rates: Sequence[Text]
-    first_rate: Text
-
-
-@dataclass(frozen=True)
-class Dots:
-    """A chart of accuracies, and its numbers for who cannot see it."""
-
-    name: ChartName
-    rows: Sequence[Named]
-
-
-@dataclass(frozen=True)
-class Release:
-    """A release that was attacked: the large number, the sentences beside it, and what each attack reaches."""
-
-    heading: str
-    right: str
-    of: str
-    baseline: str
-    answer: Sequence[Sentence]
-    summary: Sequence[Text]
-    dots: Dots | None
-    heads: Sequence[str]
-    attacks: Sequence[AttackRow]
-    not_run: Sequence[Sentence]
-
-
-@dataclass(frozen=True)
-class Short:
-    """The table of a terminal."""
-
-    prepared: Sequence[Text]
-    fpr: str
-    baseline: str
-    rows: Sequence[AttackRow]
-    n_others: str
-    worst_group: str
-    worst_group_accuracy: Text
-    most_exposed: Text
-    most_exposed_name: str
-    theorems: Sequence[Sentence]
-    not_run: Sequence[Sentence]
-    limits: Sequence[Check]
-    n_more_limits: str
-
-
-@dataclass(frozen=True)
-class CurvePanel:
-    """The curves of a release."""
-
-    title: str
-    roc: ChartName
-    gain: ChartName
-    points: Sequence[Named]
-    caption: Sequence[Sentence]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The curves of the releases, of those that reveal most where there are many."""
-
-    heading: Sentence
-    found: Text
-    intro: Sequence[Sentence]
-    panels: Sequence[CurvePanel]
-    notes: Sequence[Sentence]
-
-
-@dataclass(frozen=True)
-class Played:
-    """The game of a release, what was released, and on which data."""
-
-    title: str
-    sentences: Sequence[Text]
-
-
-@dataclass(frozen=True)
-class AttackMethod:
-    """An attack, its source, and what it computes."""
-
-    title: str
-    source: str
-    summary: str
-
-
-@dataclass(frozen=True)
-class AuditPage:
-    """An audit of membership, written down."""
-
-    title: Text
-    records: Text
-    trained: Text
-    n_attacks: str
-    author: Text
-    date: str
-    unit: str
-    unit_title: str
-    units: str
-    a_unit: str
-    is_for_owner: bool
-    contradictions: Sequence[str]
-    warnings: Sequence[Sentence]
-    answer: Sequence[Sentence]
-    models: ModelsTable | None
-    releases: Sequence[Release]
-    short: Short | None
-    fraction: Text
-    over_accuracy: Sequence[Sentence]
-    knows_the_pool: bool
-    policy: PolicyPart | None
-    claims: Sequence[Claimed]
-    are_several_claims: bool
-    first_claims: Sequence[Claimed]
-    n_more_claims: str
-    advice: Sequence[Sentence]
-    decides: Sequence[Sentence]
-    curves: Curves | None
-    recorded: RecordsPart | None
-    groups: Sequence[PartsOfRelease]
-    n_groups: str
-    slices: Sequence[PartsOfRelease]
-    tables: Sequence[AuditTable]
-    n_findings: str
-    interval: Sentence
-    over: Sequence[Sentence]
-    played: Sequence[Played]
-    attacks: Sequence[AttackMethod]
-    limits: Sequence[Sentence]
-    confidence: str
-    notes: Sequence[str]
-    owner_notes: Sequence[str]
-    first_notes: Sequence[str]
-    n_more_notes: str
-    run: Sequence[Sentence]
-    first_of_run: Sequence[Sentence]
-    made: Texts
-
-
-def audit_page(report: Report) -> AuditPage:
+def audit_page(report: Report) -> Texts:
     """Write an audit down."""
     as_planned = results(report)
     found = ordered(as_planned)  # one order everywhere: that of the table of models
@@ -208,7 +60,7 @@ def audit_page(report: Report) -> AuditPage:
     tables = audit_tables(found)
     notes = [*about.notes, *about.owner_notes]
     priors = sorted({result.prior for result in found})
-    return AuditPage(
+    return Texts(
         title=_title(as_planned),
         records=_records(found),
         trained=_trained(found),
@@ -245,7 +97,7 @@ def audit_page(report: Report) -> AuditPage:
         n_findings=several(sum(len(table.rows) + len(table.folded) for table in tables), "number"),
         interval=interval_head(about.confidence),
         over=list(_over(found)),
-        played=[Played(result.title, list(_game(result))) for result in found],
+        played=[Texts(title=result.title, sentences=list(_game(result))) for result in found],
         attacks=[_method(name, about) for name in about.attacks],
         limits=list(_limits(found)),
         confidence=level(first),
@@ -308,7 +160,7 @@ def _author(about: AuditAbout) -> Text:
     return Sentence("fact.author", {"author": author}) if author else ""
 
 
-def _answer(found: Sequence[Result], models: ModelsTable | None) -> Iterator[Sentence]:
+def _answer(found: Sequence[Result], models: Texts | None) -> Iterator[Sentence]:
     """Say first what is claimed, then what was found, then how many claims are refuted.
 
     Of several models the table says what was found of each, and the first sentences what is between them.
@@ -323,7 +175,7 @@ def _answer(found: Sequence[Result], models: ModelsTable | None) -> Iterator[Sen
     yield from counted(found)
 
 
-def _release(result: Result, place: int, *, is_alone: bool) -> Release:
+def _release(result: Result, place: int, *, is_alone: bool) -> Texts:
     """Write a release down."""
     accuracy = result.accuracy
     right, of = "—", ""
@@ -332,14 +184,14 @@ def _release(result: Result, place: int, *, is_alone: bool) -> Release:
     elif accuracy is not None:
         right, of = shown(accuracy).value, "100"
     dots = accuracy_rows(result)
-    return Release(
+    return Texts(
         heading="" if is_alone else result.title,
         right=right,
         of=of,
         baseline=baseline(result),
         answer=[] if is_alone or not has_verdict(result) else answer(result),
         summary=[*summary(result), *_prepared(result)],
-        dots=Dots(ChartName(f"dots{place}"), dots) if dots else None,
+        dots=Texts(name=ChartName(f"dots{place}"), rows=dots) if dots else None,
         heads=[percent(fpr) for fpr in result.about.fpr],
         attacks=[_attack(result, name) for name in result.attacks_that_ran],
         not_run=list(_not_run(result)),
@@ -362,10 +214,10 @@ def accuracy_rows(result: Result) -> list[Named]:
     return rows
 
 
-def _attack(result: Result, name: str) -> AttackRow:
+def _attack(result: Result, name: str) -> Texts:
     """Write what an attack reaches, with intervals; a fraction of too few guesses says less than their number."""
     rates = [_rate(result, name, fpr) for fpr in result.about.fpr]
-    return AttackRow(
+    return Texts(
         name=result.attack_title(name),
         accuracy=with_interval(result.find("accuracy", name)),
         auc=with_interval(result.find("auc", name)),
@@ -411,7 +263,7 @@ def _prepared(result: Result) -> list[Text]:
     return [with_full_stop(result.facts.prepared)] if result.facts.prepared else []
 
 
-def _short(result: Result, policy: PolicyPart | None) -> Short:
+def _short(result: Result, policy: Texts | None) -> Texts:
     """Choose what a terminal shows of the only release.
 
     Under a policy these are the limits that are not kept or open, else the attacks that reveal something new, and who
@@ -424,7 +276,7 @@ def _short(result: Result, policy: PolicyPart | None) -> Short:
         at_least = Sentence("value.at_least", {"value": least_of_100(exposed.low)})
     group = "" if worst is None else worst.scope.name
     first = most_exposed(result.records)[:1] if "name" in result.records else []
-    return Short(
+    return Texts(
         prepared=_prepared(result),
         baseline=baseline(result),
         fpr=percent(result.about.fpr[0]),
@@ -475,14 +327,14 @@ def shows_gain(found: Sequence[Result]) -> bool:
     return bool(drawn) and max(result.advantage for _, result in drawn) < SMALL_ADVANTAGE
 
 
-def _curves(found: Sequence[Result]) -> Curves | None:
+def _curves(found: Sequence[Result]) -> Texts | None:
     """Explain the curves; None of too few games."""
     drawn = drawn_releases(found)
     if not drawn:
         return None
     gain = "gain" if shows_gain(found) else ""
     panels = [
-        CurvePanel(
+        Texts(
             title="" if len(found) == 1 else result.title,
             roc=ChartName(f"roc{place}"),
             gain=ChartName(f"{gain}{place}" if gain else ""),
@@ -495,7 +347,7 @@ def _curves(found: Sequence[Result]) -> Curves | None:
     notes = list(_doubled(found))
     if any(len(result.attacks_that_ran) > len(result.telling) for result in found):
         notes.append(Sentence("curve.not_drawn"))
-    return Curves(
+    return Texts(
         heading=Sentence("curve.heading_ceiling" if has_ceilings else "curve.heading"),
         found=_found(found),
         intro=list(_intro(found)),
@@ -673,11 +525,11 @@ def _data(result: Result) -> Sentence:
     return Sentence(kind, {"name": name, "size": size, "digest": facts.data.digest})
 
 
-def _method(name: str, about: AuditAbout) -> AttackMethod:
+def _method(name: str, about: AuditAbout) -> Texts:
     """Name an attack, its source, and what it computes."""
     attack = about.attacks[name]
     summary = with_full_stop(attack.summary) if attack.summary else ""
-    return AttackMethod(
+    return Texts(
         title=begun(attack.title, name),
         source=cited(attack.source),
         summary=summary if attack.title == name else capital(summary),

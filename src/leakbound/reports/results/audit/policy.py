@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from leakbound.core.findings import Finding, Term
@@ -14,7 +13,7 @@ from leakbound.reports.results.audit.result import Result, ordered, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import listed
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 SEVERITY = ("not_kept", "open", "kept")  # the reasons for the verdict come first
 AT_LEAST = ("degrees_of_freedom", "smallest_leaf", "smallest_group")
@@ -22,41 +21,7 @@ NONE_ALLOWED = ("one_label_groups", "stores_records")
 RATES = ("tpr", "tpr_these_models")
 
 
-@dataclass(frozen=True)
-class Check:
-    """A limit, what was measured, and whether it is kept."""
-
-    limited: Sentence
-    limit: Text
-    measured: Text
-    outcome: Sentence
-    why: Text
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The verdict on a model."""
-
-    title: str
-    verdict: Sentence
-    summary: Sequence[Text]
-    remarks: Sequence[Sentence]
-    reasons: Sequence[Check]
-    kept: Sequence[Check]
-    n_kept: str
-
-
-@dataclass(frozen=True)
-class PolicyPart:
-    """The verdicts of a policy, and who signs them."""
-
-    heading: Sentence
-    decisions: Sequence[Decision]
-    notes: Sequence[Sentence]
-    signs: Sequence[str]
-
-
-def policy_part(results: Sequence[Result]) -> PolicyPart | None:
+def policy_part(results: Sequence[Result]) -> Texts | None:
     """Write the verdict on each model, in the order of the table of models; None without a policy."""
     about = results[0].about
     if not about.decisions:
@@ -71,7 +36,7 @@ def policy_part(results: Sequence[Result]) -> PolicyPart | None:
     ]
     title = str(policy.get("title") or "")
     heading = f"decision.heading{'' if is_alone else 's'}{'_of' if title else ''}"
-    return PolicyPart(
+    return Texts(
         heading=Sentence(heading, {"policy": title}),
         decisions=decisions,
         notes=list(_notes(results, policy)),
@@ -93,16 +58,16 @@ def _notes(results: Sequence[Result], policy: Mapping[str, Any]) -> Iterator[Sen
         yield Sentence("decision.made_by", {"made": ", ".join(made)})
 
 
-def _decision(result: Result, given: DecisionFacts, policy: Mapping[str, Any], is_alone: bool) -> Decision:
+def _decision(result: Result, given: DecisionFacts, policy: Mapping[str, Any], is_alone: bool) -> Texts:
     checks = sorted(given.checks, key=lambda check: SEVERITY.index(check.outcome))
-    by_outcome: dict[str, list[Check]] = {outcome: [] for outcome in SEVERITY}
+    by_outcome: dict[str, list[Texts]] = {outcome: [] for outcome in SEVERITY}
     for check in checks:
         by_outcome[check.outcome].append(_check(check, result))
     action = str((policy.get("then") or {}).get(given.verdict) or "")
     counted = list(_summary(given))
     remarks = [*_asks(result, given, policy), *_not_run(result, given)]
     summary: list[Text] = [*counted, *remarks] if given.verdict == "release" else list(counted)
-    return Decision(
+    return Texts(
         title="" if is_alone else result.title,
         verdict=Sentence(f"decision.{given.verdict}"),
         summary=[*summary, action] if action else summary,
@@ -154,10 +119,10 @@ def _not_run(result: Result, given: DecisionFacts) -> Iterator[Sentence]:
         yield Sentence("decision.left_out", {"attacks": listed(given.left_out)})
 
 
-def _check(check: CheckFacts, result: Result) -> Check:
+def _check(check: CheckFacts, result: Result) -> Texts:
     name = "default" if check.attack == "default" else check.check
     gaps = {"fpr": "" if check.fpr is None else percent(check.fpr), "attack": check.attack}
-    return Check(
+    return Texts(
         limited=written(result, f"limited.{name}", **gaps),
         limit=_limit(check),
         measured=_measured(check, result),

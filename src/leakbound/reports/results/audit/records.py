@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,68 +14,12 @@ from leakbound.reports.results.audit.result import Result, level, most_exposed, 
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
 from leakbound.reports.results.words import listed, several
-from leakbound.reports.sentences import Sentence
+from leakbound.reports.sentences import Sentence, Texts
 
 FIELD = 40  # characters of a field
 
 
-@dataclass(frozen=True)
-class Record:
-    """A record that is exposed; its pictures are empty where there are none."""
-
-    name: str
-    number: str
-    label: Text
-    won: str
-    least: str
-    fields: Sequence[Named]
-    picture: ChartName
-    described: Text
-    strip: ChartName
-
-
-@dataclass(frozen=True)
-class ExposedOfRelease:
-    """The most exposed records of a release."""
-
-    title: str
-    ties: Sentence
-    rows: Sequence[Record]
-    has_pictures: bool
-    has_fields: bool
-    has_names: bool
-    has_strips: bool
-    scale: ChartName
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """The number of records by correct guesses."""
-
-    title: str
-    name: ChartName
-    sentences: Sequence[Sentence]
-    first: str
-    records: str
-    median: str
-    played: str
-
-
-@dataclass(frozen=True)
-class RecordsPart:
-    """The records of every release."""
-
-    found: Text
-    played: str
-    baseline: str
-    level: str
-    histograms: Sequence[Histogram]
-    said: Sequence[Named]
-    exposed: Sequence[ExposedOfRelease]
-    in_both: Text
-
-
-def records_part(results: Sequence[Result]) -> RecordsPart | None:
+def records_part(results: Sequence[Result]) -> Texts | None:
     """Write the games against single records down; None where there were none, or too few."""
     known = [(place, result) for place, result in enumerate(results) if result.games and not result.too_few]
     if not known:
@@ -93,7 +36,7 @@ def records_part(results: Sequence[Result]) -> RecordsPart | None:
         if most_exposed(result.records):
             exposed.append(_exposed(result, place, title))
     played = sorted({result.n_played for _, result in known})
-    return RecordsPart(
+    return Texts(
         found=_found(results) if is_alone else "",
         played=listed(map(count, played)),
         baseline=listed(count(round(results[0].prior_accuracy_in_game * n)) for n in played),
@@ -113,8 +56,8 @@ def _found(results: Sequence[Result]) -> Text:
     return Sentence("single.found", {"exposed": count(games.exposed), "all": count(games.records)})
 
 
-def _histogram(result: Result, games: GamesFacts, name: ChartName, title: str) -> Histogram:
-    return Histogram(
+def _histogram(result: Result, games: GamesFacts, name: ChartName, title: str) -> Texts:
+    return Texts(
         title=title,
         name=name,
         sentences=list(exposed_of_groups(result)) if result.n_exposed else single_records(result),
@@ -136,11 +79,11 @@ def median(games: GamesFacts) -> str:
     return percent(0.0)
 
 
-def _exposed(result: Result, place: int, title: str) -> ExposedOfRelease:
+def _exposed(result: Result, place: int, title: str) -> Texts:
     """Write at most ten records down, most correct guesses first, ties by margin."""
     table, order = result.records, most_exposed(result.records)
     rows = [_record(result, table, row, place) for row in order]
-    return ExposedOfRelease(
+    return Texts(
         title=title,
         ties=_ties(result, order[0], len(order)),
         rows=rows,
@@ -163,7 +106,7 @@ def _ties(result: Result, worst: int, n_shown: int) -> Sentence:
     return written(result, name, n=several(n_ties, result.about.unit), **gaps)
 
 
-def _record(result: Result, table: Table, row: int, place: int) -> Record:
+def _record(result: Result, table: Table, row: int, place: int) -> Texts:
     """Write one record down, with what there is to see of it."""
     cells = plain({column: values[row] for column, values in table.items()})
     preview = cells["preview"] or {}
@@ -172,7 +115,7 @@ def _record(result: Result, table: Table, row: int, place: int) -> Record:
     if image:
         gaps: dict[str, Text] = {"width": str(len(image[0])), "height": str(len(image)), "name": name, "label": label}
         described = written(result, "single.picture_labelled" if label else "single.picture", **gaps)
-    return Record(
+    return Texts(
         name=name,
         number=str(cells["record"]),
         label=label,
