@@ -45,7 +45,7 @@ LAYER = {room: layer for layer, rooms in LAYERS.items() for room in rooms}
 # Each heavy library, and the files that need it.
 HEAVY = {
     "sklearn": r"data/files\.py|releases/(estimator|answers|preparation|taylor|statistics/logistic)\.py"
-    r"|releases/generators/distances\.py"
+    r"|releases/generators/(distances|scores)\.py"
     r"|attacks/shadow\.py"
     r"|auditing/baseline\.py|papers/.*\.py",
     "pandas": r"data/(points|files|missing|columns|candidates|content|features|records|csv_numbers|csv_rows|slices)\.py"

@@ -24,7 +24,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from leakbound.core.types import Points
 from leakbound.data.columns import identifiers, refuse_free_text
-from leakbound.data.missing import is_missing
 from leakbound.data.points import some
 
 Array = np.ndarray
@@ -82,24 +81,20 @@ class Encoding:
         another value in each record is an identifier and is left out. Free text is refused, in one line.
         """
         frame = _frame(candidates)
-        dated = [name for name in frame.columns if _is_date(pd.Series(frame[name]))]
-        names = [name for name in identifiers(Points(frame)) if name not in dated]
-        kept = [name for name in frame.columns if name not in names]
+        columns = {name: _numbers(pd.Series(frame[name])) for name in frame.columns}
+        is_name = [name for name in identifiers(Points(frame)) if not _is_date(pd.Series(frame[name]))]
+        kept = [name for name in frame.columns if name not in is_name]
         if not kept:
-            raise ValueError(f"no column is left to compare: {some(names)} has another value in each record")
-        words = [name for name in kept if _numbers(pd.Series(frame[name])) is None]
-        refuse_free_text(frame, words, "a distance", "make categories of it")
-
+            raise ValueError(f"no column is left to compare: {some(is_name)} has another value in each record")
+        refuse_free_text(frame, [name for name in kept if columns[name] is None], "a distance", "make categories of it")
         numbers, levels = {}, {}
         for name in kept:
-            values = _numbers(pd.Series(frame[name]))
-            smallest, largest = (np.nan, np.nan) if values is None else _ends(values)
-            if values is not None and largest > smallest:
+            smallest, largest = _ends(columns[name])
+            if largest > smallest:
                 numbers[name] = smallest, largest - smallest
             else:  # text, or a constant: equal or not
-                texts = _texts(pd.Series(frame[name]))
-                levels[name] = sorted(set(texts.dropna()))
-        return cls(numbers, levels, tuple(str(name) for name in names))
+                levels[name] = sorted(set(_texts(pd.Series(frame[name])).dropna()))
+        return cls(numbers, levels, tuple(str(name) for name in is_name))
 
     def only(self, names: Collection[Any]) -> Encoding:
         """Keep some of the columns, in the order of the encoding."""
@@ -235,24 +230,23 @@ def _is_date(column: pd.Series) -> bool:
 
 def _numbers(column: pd.Series) -> Float[Array, " n"] | None:
     """Return numbers, truth values or dates (in days) as floats, NaN where one is missing; None of categories."""
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
     if _is_date(column):
         if not pd.api.types.is_timedelta64_dtype(column):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 column = pd.Series(pd.to_datetime(column, errors="coerce", utc=True)) - pd.Timestamp(0, tz="UTC")
         return (column / pd.Timedelta(days=1)).to_numpy(dtype=float, na_value=np.nan)
-    values = column
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _OBJECTS:
-        values = column.astype(float)
-    if not pd.api.types.is_numeric_dtype(values):
-        return None
-    numbers = values.to_numpy(dtype=float, na_value=np.nan)
-    return np.where(is_missing(pd.Series(numbers)), np.nan, numbers)
+        return _numbers(column.astype(float))
+    return None
 
 
-def _ends(values: Float[Array, " n"]) -> tuple[float, float]:
+def _ends(values: Float[Array, " n"] | None) -> tuple[float, float]:
     """Return the smallest and the largest number; NaN of none."""
-    present = values[~np.isnan(values)]
+    present = np.zeros(0) if values is None else values[~np.isnan(values)]
     return (float(present.min()), float(present.max())) if len(present) else (np.nan, np.nan)
 
 
