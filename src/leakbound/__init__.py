@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from leakbound.plans.until import Until
     from leakbound.protection import calibrate, protect
+    from leakbound.releases.scored import Loss
     from leakbound.reports import Report
     from leakbound.reports.comparison import compare
     from leakbound.runtime.observe import signals_of
@@ -117,6 +118,7 @@ _HOME = {  # the module that holds each name
     "Fitted": "plans.fitted",
     "Fresh": "plans.games",
     "HalfSplit": "plans.games",
+    "Loss": "releases.scored",
     "Page": "plans.page",
     "PerDatum": "plans.games",
     "Queries": "plans.games",
@@ -167,6 +169,7 @@ __all__ = [
     "Histogram",
     "Huber",
     "Logistic",
+    "Loss",
     "Mean",
     "Noise",
     "NotApplicable",

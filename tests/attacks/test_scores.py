@@ -133,10 +133,18 @@ def test_unit_and_origin_of_a_score_do_not_matter(name: str, scale: float, origi
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_a_constant_score_gives_every_record_one_score(name: str):
-    found = ATTACKS[name](signals_of(np.full((9, 20), 0.1)))
-    assert np.ptp(found.value) < 1e-12
+@pytest.mark.parametrize("name", ["score", *READERS])
+def test_a_score_that_tells_nothing_is_no_weak_leak(name: str):
+    of_the_models = np.broadcast_to(np.arange(9.0)[:, None], (9, 20))
+    for constant in (np.full((9, 20), 0.1), of_the_models):
+        with pytest.raises(NotApplicable, match="the same at every record of each model"):
+            ATTACKS[name](signals_of(constant))
+    with pytest.raises(NotApplicable, match="the same in every model"):
+        ATTACKS[name](signals_of(np.broadcast_to(SCORE[:1], (9, 20))))
+
+
+def test_no_match_at_all_is_a_result():
+    assert not ATTACKS["matches"](signals_of(np.zeros((9, 20)), "matches")).value.any()
 
 
 @pytest.mark.parametrize("name", READERS)

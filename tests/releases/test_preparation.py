@@ -138,7 +138,7 @@ class TestFramesAsTheyAre:
         points = from_arrays(frame, LABELS)
         release = Estimator(DecisionTreeClassifier()).for_points(points)
         for inside in (np.arange(N) != 17, np.arange(N) >= 0):
-            model = release._fit(points, inside, 0)
+            model = release.fitted(points, inside, 0)
             encoder = model[0].named_transformers_["pipeline-2"][-1]
             assert ("Scuol" in encoder.categories_[0]) == bool(inside[17])
             assert model[-1].n_features_in_ == 1 + len(set(frame["town"][inside]))

@@ -24,7 +24,7 @@ from scipy.stats import rankdata
 from leakbound.attacks.balance import one_target
 from leakbound.core.checks import one_of
 from leakbound.core.signals import QUERY_SIGNALS, SCORES
-from leakbound.core.types import Signals
+from leakbound.core.types import NotApplicable, Signals
 
 Array = np.ndarray
 _DISTANCES = ("nearest", "nearest5")  # far from Gaussian over models; their ranks within a model tell more
@@ -41,9 +41,21 @@ def score_of(signals: Signals, signal: str | None, usual: tuple[str, ...]) -> st
     return "score" if "score" in signals.arrays and not usual_is_there else ""
 
 
+def telling(signals: Signals, name: str) -> Float[Array, "M N"]:
+    """Return a score, unless it is the same at every record, or in every model: no attack is weak by that."""
+    values = signals.array(name)
+    if name != "score" or values.shape[1] < 2:
+        return values
+    if (values == values[:, :1]).all():
+        raise NotApplicable("constant_score")
+    if len(values) > 1 and (values == values[:1]).all():
+        raise NotApplicable("score_of_no_model")
+    return values
+
+
 def as_phi(signals: Signals, name: str) -> Signals:
     """Return a score as log-odds, which LiRA takes as they are; of distances the normal scores of their ranks."""
-    values = signals.array(name)
+    values = telling(signals, name)
     if name in _DISTANCES:
         values = ndtri((rankdata(values, axis=1) - 0.5) / values.shape[1])
     phi = values - values.mean(axis=0, dtype=np.float64)
@@ -56,6 +68,7 @@ def one_target_at_a_time(
     signals: Signals, name: str, attack: Callable[[Signals], Float[Array, "1 J"]]
 ) -> Float[Array, "T J"]:
     """Attack each target by itself, with minus its score in deviations of its references as the loss."""
+    telling(signals, name)
     signals = replace(signals.only([name]), labels=None)
     scores = [attack(_in_deviations(one_target(signals, target), name)) for target in range(signals.game.n_targets)]
     return np.concatenate(scores).astype(np.result_type(signals.array(name), np.float32), copy=False)

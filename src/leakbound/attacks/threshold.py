@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from leakbound.attacks.blocks import empty_scores, score_points
+from leakbound.attacks.scores import telling
 from leakbound.core.checks import one_of
 from leakbound.core.signals import SCORES
 from leakbound.core.types import Signals
@@ -73,7 +74,7 @@ def given_score(signals: Signals, signal: str = "score") -> Float[Array, "T J"]:
     >>> given_score(Signals(game, None, {"nearest": np.array([[0.0, -0.5]])}), signal="nearest").tolist()
     [[0.0, -0.5]]
     """
-    values = signals.array(one_of("signal", signal, SCORES))
+    values = telling(signals, one_of("signal", signal, SCORES))
     return score_points(signals.game, values, lambda block: block.targets(values), signals.game.n_targets)
 
 

@@ -26,7 +26,7 @@ from leakbound.auditing.observed import ObservedRelease
 from leakbound.auditing.policy import refuse_unknown_attacks
 from leakbound.auditing.rehearsal import Rehearsal, cannot_run, refuse_idle, rehearse
 from leakbound.auditing.report import AuditRun, reported
-from leakbound.auditing.run import attribute_game_of, claims_of, play, setting
+from leakbound.auditing.run import attribute_game_of, claims_of, loaded_data, play, setting
 from leakbound.auditing.setup import (
     note_of_queries,
     notes_of_game,
@@ -62,6 +62,7 @@ from leakbound.releases.factory import (
     family,
     owner_notes,
     prepared,
+    refuse_without_labels,
     release_of,
     trained_release,
 )
@@ -89,6 +90,7 @@ def audit(
     X: Any,
     y: Any = None,
     *,
+    score: Any = None,
     game: PlannedGame | str = HalfSplit(),
     n_models: int | Until | None = None,
     train: Recipe | DpSgd | Mapping[str, Any] | None = None,
@@ -113,12 +115,17 @@ def audit(
         An estimator with the scikit-learn interface, not fitted; or a function ``fit(X, y, seed)`` that trains
         anything and returns an object with ``predict_proba``, a regressor, a network or a function that predicts; or
         a class or function that makes a network of PyTorch. A mapping from names makes one report with a column each.
+        With ``score``, ``fit(X, y, seed)`` or ``fit(X, seed)``, the seed may be left out, returns any object.
     X : array of shape (N, ...), frame of N rows, N texts, sparse matrix, or data set of PyTorch
         An estimator and a function that trains get its rows as they are. If an estimator refuses a frame's columns,
         they are encoded in each model, and the report says so. A Dataset or DataLoader of PyTorch holds the labels,
         too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
     y : array of shape (N,) or (N, L), optional
-        Labels (numbers or text) or responses; L of them for each point.
+        Labels (numbers or text) or responses; L of them for each point. Needed unless a score sees the models.
+    score : function or Loss, optional
+        How a model without predictions is seen: ``score(object, X)`` or ``score(object, X, y)`` returns a number for
+        each of the N records, higher = more likely in. It is asked once a model, about all records in their order.
+        ``Loss(fn)`` says that the numbers are losses, in nats.
     game : HalfSplit, Fresh, PerDatum, AverageDatum, Canaries or Attribute
         Who is in and who is out, and what is guessed.
     n_models : int or Until, optional
@@ -186,9 +193,9 @@ def audit(
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
     training, collate = _Training.of(train), _collate_of(X)
     if vary:
-        releases = _variants(by_name, vary, training, collate)
+        releases = _variants(by_name, vary, training, collate, score)
     else:
-        releases = [_release(model, name, training, collate=collate) for name, model in by_name.items()]
+        releases = [_release(model, name, training, None, collate, score) for name, model in by_name.items()]
     plan = _plan(
         AuditPlan,
         game=_in_words(played),
@@ -211,6 +218,9 @@ def audit(
     # the report names the attacks that were run, not "default" or "all"
     plan = plan.model_copy(update={"attacks": tuple(attack.name for attack in attack_rows)})
     X, y = _features_and_labels(X, y)
+    if y is None and score is None:
+        for name, model in by_name.items():
+            refuse_without_labels(model, name)
     X, names = without_names(X, ids)
     points = data_room.from_arrays(X, y, groups, names)
     slices = sliced(points, played.slices) if isinstance(played, HalfSplit | Fresh) else {}
@@ -370,13 +380,12 @@ def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) 
 
 def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
     """Make the releases of a plan, and read its data."""
-    releases = all_planned(plan.releases)
+    releases = all_planned(plan.releases, plan.score)
     if not releases:
         raise ValueError(
             "the plan names no model; give it as model (--model module:name), or a [[model]] table with its spec"
         )
-    source = plan.data or plan.dataset or "digits"
-    return releases, data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
+    return releases, loaded_data(plan)
 
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
@@ -402,6 +411,7 @@ def audit_model(
     members: Any,
     others: Any,
     *,
+    score: Any = None,
     references: Any = None,
     train: Recipe | Mapping[str, Any] | None = None,
     classes: Any = None,
@@ -434,8 +444,11 @@ def audit_model(
         A fitted estimator with the scikit-learn interface; or a trained network of PyTorch, which is read in
         evaluation mode: its softmax, and its gradients where an attack asks for them; or a function from the features
         of n points to probabilities of shape (n, K), or to predictions where the labels are numbers of a regression.
-    members, others : (X, y), or data set of PyTorch
+        With ``score``, any object.
+    members, others : (X, y), X alone where a score sees the model, or data set of PyTorch
         Points in and not in the model's training data.
+    score : function or Loss, optional
+        How a model without predictions is seen, as in ``audit``; about members and others at once, in a random order.
     references : estimator, class or function that makes a network, function that trains, or Fitted, optional
         The model's recipe, as the first argument of ``audit``. It is fitted on half-splits of members and others, 16
         times unless ``Fitted(recipe, n)`` says it, and the reference attacks (LiRA, RMIA, MAST) attack THIS model.
@@ -490,8 +503,10 @@ def audit_model(
         _refuse_idle_recipe(model, training.recipe)
         if kept.depends_on:
             raise ValueError("depends_on is of reference models that are stored, and there are none: leave it out")
-    audited = trained_release(model, classes, name, training.layers, collate)
-    recipe = None if fitted.recipe is None else release_of(fitted.recipe, train=training.recipe, collate=collate)
+    audited = trained_release(model, classes, name, training.layers, collate, score)
+    recipe = None
+    if fitted.recipe is not None:
+        recipe = release_of(fitted.recipe, train=training.recipe, collate=collate, score=score)
     # The request, checked by the same plan as on the command line.
     attack_rows = attacks_on([audited], attacks)
     plan = _plan(
@@ -512,7 +527,7 @@ def audit_model(
         **page.words,
     )
     # The records of both sides in one table: members first.
-    inside, outside = (_side(role, part, ids) for role, part in (("members", members), ("others", others)))
+    inside, outside = (_side(role, part, ids, score) for role, part in (("members", members), ("others", others)))
     refuse_unknown_attacks(plan.policy, attack_rows)
     shared = data_room.shared(inside, outside)
     points = data_room.join(inside, outside)
@@ -562,6 +577,7 @@ def audit_model(
         structure=structure,
         other_recipe=other_recipe,
         slices=compared,
+        is_scored=score is not None,
     )
     owner = () if recipe is None else tuple(owner_notes([recipe]))
     run = AuditRun([observed], notes=notes, owner_notes=owner, execution=execution.facts)
@@ -906,22 +922,24 @@ def _release(
     training: _Training,
     settings: Mapping[str, Any] | None = None,
     collate: Any = None,
+    score: Any = None,
 ) -> Described:
     """Make the release of an estimator or network of a call, with some of its parameters changed."""
-    if training.dpsgd is None:
-        return release_of(model, name, training.recipe, training.layers, settings, collate)
+    if training.dpsgd is None or score is not None:
+        recipe = training.recipe or training.dpsgd
+        return release_of(model, name, recipe, training.layers, settings, collate, score)
     return private_network(model, training.dpsgd, name, settings)
 
 
 def _variants(
-    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], training: _Training, collate: Any
+    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], training: _Training, collate: Any, score: Any
 ) -> list[Described]:
     """Make a release of each variant of one model."""
     if len(by_name) != 1:
         raise ValueError(f"vary is of one model, and there are {len(by_name)}")
     ((name, model),) = by_name.items()
     return [
-        _release(model, f"{name} {variant.name}".strip(), training.varied(variant), variant.set, collate)
+        _release(model, f"{name} {variant.name}".strip(), training.varied(variant), variant.set, collate, score)
         for variant in variants(vary, private=training.dpsgd is not None)
     ]
 
@@ -1028,18 +1046,20 @@ def _refuse_idle_recipe(model: Any, train: Recipe | Mapping[str, Any] | None) ->
         )
 
 
-def _pair(role: str, part: Any) -> tuple[Any, Any]:
-    """Features and labels of one side."""
+def _pair(role: str, part: Any, score: Any) -> tuple[Any, Any]:
+    """Features and labels of one side; without labels where a score sees the model."""
     if is_dataset(part):
         return _features_and_labels(part, None)
+    if score is not None and not isinstance(part, tuple):
+        return part, None
     if not isinstance(part, tuple) or len(part) != 2:
-        raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}")
+        raise ValueError(f"{role} must be a pair (X, y), got a {type(part).__name__}; X alone needs score=fn")
     return part
 
 
-def _side(role: str, part: Any, ids: Any) -> Points:
+def _side(role: str, part: Any, ids: Any, score: Any) -> Points:
     """Return members or others as points, with the names that a column or their index gives them."""
-    X, y = _pair(role, part)
+    X, y = _pair(role, part, score)
     X, names = without_names(X, ids if isinstance(ids, str) else None)
     return data_room.from_arrays(X, y, names=names)
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from inspect import isclass, isfunction
-from typing import TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from jaxtyping import Float
 
 from leakbound.attacks import ATTACKS, Attack, Score, find, listed
 from leakbound.auditing.observed import ObservedRelease
-from leakbound.auditing.setup import wanted
+from leakbound.auditing.setup import refuse_scored, wanted
 from leakbound.core import games
 from leakbound.core.checks import one_of
 from leakbound.core.signals import DIAGNOSTICS
@@ -25,7 +25,8 @@ from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.plans.audits import ModelPlan
 from leakbound.plans.games import Canaries as PlannedCanaries
-from leakbound.releases.factory import Described, family, prepared, release_from
+from leakbound.releases.factory import Described, family, prepared, release_from, renamed
+from leakbound.releases.scored import Scored
 from leakbound.releases.specs import TORCH, imported, is_network, own
 from leakbound.reports.about import DataFacts
 
@@ -76,18 +77,19 @@ def private_network(
     )
 
 
-def planned(model: ModelPlan) -> Described:
-    """Make the release of one model table of a plan.
+def planned(model: ModelPlan, score: str | None = None) -> Described:
+    """Make the release of one model table of a plan, seen by its score if there is one.
 
     >>> planned(ModelPlan(spec="sklearn.tree:DecisionTreeClassifier")).name
     'DecisionTreeClassifier'
     """
-    if model.dpsgd is None:
-        return release_from(model.spec, model.set, model.name, model.recipe, model.layers)
+    if model.dpsgd is None or score is not None:
+        how = model.recipe or model.dpsgd or {}
+        return release_from(model.spec, model.set, model.name, how, model.layers, score)
     return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
-def all_planned(models: Sequence[ModelPlan]) -> list[Described]:
+def all_planned(models: Sequence[ModelPlan], score: str | None = None) -> list[Described]:
     """Make the releases of a plan, each with a name of its own.
 
     Models of one class that the plan does not name are named by the parameters in which they differ; the same model
@@ -97,10 +99,10 @@ def all_planned(models: Sequence[ModelPlan]) -> list[Described]:
     >>> [release.name for release in all_planned(trees)]
     ['DecisionTreeClassifier max_depth=2', 'DecisionTreeClassifier max_depth=5']
     """
-    releases = [planned(model) for model in models]
+    releases = [planned(model, score) for model in models]
     names = _distinct_names(models, [release.name for release in releases])
     return [
-        release if release.name == name else replace(cast(Any, release), name=name)
+        release if release.name == name else renamed(release, name)
         for release, name in zip(releases, names, strict=True)
     ]
 
@@ -229,7 +231,14 @@ class Setting:
         slices = {} if dirac else self.data.slices
         diagnostics = StepDiagnostics.of(arrays)
         return ObservedRelease(
-            name, signals, None if dirac else self.data, claims, facts, slices=slices, diagnostics=diagnostics
+            name,
+            signals,
+            None if dirac else self.data,
+            claims,
+            facts,
+            slices=slices,
+            is_scored=isinstance(self.release, Scored),
+            diagnostics=diagnostics,
         )
 
 
@@ -244,6 +253,8 @@ def plant(asked: PlannedCanaries, n_models: int, release: Described, loaded: Dat
     points, kind = loaded.points, asked.kind
     if points.group is not None:
         raise ValueError("the game canaries is played by single records; use half_split with a group column")
+    if kind == "mislabelled":
+        refuse_scored([release], "mislabelled canaries", "plant kind = random, or name them by targets")
     watched = release
     if is_private(release):
         gradients_of = {} if kind in OF_RECORDS else {"release": release}

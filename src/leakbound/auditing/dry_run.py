@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool
 
-from leakbound import data
 from leakbound.attacks import Attack
 from leakbound.attacks.attribute import strategies
 from leakbound.auditing.attribute.game import imputation
@@ -18,7 +17,7 @@ from leakbound.auditing.attribute.run import of_records, signals_of
 from leakbound.auditing.canaries import Setting, all_planned, attacks_on, is_private
 from leakbound.auditing.private_training import promise, promise_text
 from leakbound.auditing.rehearsal import Rehearsal, refuse_idle
-from leakbound.auditing.run import attribute_game_of, claims_of, setting
+from leakbound.auditing.run import attribute_game_of, claims_of, loaded_data, setting
 from leakbound.auditing.setup import draw, queried
 from leakbound.core import seeds
 from leakbound.core.signals import SIGNALS
@@ -29,6 +28,7 @@ from leakbound.plans.audits import AuditPlan
 from leakbound.plans.games import Attribute, Canaries, HalfSplit
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.factory import Described
+from leakbound.releases.scored import Scored
 
 Array = np.ndarray
 
@@ -55,9 +55,8 @@ class Fit:
 
 def dry_run(plan: AuditPlan) -> Iterator[str]:
     """Say what an audit would do, a line each, and fit one model of each release to measure it."""
-    releases = [_not_quiet(release) for release in all_planned(plan.releases)]
-    source = plan.data or plan.dataset or "digits"
-    loaded = data.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
+    releases = [_not_quiet(release) for release in all_planned(plan.releases, plan.score)]
+    loaded = loaded_data(plan)
     refuse_without_groups(loaded.slices)
     if isinstance(plan.game, Attribute):
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded)
@@ -100,6 +99,10 @@ def _of_membership(
         release = queried(audited.release, points, plan.queries, plan.seed)
         fit = _first(release, points, game.member[:1], audited.wanted(attacks), plan.seed)
         yield from fit.lines(name, game.n_models)
+        if isinstance(release, Scored):
+            yield f"{name}: the store knows a model by its training and its score: another score trains all models anew"
+            if release.not_stored:
+                yield f"{name} is not stored: {release.not_stored}"
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
     refuse_idle(attacks, rehearsals)
 

@@ -52,6 +52,7 @@ class ObservedRelease:
     labels: Shaped[Array, " N"] | Shaped[Array, "N L"] | None = None
     other_recipe: Term | None = None
     n_looks: int = 1
+    is_scored: bool = False  # seen by a score of the user's own, and not by predictions
     diagnostics: StepDiagnostics = field(
         default_factory=StepDiagnostics
     )  # of trainings by DP-SGD, beside the signals of the points

@@ -27,7 +27,10 @@ def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:
     try:
         correct = observed.signals.targets("correct")
     except NotApplicable:
-        yield from _of_regression(observed, confidence)
+        if observed.is_scored:
+            yield observed.finding(FindingSpec("test_accuracy", "point"), NotApplicable("needs_predictions"))
+        else:
+            yield from _of_regression(observed, confidence)
         return
     interval = held_out_accuracy(correct, member, confidence)
     detail: dict[str, float] = dict(interval.detail)

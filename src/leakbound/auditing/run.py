@@ -205,6 +205,16 @@ def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterat
         failed[name] = first_line(error)
 
 
+def loaded_data(plan: AuditPlan) -> Data:
+    """Read the data of a plan; where a score sees the models, a table needs no label."""
+    source = plan.data or plan.dataset or "digits"
+    if plan.score is None or plan.label is not None or plan.data is None:
+        return data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
+    if plan.group is not None:
+        raise ValueError("a group is a column of a table with a label: name the label, which the score need not take")
+    return data_room.read(source, plan.drop, plan.id, plan.slices, **plan.csv)
+
+
 def setting(
     game: PlannedGame, n_models: int, attacks: Sequence[Attack], release: Described, loaded: Data, seed: int = 0
 ) -> Setting:

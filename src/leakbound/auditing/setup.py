@@ -10,14 +10,17 @@ import numpy as np
 from leakbound.attacks import Attack
 from leakbound.attacks.blocks import all_target_points
 from leakbound.core import games
+from leakbound.core.findings import Term
+from leakbound.core.reasons import words
 from leakbound.core.signals import QUERY_SIGNALS
-from leakbound.core.types import Game, Points
+from leakbound.core.types import Game, Points, Release
 from leakbound.dpsgd.config import DpSgd
 from leakbound.plans.choices import name_of
 from leakbound.plans.games import AverageDatum, Canaries, Fresh, HalfSplit, PerDatum, Queries
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.releases.factory import Described
 from leakbound.releases.queries import Queried, Versions
+from leakbound.releases.scored import Scored, ScoredModel
 
 POPULATION = 0.1  # fraction of the points that is set aside where an attack needs draws from the population
 _HARDLY = 1e-9  # chance that fair coins look so little like coins: then they are refused, for epsilon would be wrong
@@ -124,12 +127,21 @@ def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
     return notes
 
 
+def refuse_scored(releases: Iterable[Release], what: str, instead: str) -> None:
+    """Refuse a game that reads predictions, where a score sees a release."""
+    for release in releases:
+        if isinstance(release, Scored):
+            raise ValueError(f"{release.name}: {what}: {words(Term('needs_predictions'))}; {instead}")
+
+
 def queried(release: Described, points: Points, queries: Queries, seed: int) -> Described:
     """Let a release be asked about several versions of each record, where the audit says so."""
     if queries.n == 1:
         return release
     if isinstance(getattr(release, "dpsgd", None), DpSgd):
         raise ValueError(f"{release.name}: queries asks trained models; DP-SGD is observed by its steps: leave it out")
+    if isinstance(release, Scored | ScoredModel):
+        raise ValueError(f"{release.name}: queries asks what models predict, and this one has a score: leave it out")
     return Queried(release, Versions.for_points(points, queries.n, queries.versions, seed))
 
 

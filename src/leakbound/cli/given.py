@@ -44,6 +44,7 @@ from leakbound.plans.page import Page, Store
 from leakbound.plans.plan import P, read
 
 if TYPE_CHECKING:
+    from leakbound.core.types import Points
     from leakbound.data import Data
     from leakbound.reports import Report
 
@@ -107,16 +108,25 @@ def _records(
                 flag = "slice" if name == "slices" else name
                 raise ValueError(f"--{flag} is of the records behind {of_what}; name their file by --data")
         return None
-    from leakbound import data as room
-
-    if plan.label is None:
-        loaded = room.read(options["data"], plan.drop, plan.id, plan.slices, **plan.csv)
-    else:
-        loaded = room.load(options["data"], plan.label, None, plan.drop, plan.id, plan.slices, **plan.csv)
+    loaded = _loaded(plan, options["data"], plan.label is None)
     n_records = len(loaded.points)
     if n_records != n_points:
         raise ValueError(f"--data has {n_records:,} records, {of_what} have {n_points:,} points; they must agree")
     return loaded
+
+
+def _loaded(plan: GivenPlan, path: str, without_label: bool) -> Data:
+    """Read the records of a file."""
+    from leakbound import data as room
+
+    if without_label:
+        return room.read(path, plan.drop, plan.id, plan.slices, **plan.csv)
+    return room.load(path, plan.label, None, plan.drop, plan.id, plan.slices, **plan.csv)
+
+
+def _as_given(points: Points) -> Any:
+    """Return features and labels, or features alone where there are no labels."""
+    return points.x if points.y is None else (points.x, points.y)
 
 
 def _of_scores(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Report:
@@ -128,7 +138,7 @@ def _of_scores(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Repor
     behind = _records(plan, options, "the scores", member.shape[1], tuple(plan.csv))
     if behind is not None:
         points = behind.points
-        words["points"] = points.x if points.y is None else (points.x, points.y)
+        words["points"] = _as_given(points)
         words["slices"] = behind.slices
         names = points.names if names is None else names
     words["references_are"] = options.get("references_are", "targets")
@@ -214,23 +224,23 @@ def _trained(way: str, options: Mapping[str, Any], recipe: ModelPlan) -> Any:
 
 def _of_model(plan: TrainedPlan, options: Mapping[str, Any], store: str) -> Report:
     """Audit one trained model by its members and others, with reference models of its recipe if asked for."""
-    from leakbound import data as room
     from leakbound.auditing.api import audit_model
     from leakbound.releases.factory import release_from
+    from leakbound.releases.specs import imported
 
     way = _way_to(options)
     refuse_without_model(options)
     recipe = read(ModelPlan, model_tables(options)[0] if "model" in options else {"spec": ""}, "audit model")
     model = _trained(way, options, recipe)
-    members, others = (
-        room.load(options[file], plan.label, None, plan.drop, plan.id, plan.slices, **plan.csv)
-        for file in ("members", "others")
-    )
-    pairs = [(side.points.x, side.points.y) for side in (members, others)]
+    # without predictions a table needs no label
+    needs_no_label = plan.score is not None and plan.label is None
+    members, others = (_loaded(plan, options[file], needs_no_label) for file in ("members", "others"))
+    pairs = [_as_given(side.points) for side in (members, others)]
     words = _words(plan, options.get("n_jobs")) | {"seed": plan.seed, "queries": plan.queries, "attacks": plan.attacks}
     # with --weights the --model is the network of the weights; elsewhere it can only be the recipe
     if ({"n_models", "train"} if way == "weights" else {"model"}) & options.keys():
-        words["references"] = Fitted(release_from(recipe.spec, recipe.set, train=recipe.recipe), plan.n_models)
+        of_recipe = release_from(recipe.spec, recipe.set, train=recipe.recipe, score=plan.score)
+        words["references"] = Fitted(of_recipe, plan.n_models)
     if recipe.layers:
         words["train"] = {"layers": recipe.layers}
     if "classes" in options:
@@ -239,6 +249,7 @@ def _of_model(plan: TrainedPlan, options: Mapping[str, Any], store: str) -> Repo
         words["ids"] = [*members.points.names, *others.points.names]
     words["slices"] = {name: [*members.slices[name], *others.slices[name]] for name in plan.slices}
     words["store"] = Store(store, plan.depends_on)
+    words["score"] = None if plan.score is None else imported(plan.score)
     words["weights"] = options.get(way) if way != "predict" else None
     # the report holds no path of this machine; --predict is an import path
     name = options["predict"] if way == "predict" else Path(options[way]).name

@@ -82,6 +82,12 @@ class ModelPlan(Plan):
         return self
 
 
+SCORE = (
+    "module:function, fn(object, X) or fn(object, X, y), a number for each record, higher = more likely in, of any "
+    "object that a training returns; or a Loss(fn)"
+)
+
+
 class ClaimPlan(Plan):
     """What somebody promised of a release: epsilon and delta, or mu, or eta, or accuracy."""
 
@@ -164,6 +170,7 @@ class TrainedPlan(GivenPlan):
     """An audit of one trained model, by its members and others."""
 
     n_models: int = Field(default=REFERENCES, ge=1, description="reference models that are fitted, of its recipe")
+    score: str | None = Field(default=None, min_length=1, description=SCORE)
     queries: AskedOften = Field(
         default=Queries(), description="ask the model about so many versions of each record: 18, or 18,versions=noise"
     )
@@ -190,6 +197,7 @@ class AuditPlan(JudgedPlan):
         description="values of a parameter, as max_depth=3,5,none, each of which is audited as a model of its own",
     )
     depends_on: DependsOn = ()
+    score: str | None = Field(default=None, min_length=1, description=SCORE)
     model: tuple[ModelPlan, ...] = Field(default=(), description="an estimator or a network, as module:name")
 
     @field_validator("vary")
@@ -258,7 +266,8 @@ class AuditPlan(JudgedPlan):
         """What carrying out the plan imports and calls: a plan is code."""
         hooks = [hook for model in self.model for hook in (model.dpsgd or {}).values() if _is_path(hook)]
         own = [self.queries.versions] if _is_path(self.queries.versions) else []
-        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own]))
+        scores = [self.score] if _is_path(self.score) else []
+        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own, *scores]))
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditPlan:

@@ -16,7 +16,7 @@ from leakbound.core.types import Points
 from leakbound.data.points import how_to_drop, some
 from leakbound.data.records import Fields, Sequences, Texts, as_given
 from leakbound.releases import readout
-from leakbound.releases.specs import first_line
+from leakbound.releases.specs import OR_SCORE, first_line
 
 Array = np.ndarray
 Method = Literal["predict_proba", "decision_function", "predict"]
@@ -79,7 +79,7 @@ def truth_of(points: Points, name: str, *, responses: bool) -> Truth:
     [1, 0, 1]
     """
     if points.y is None:
-        raise ValueError(f"{name} needs labels")
+        raise ValueError(f"{name} needs labels, and there are none: give y, {OR_SCORE}")
     columns = np.asarray(points.y).reshape(len(points), -1)
     if responses:
         if columns.dtype.kind not in "fiu":

@@ -31,7 +31,7 @@ from leakbound.releases.answers import (
 )
 from leakbound.releases.labels import are_right
 from leakbound.releases.preparation import Preparation, encoded, preparation_for, unfitted
-from leakbound.releases.specs import canonical, first_line, imported, printed, versions
+from leakbound.releases.specs import OR_SCORE, canonical, first_line, imported, printed, versions
 from leakbound.releases.structure import Structure, structure_of
 from leakbound.releases.wrapped import KnownByRecipe
 
@@ -60,6 +60,8 @@ class Estimator(KnownByRecipe):
         What is done to columns and labels before a fit; found by a trial fit unless given.
     labels_only : bool
         Whether the labels that a classifier predicts are all that is seen of it: as of `LabelsOnly`.
+    is_scored : bool
+        Whether it is seen by a score alone, and need not predict anything.
 
     Raises
     ------
@@ -91,6 +93,7 @@ class Estimator(KnownByRecipe):
     quiet: bool = True
     preparation: Preparation | None = None
     labels_only: bool = False
+    is_scored: bool = False
 
     def __post_init__(self) -> None:
         if inspect.isclass(self.estimator):
@@ -101,17 +104,21 @@ class Estimator(KnownByRecipe):
             kind = "None" if self.estimator is None else f"an object of type {type(self.estimator).__name__}"
             raise ValueError(
                 f"expected an estimator with fit and get_params, got {kind}; a trained model with its data is audited "
-                "by audit_model"
+                f"by audit_model; train anything else in a function train(X, y, seed), {OR_SCORE}"
             )
         if not self.name:
             object.__setattr__(self, "name", type(_last(self.estimator)).__name__)
+        if self.is_scored:
+            return
         if self._reads is None and callable(getattr(self.estimator, "predict", None)):
             object.__setattr__(self, "labels_only", True)  # nothing else can be seen
         if self.labels_only:
             if predicts_numbers(self.estimator) or not callable(getattr(self.estimator, "predict", None)):
                 raise ValueError(f"{self.name} predicts no labels, and LabelsOnly is of classifiers with predict")
         elif self._reads is None:
-            raise ValueError(f"{self.name} has neither predict_proba, decision_function nor predict")
+            raise ValueError(
+                f"{self.name} has neither predict_proba, decision_function nor predict: give one that has, {OR_SCORE}"
+            )
 
     @cached_property
     def _reads(self) -> Method | None:
@@ -144,9 +151,10 @@ class Estimator(KnownByRecipe):
         Estimator
             With the preparation that works; itself if that was found before.
         """
-        if self.preparation is not None or points.y is None:
+        if self.preparation is not None or (points.y is None and not self.is_scored):
             return self
-        return replace(self, preparation=preparation_for(self.estimator, points))
+        # a score reads the labels as they were given, so that the model must be fitted to these
+        return replace(self, preparation=preparation_for(self.estimator, points, of_labels=not self.is_scored))
 
     @property
     def family(self) -> str:
@@ -172,10 +180,10 @@ class Estimator(KnownByRecipe):
         truth = truth_of(points, self.name, responses=self._reads == "predict")
         expansion = None
         if "taylor" in want and prepared.preparation == Preparation():  # it needs columns and labels as they are
-            expansion = taylor.expansion(self.estimator, points, prepared._fit, self.describe())
+            expansion = taylor.expansion(self.estimator, points, prepared.fitted, self.describe())
         rows = []
         for inside, seed in zip(member, seeds, strict=True):
-            model = prepared._fit(points, inside, int(seed))
+            model = prepared.fitted(points, inside, int(seed))
             classes = prepared._classes(model, points, inside, truth)
             method = method_of(model)
             if method is None:  # what its class has and its parameters take away, as a vote of labels
@@ -194,7 +202,7 @@ class Estimator(KnownByRecipe):
             return {}
         rows = []
         for inside, seed in zip(member, seeds, strict=True):
-            predict = self._fit(points, inside, int(seed)).predict
+            predict = self.fitted(points, inside, int(seed)).predict
             if self.preparation is not None and self.preparation.labels:
                 predict = partial(_decoded, predict, encoded(np.asarray(points.y)[inside])[1])
             rows.append(are_right(predict, points, self.name))
@@ -204,9 +212,10 @@ class Estimator(KnownByRecipe):
         """Fit one model on all points, as it would be released, and read its structure."""
         prepared = self.for_points(points)
         everyone = np.ones(len(points), dtype=bool)
-        return structure_of(prepared._fit(points, everyone, seed), points)
+        return structure_of(prepared.fitted(points, everyone, seed), points)
 
-    def _fit(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
+    def fitted(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
+        """Copy the estimator, set its seeds, and fit it on some of the points."""
         preparation = self.preparation or Preparation()
         chosen = points.take(np.flatnonzero(inside))
         y = encoded(chosen.y)[0] if preparation.labels else chosen.y
@@ -215,7 +224,7 @@ class Estimator(KnownByRecipe):
             with warnings.catch_warnings():
                 if self.quiet:
                     warnings.simplefilter("ignore")
-                return model.fit(as_given(chosen.x), y)
+                return model.fit(as_given(chosen.x), *(() if y is None else (y,)))
         except Exception as error:
             why = why_not(self.estimator, points.x, error)
             raise RuntimeError(f"{self.name} cannot be fitted on {len(chosen):,} points: {why}") from error

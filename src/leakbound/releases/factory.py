@@ -17,9 +17,11 @@ from leakbound.releases.estimator import Estimator, from_spec, with_parameters
 from leakbound.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakbound.releases.networks.recipe import Collate, Recipe
 from leakbound.releases.pretrained_model import FittedEstimator, PretrainedModel
-from leakbound.releases.specs import TORCH, first_line, imported, is_network, keywords_of
+from leakbound.releases.scored import Score, Scored, ScoredModel, scored
+from leakbound.releases.specs import OR_SCORE, TORCH, first_line, imported, is_network, keywords_of
 from leakbound.releases.structure import Structure
-from leakbound.releases.training_function import TrainingFunction, trains
+from leakbound.releases.training_function import TrainingFunction, is_function, positional, trains
+from leakbound.releases.wrapped import Wrapped
 
 Layers = str | tuple[str, ...]
 
@@ -93,13 +95,19 @@ def release_of(
     layers: Layers = (),
     settings: Mapping[str, Any] | None = None,
     collate: Collate | None = None,
+    score: Any = None,
 ) -> Described:
-    """Make a release from an estimator, a network or a function that trains.
+    """Make a release from an estimator, a network or a function that trains; or from what a score sees.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> release_of(DecisionTreeClassifier()).name
     'DecisionTreeClassifier'
     """
+    if score is not None and isinstance(model, Scored):  # by an import path, with the same score
+        return model
+    if score is not None:
+        _refuse_scored(model, train, layers)
+        return scored(model, score, name, settings)
     if isinstance(model, LabelsOnly):
         return _of_labels(model, name, train, layers, settings, collate)
     if trains(model):
@@ -121,6 +129,7 @@ def release_from(
     name: str = "",
     train: Mapping[str, Any] | None = None,
     layers: Layers = (),
+    score: str | None = None,
 ) -> Described:
     """Make a release from an import path.
 
@@ -136,6 +145,8 @@ def release_from(
         How a network is trained: the fields of `Recipe`.
     layers : str or tuple of str
         The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
+    score : str, optional
+        ``module:name`` of a function from what was trained and the records to a number for each, or of a ``Loss``.
 
     Returns
     -------
@@ -154,6 +165,11 @@ def release_from(
     'DecisionTreeClassifier(max_depth=3)'
     """
     target = imported(spec)
+    if score is not None:
+        is_training = is_function(target) and bool(positional(target, settings))
+        if is_training or is_network(target):
+            return release_of(target, name, train, layers, settings, score=imported(score))
+        return release_of(from_spec(spec, settings), name, train, layers, score=imported(score))
     if isinstance(target, LabelsOnly):
         return _of_labels(target, name, train, layers, settings)
     if trains(target, settings):
@@ -180,26 +196,43 @@ def trained_from(spec: str, settings: Mapping[str, Any], weights: str | os.PathL
 
 
 def trained_release(
-    model: Any, classes: Any = None, name: str = "model", layers: Layers = (), collate: Collate | None = None
+    model: Any,
+    classes: Any = None,
+    name: str = "model",
+    layers: Layers = (),
+    collate: Collate | None = None,
+    score: Any = None,
 ) -> Described:
-    """Make a release of one trained model: a fitted estimator, a network of PyTorch, or a function."""
+    """Make a release of one trained model: a fitted estimator, a network, a function, or anything that has a score."""
+    if score is not None:
+        if classes is not None or layers or collate is not None:
+            raise ValueError(
+                "classes, layers and collate are of predictions, and a score sees this model: leave them out"
+            )
+        return ScoredModel(model, Score.of(score), name)
     column_labels = None if classes is None else np.asarray(classes)
     if isinstance(model, LabelsOnly) or _predicts_labels(model):
         return _labels_of_trained(model, classes, name, layers, collate)
     if is_network(model):
         network = import_module("leakbound.releases.networks.network")
         return network.Trained(model, column_labels, name, layers or "all", collate=collate)
+    return _answering(model, column_labels, name, layers)
+
+
+def _answering(model: Any, column_labels: Any, name: str, layers: Layers) -> Described:
+    """Make a release of one trained model that is no network: a fitted estimator, or a function that answers."""
     if layers:
         raise ValueError("layers are those of a network of PyTorch; a function that answers shows none")
     if inspect.isclass(model):
         raise ValueError(f"give the fitted model, not the class {model.__name__}")
-    if method_of(model) is not None and classes is None:
+    if method_of(model) is not None and column_labels is None:
         return FittedEstimator(model, name)
     if not callable(model) and callable(getattr(model, "predict", None)):
         return PretrainedModel(model.predict, column_labels, name)
     if not callable(model):
         raise ValueError(
-            f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}"
+            f"expected a fitted model or a function from features to probabilities, got a {type(model).__name__}; give "
+            f"one, {OR_SCORE}"
         )
     if column_labels is None:
         column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
@@ -301,6 +334,32 @@ def _only_collate(function: Any, train: Recipe | Mapping[str, Any] | None, layer
     )
     _refuse_recipe(function, None if has_nothing_else else train, layers)
     return collate
+
+
+def renamed(release: Any, name: str) -> Described:
+    """Return a release under another name, which one around another release has from that."""
+    if isinstance(release, Wrapped):
+        return replace(release, release=renamed(release.release, name))
+    return replace(release, name=name)
+
+
+def refuse_without_labels(model: Any, name: str = "") -> None:
+    """Refuse a model of which predictions are asked, where there are no labels to compare them with."""
+    if isinstance(model, Described):
+        return  # it knows itself what it shows
+    what = name or getattr(model, "__name__", type(model).__name__)
+    raise ValueError(f"{what} is asked what it predicts, and there are no labels: give y, {OR_SCORE}")
+
+
+def _refuse_scored(model: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> None:
+    """Refuse what a score does not see: networks that leakbound trains, and releases with signals of their own."""
+    if is_network(model) or train or layers:
+        raise ValueError(
+            "a score sees what a function returns: train the network in one of your own, train(X, y, seed), which "
+            "returns it, and leave train (--train, --dpsgd) out"
+        )
+    if isinstance(model, LabelsOnly) or (isinstance(model, Described) and not isinstance(model, Estimator)):
+        raise ValueError(f"a {type(model).__name__} says itself what is seen of it: leave score out")
 
 
 def _refuse_recipe(model: Any, train: Recipe | Mapping[str, Any] | None, layers: Layers) -> None:

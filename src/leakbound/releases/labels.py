@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from leakbound.core.types import Points
 from leakbound.data.records import as_given
 from leakbound.releases.answers import why_no_answers
-from leakbound.releases.specs import described_inside
+from leakbound.releases.specs import OR_SCORE, described_inside
 from leakbound.releases.wrapped import AlreadyTrained, Wrapped
 
 Array = np.ndarray
@@ -119,7 +119,7 @@ def are_labels(answers: Shaped[Array, "..."]) -> bool:
 def compared(labels: Shaped[Array, "..."], points: Points, name: str) -> Float[Array, " N"]:
     """Compare labels that a model has answered with the true ones, as `are_right` does."""
     if points.y is None:
-        raise ValueError(f"{name} needs labels")
+        raise ValueError(f"{name} needs labels, and there are none: give y, {OR_SCORE}")
     truth = np.asarray(points.y)
     if labels.shape != truth.shape and labels.size == truth.size:
         labels = labels.reshape(truth.shape)

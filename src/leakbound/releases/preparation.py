@@ -94,8 +94,8 @@ class Preparation:
         return make_pipeline(SimpleImputer(strategy="median"), StandardScaler()) if self.fill else StandardScaler()
 
 
-def preparation_for(estimator: Any, points: Points) -> Preparation:
-    """Find what must be done to columns and labels so that an estimator takes them.
+def preparation_for(estimator: Any, points: Points, of_labels: bool = True) -> Preparation:
+    """Find what must be done to columns, and to labels unless they must stay, so that an estimator takes them.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from leakbound.data import from_arrays
@@ -103,7 +103,7 @@ def preparation_for(estimator: Any, points: Points) -> Preparation:
     >>> preparation_for(DecisionTreeClassifier(), from_arrays(frame, [0, 1] * 4)).words
     ('town',)
     """
-    candidates = list(_candidates(estimator, points))
+    candidates = list(_candidates(estimator, points, of_labels))
     if not candidates:
         return Preparation()
     rows = trial_rows(points)
@@ -138,8 +138,9 @@ def try_fit(estimator: Any, sample: Points, preparation: Preparation) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model: Any = preparation.pipeline(unfitted(estimator), sample.x)
-            model.fit(as_given(sample.x), y)
-            getattr(model, method_of(model) or "predict")(as_given(sample.x))
+            model.fit(as_given(sample.x), *(() if y is None else (y,)))
+            if (answer := getattr(model, method_of(model) or "predict", None)) is not None:
+                answer(as_given(sample.x))
     except Exception as error:  # the estimator may be the user's: it may raise anything
         return first_line(error)
     return ""
@@ -188,9 +189,9 @@ def _in_seconds(column: pd.Series) -> pd.Series:
     return column.astype("int64").astype(float).where(column.notna()) / per_second
 
 
-def _candidates(estimator: Any, points: Points) -> Iterator[Preparation]:
+def _candidates(estimator: Any, points: Points, of_labels: bool) -> Iterator[Preparation]:
     """Yield the preparations that could help, the least first; none where the data are plain numbers."""
-    of_labels = _odd_labels(points) and not predicts_numbers(estimator)
+    of_labels = of_labels and _odd_labels(points) and not predicts_numbers(estimator)
     if of_labels:
         yield Preparation(labels=True)
     if not isinstance(points.x, pd.DataFrame):

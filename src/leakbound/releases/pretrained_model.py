@@ -24,7 +24,7 @@ from leakbound.releases.answers import (
     why_no_answers,
 )
 from leakbound.releases.labels import are_labels, compared
-from leakbound.releases.specs import printed
+from leakbound.releases.specs import OR_SCORE, printed
 from leakbound.releases.wrapped import AlreadyTrained
 
 Array = np.ndarray
@@ -106,7 +106,7 @@ class FittedEstimator(AlreadyTrained):
         if method_of(self.estimator) is None:
             raise ValueError(
                 f"a {type(self.estimator).__name__} has neither predict_proba, decision_function, nor is it a "
-                "regressor; give a function from features to probabilities"
+                f"regressor; give a function from features to probabilities, {OR_SCORE}"
             )
 
     @property
@@ -159,7 +159,7 @@ def are_responses(points: Points) -> bool:
 def columns_of_labels(points: Points, classes: Array | None, n_classes: int, name: str) -> Int[Array, " N"]:
     """Find the column of each point's class among a model's probabilities."""
     if points.y is None:
-        raise ValueError(f"{name} needs labels")
+        raise ValueError(f"{name} needs labels, and there are none: give y, {OR_SCORE}")
     y = np.asarray(points.y)
     if classes is None and y.dtype.kind in "biu" and y.min() >= 0 and y.max() < n_classes:
         return y.astype(int)

@@ -21,6 +21,8 @@ from leakbound.releases.source_code import NoCanonicalForm, digest_of, digest_of
 
 Array = np.ndarray
 TORCH = "networks need PyTorch; install it with: pip install 'leakbound[torch]'"
+# the way of all that neither predicts nor has a loss
+OR_SCORE = "or say how it is read by score=fn (--score), a function fn(object, X) that gives each record a number"
 # <function f at 0x7f...> and <my_package.Kernel object at 0x7f...>
 _ADDRESSED = re.compile(r"<(?:function )?([\w.<>]+)(?: object)? at 0x[0-9a-f]+>")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]*")
@@ -305,7 +307,8 @@ def _home(target: Any, module: str) -> str:
     if inspect.isclass(target) or inspect.isroutine(target):
         return str(getattr(target, "__module__", None) or module)
     home = type(target).__module__
-    return module if home == "builtins" else home  # a number or a string belongs to the module that names it
+    # a number or a string belongs to the module that names it, and so does an object of ours, as Loss(fn)
+    return module if home == "builtins" or is_within(home, ["leakbound"]) else home
 
 
 def _version(name: str) -> str:

@@ -21,6 +21,7 @@ from leakbound.releases.labels import LabelsOnly, are_right
 from leakbound.releases.networks.recipe import Collate
 from leakbound.releases.pretrained_model import PretrainedModel
 from leakbound.releases.specs import (
+    OR_SCORE,
     NoCanonicalForm,
     canonical,
     first_line,
@@ -47,15 +48,20 @@ class TrainingFunction(KnownByRecipe):
     (2, 8)
     """
 
-    # fit(X, y, seed) or fit(X, y): an object with predict_proba, a regressor, a network, or a function of features
+    # fit(X, y, seed) or fit(X, y): an object with predict_proba, a regressor, a network, or a function of features;
+    # where the result is seen by a score, any object, also of fit(X, seed) or fit(X) without labels
     function: Callable[..., Any]
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     chunk: int = 1
     collate: Collate | None = None
+    is_scored: bool = False
 
     def __post_init__(self) -> None:
-        if not trains(self.function, self.parameters):
+        if self.is_scored and not 1 <= _n_required(positional(self.function, self.parameters)) <= 3:
+            own = _name_of(self.function)
+            raise ValueError(f"{own} must take the records, and perhaps labels and a seed: {own}(X, y, seed)")
+        if not self.is_scored and not trains(self.function, self.parameters):
             raise ValueError(f"{_name_of(self.function)} must take features and labels: fit(X, y, seed)")
         _refuse_unknown(self.function, self.parameters)
         if not self.name:
@@ -64,7 +70,8 @@ class TrainingFunction(KnownByRecipe):
     @property
     def description(self) -> str:
         """The name of the function and its keywords."""
-        return f"{_name_of(self.function)}({', '.join(['X', 'y', *self._words()])})"
+        takes_labels = not self.is_scored or self._takes_labels
+        return f"{_name_of(self.function)}({', '.join(['X', *(['y'] if takes_labels else []), *self._words()])})"
 
     def _description(self) -> Mapping[str, Any]:
         if not inspect.isfunction(self.function):
@@ -83,28 +90,49 @@ class TrainingFunction(KnownByRecipe):
     ) -> Mapping[str, Float[Array, "m N ..."]]:
         """Call the function for each row and compute the signals of what it returns at every point."""
         if points.y is None:
-            raise ValueError(f"{self.name} needs labels")
+            raise ValueError(f"{self.name} needs labels, and there are none: give y, {OR_SCORE}")
         rows = []
         for inside, seed in zip(member, seeds, strict=True):
-            model = self._trained(points.take(np.flatnonzero(inside)), int(seed))
+            model = self.fitted(points, inside, int(seed))
             rows.append(self._signals(model, points, inside, want))
         return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def structure(self, points: Points, seed: int) -> Structure:
         """Train one model on all points, as it would be released, and read its structure."""
-        return structure_of(self._trained(points, seed), points)
+        return structure_of(self.fitted(points, np.ones(len(points), dtype=bool), seed), points)
 
-    def _trained(self, chosen: Points, seed: int) -> Any:
-        seeded = (seed,) if takes_seed(self.function, self.parameters) else ()
+    def fitted(self, points: Points, inside: Bool[Array, " N"], seed: int) -> Any:
+        """Train on some of the points, and return whatever the function returns."""
+        chosen = points.take(np.flatnonzero(inside))
+        labels = () if chosen.y is None else (chosen.y,)
+        seeded = (seed,) if takes_seed(self.function, self.parameters, len(labels)) else ()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = self.function(as_given(chosen.x), chosen.y, *seeded, **self.parameters)
+                model = self.function(as_given(chosen.x), *labels, *seeded, **self.parameters)
         except Exception as error:  # the function is the user's: it may raise anything
             raise RuntimeError(f"{self.name} fails on {len(chosen):,} points: {first_line(error)}") from error
         if model is None:
-            raise ValueError(f"{self.name} returns nothing; return the fitted model, or a function that predicts")
+            what = "what was trained" if self.is_scored else "the fitted model, or a function that predicts"
+            raise ValueError(f"{self.name} returns nothing; return {what}")
         return model
+
+    @property
+    def _takes_labels(self) -> bool:
+        """Whether the second argument is one of labels, and no seed."""
+        arguments = positional(self.function, self.parameters)
+        return len(arguments) > 1 and "seed" not in arguments[1].name and arguments[1].name not in ("rng", "_")
+
+    def refuse_labels(self, has_labels: bool) -> None:
+        """Refuse labels where the function takes none, and the reverse; of what a score sees."""
+        arguments = positional(self.function, self.parameters)
+        own = _name_of(self.function)
+        if has_labels and not self._takes_labels:
+            raise ValueError(f"{own} takes no labels, and y is given: def {own}(X, y, seed), or leave y out")
+        is_label = len(arguments) > 1 and arguments[1].name in ("y", "label", "labels", "target", "targets")
+        must_be = _n_required(arguments) == 3 or (is_label and arguments[1].default is inspect.Parameter.empty)
+        if not has_labels and must_be:
+            raise ValueError(f"{own} takes labels, and there are none: give y, or def {own}(X, seed)")
 
     def _signals(
         self, model: Any, points: Points, inside: Bool[Array, " N"], want: Sequence[str]
@@ -129,7 +157,7 @@ class TrainingFunction(KnownByRecipe):
         if not callable(answer):
             raise ValueError(
                 f"{self.name} returns a {type(model).__name__}; return an object with predict_proba or predict, or a "
-                "function from features to probabilities"
+                f"function from features to probabilities, {OR_SCORE}"
             )
         known = PretrainedModel(answer, None, self.name, batch=len(points))
         return {name: array[0] for name, array in known.observe(points, everyone, no_seed, want).items()}
@@ -156,31 +184,36 @@ def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
             )
 
 
+def is_function(value: Any) -> bool:
+    """Tell whether an object is a function or method, perhaps with some arguments set."""
+    return inspect.isroutine(value) or isinstance(value, functools.partial)
+
+
 def trains(function: Any, parameters: Mapping[str, Any] | None = None) -> bool:
     """Tell whether a function takes features and labels, and perhaps a seed: two or three positional arguments.
 
     >>> trains(lambda X, y, seed: None), trains(lambda: None), trains(int)
     (True, False, False)
     """
-    if not (inspect.isroutine(function) or isinstance(function, functools.partial)):
-        return False
-    return 2 <= _n_required(_positional(function, parameters or {})) <= 3
+    return is_function(function) and 2 <= _n_required(positional(function, parameters)) <= 3
 
 
-def takes_seed(function: Any, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a training function takes a seed as its third argument."""
-    positional = _positional(function, parameters)
-    return len(positional) > 2 and (_n_required(positional) == 3 or "seed" in positional[2].name)
+def takes_seed(function: Any, parameters: Mapping[str, Any], n_labels: int = 1) -> bool:
+    """Tell whether a training function takes a seed, as the argument after features and labels."""
+    arguments, place = positional(function, parameters), 1 + n_labels
+    return len(arguments) > place and (_n_required(arguments) == place + 1 or "seed" in arguments[place].name)
 
 
-def _positional(function: Any, parameters: Mapping[str, Any]) -> list[inspect.Parameter]:
-    """List the positional arguments that are not set by name."""
+def positional(function: Any, parameters: Mapping[str, Any] | None = None) -> list[inspect.Parameter]:
+    """List the positional arguments that are not set by name; none where a function does not tell them."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # of a function that is written in C
         return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each for each in signature.parameters.values() if each.kind in kinds and each.name not in parameters]
+    return [
+        each for each in signature.parameters.values() if each.kind in kinds and each.name not in (parameters or {})
+    ]
 
 
 def _n_required(positional: Sequence[inspect.Parameter]) -> int:

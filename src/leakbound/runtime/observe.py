@@ -149,7 +149,7 @@ def _models(
     release: Release, points: Points, member: Bool[Array, "M N"], want: Sequence[str], seed: int
 ) -> tuple[FitJob, DataSets]:
     """Describe what is made of each row of a game, and the rows."""
-    job = FitJob(release, points, sorted(want), "float32", (len(points),), "model")
+    job = FitJob(release, points, sorted(want), getattr(release, "dtype", "float32"), (len(points),), "model")
     return job, DataSets.listed(member, seed)
 
 

@@ -14,7 +14,7 @@ from leakbound.auditing.canaries import is_private
 from leakbound.auditing.observed import FindingSpec, ObservedRelease
 from leakbound.auditing.rehearsal import cannot_run, refuse_idle, rehearse
 from leakbound.auditing.report import PACKAGES, described
-from leakbound.auditing.setup import draw
+from leakbound.auditing.setup import draw, refuse_scored
 from leakbound.core.findings import Finding, Term
 from leakbound.core.intervals import Interval
 from leakbound.core.types import NotApplicable, Signals
@@ -78,6 +78,7 @@ def infer(
     >>> [finding.attack for finding in report.findings if finding.quantity == "attribute_gain"]
     ['loss']
     """
+    refuse_scored(releases, "an audit of an attribute", "audit membership")
     # What can be guessed without any release comes first: every release is compared with it.
     baselines = without_release(attribute_game, execution, plan.seed)
     _refuse_idle(attribute_game, attacks, releases, plan.seed)

@@ -193,7 +193,8 @@ class Result:
     @property
     def quality(self) -> Finding | None:
         """The quality of a model on other records than those that it was trained on, if it was measured."""
-        return next((finding for name in QUALITIES if (finding := self.find(name)) is not None), None)
+        findings = [finding for name in QUALITIES if (finding := self.find(name)) is not None]
+        return next((finding for finding in findings if finding.value is not None), None)
 
     @property
     def without_model(self) -> Finding | None:
