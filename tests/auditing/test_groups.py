@@ -189,12 +189,12 @@ def test_the_headline_names_the_rare_class_and_who_is_exposed() -> None:
     sizes = {group.name: group.records for group in facts.groups.groups}
     assert finding.scope.name == "class 1"
     text = " ".join(report.table(width=1000, full=True).split())
-    assert "In the group of which most is revealed, class 1, the attacker is right in" in text
+    assert "In the most exposed group, class 1, the attacker is right in" in text
     assert f"belong to class 1, which has {sizes['class 1']}." in text
     page = report.to_html()
-    for words in ("Group by group", "In the group of which most is revealed, class 1", "All 6 intervals hold at once"):
+    for words in ("Group by group", "In the most exposed group, class 1", "All 6 intervals hold at once"):
         assert words in page
-    assert "In the group of which most is revealed, class 1" in report._repr_html_()
+    assert "In the most exposed group, class 1" in report._repr_html_()
 
 
 def test_a_joined_group_of_all_records_is_not_said_to_have_the_exposed_ones() -> None:
@@ -213,7 +213,7 @@ def test_what_is_published_has_no_counts_of_exposed_records_of_a_group() -> None
     free = report.without_records()
     assert {group.exposed for group in free.about.releases[0].groups.groups} == {None}
     page = report.to_html(publish=True)
-    assert "In the group of which most is revealed, class 1" in page
+    assert "In the most exposed group, class 1" in page
     assert "belong to class" not in page
 
 

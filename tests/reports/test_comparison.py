@@ -305,7 +305,7 @@ class TestComparison:
         assert max(map(len, lines)) <= 200
         for row in (*page.strongest, *page.apart, *page.others):
             assert str(row.quantity).replace("\u202f", " ") in said
-        assert said.count("Second less first") == 3
+        assert said.count("Second minus first") == 3
 
     def test_the_frame_holds_the_numbers(self):
         frame = self.comparison.to_frame()

@@ -185,7 +185,7 @@ class Pair:
 
     @property
     def difference(self) -> float | None:
-        """Second less first; None where one has no value."""
+        """Second minus first; None where one has no value."""
         if self.before is None or self.after is None or self.before.value is None or self.after.value is None:
             return None
         return self.after.value - self.before.value

@@ -204,6 +204,13 @@ def test_attacks_are_told_apart_by_their_dashes():
     assert len({str(line._dash_pattern) for line in curves(axes, MUTE) if len(line.get_xdata()) > 100}) == 6
 
 
+def test_two_ceilings_are_told_apart_by_their_dashes():
+    claims = [Curve(f"mu {mu}", "forest", "claimed", Gaussian(mu)) for mu in (1.0, 2.0)]
+    axes = plots.roc(with_curves(samples.two_models(), *claims), ax=plots.ROC.axes())
+    dashes = {str(line._dash_pattern) for line in curves(axes, CLAIM) if len(line.get_xdata()) > 100}
+    assert len(dashes) == 2
+
+
 def test_where_no_curve_is_low_there_is_an_inset():
     (inset,) = plots.roc(samples.two_models(), ax=plots.ROC.axes()).child_axes
     assert inset.get_xscale() == "linear"

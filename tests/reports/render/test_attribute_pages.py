@@ -74,7 +74,7 @@ def test_the_text_says_what_the_release_adds() -> None:
 def test_the_page_says_what_the_release_adds() -> None:
     (release,) = attribute_page(report("leak")).releases
     assert [str(sentence) for sentence in release.summary] == [
-        "Loss (MALT) guesses writer of 42 of 100 members right (95\u202f%: 40 to 44).",
+        "The attack Loss (MALT) guesses writer of 42 of 100 members right (95\u202f%: 40 to 44).",
         "Without the release imputation gets 12.0; a guess among 44 values gets 2.3.",
         "Only the difference, 30 of 100 (95\u202f%: 26 to 34), is what the release adds.",
         "Of records that were not in, the same attack gets 6.",
@@ -163,6 +163,6 @@ def test_an_exact_share_has_no_interval() -> None:
     findings = [made_guesses.gain("loss", 0.2, 0.1, 0.3, release="net"), exact]
     (release,) = attribute_page(made_guesses.made(findings, made_guesses.facts("net", baseline=""))).releases
     assert [str(sentence) for sentence in release.summary[:2]] == [
-        "Loss (MALT) guesses writer of 25.0 of 100 members right.",
+        "The attack Loss (MALT) guesses writer of 25.0 of 100 members right.",
         "Without the release chance gets 2.3; a guess among 44 values gets 2.3.",
     ]

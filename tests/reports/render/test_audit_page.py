@@ -259,3 +259,13 @@ def test_proved_and_asymptotic_ceilings_stand_in_the_chart_and_judge_nothing():
         assert said in text
     assert not audit_page(replace(report, curves=(*report.curves, *added))).claims
     assert "contradict" not in text
+
+
+def test_the_curves_of_one_release_with_a_claim_are_not_folded():
+    report = samples.no_leak()
+    folded = "<summary><strong>The attack"
+    assert folded in page(report)
+    claim = samples.claimed(report.about.releases[0].name, "not_refuted")
+    shown = page(replace(report, curves=(*report.curves, claim)))
+    assert folded not in shown
+    assert "The attack and its ceiling</h2>" in shown

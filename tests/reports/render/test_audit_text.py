@@ -56,7 +56,7 @@ def test_the_worst_group_and_the_most_exposed_record_stand_in_the_table():
         Finding("accuracy", 0.8, 0.7, 0.9, detail={"records": 80}, **other),
     ]
     text = said(table(made((0.55, 0.54, 0.56), won=spread(64, w32=90, w64=10), findings=tuple(found))))
-    assert "In the group of which most is revealed, class 7, the attacker is right in" in " ".join(text.split())
+    assert "In the most exposed group, class 7, the attacker is right in" in " ".join(text.split())
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "worst group: class 7 97 (95 to 99)" in rows
     assert "most exposed record ≥ 88" in rows

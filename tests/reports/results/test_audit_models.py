@@ -267,8 +267,8 @@ def test_variants_are_labelled_by_their_values():
 
 def test_the_page_of_several_models_begins_with_what_may_be_released():
     assert said(audit_page(samples.judged()).answer) == (
-        "May be released: 1 of 3 models. For a person to decide: 1 of 3 models. Not to be released: 1 of 3 models. "
-        "Most records are exposed by Random forest: 117."
+        "The policy lets 1 of 3 models be released. The policy leaves 1 of 3 models to a person. "
+        "The policy forbids the release of 1 of 3 models. Random forest exposes the most records, 117."
     )
     plain = replace(samples.judged(), about=changed(samples.judged().about, decisions=[]))
     lede = said(compared(plain).lede)

@@ -27,6 +27,7 @@ DASHES: tuple[Any, ...] = (
     (0, (2.5, 1.2)),
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
+CEILING_DASHES: tuple[Any, ...] = ((0, (1.5, 1.5)), (0, (7, 1.5, 1, 1.5)), (0, (7, 1.5, 1, 1.5, 1, 1.5)))
 _WIDTHS = {"best": 2.3, "other": 1.9, "ceiling": 1.7, "asymptotic": 1.4, "unprotected": 1.3, "guessing": 0.9}
 
 
@@ -86,9 +87,11 @@ def gain_over_guessing(fpr: Array, tpr: Array) -> Array:
 
 
 def told_apart(lines: Sequence[Line]) -> list[Line]:
-    """Give each attack that is drawn in grey dashes of its own, the strongest first."""
+    """Give each attack in grey, and each ceiling after the first, dashes of its own, the strongest attack first."""
     attacks = [line for line in reversed(lines) if line.role == "attack"]
+    ceilings = [line for line in lines if line.role == "ceiling"]
     dashes = dict(zip(attacks, DASHES * len(lines), strict=False))
+    dashes |= dict(zip(ceilings[1:], CEILING_DASHES * len(lines), strict=False))
     return [replace(line, dashes=dashes.get(line, line.dashes)) for line in lines]
 
 

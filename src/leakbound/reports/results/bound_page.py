@@ -26,7 +26,7 @@ from leakbound.reports.results.made import Named, made
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import NO_DIFFERENCE, shown
 from leakbound.reports.results.ranking import MOST, Ranking
-from leakbound.reports.results.words import article, capital, cited, several
+from leakbound.reports.results.words import article, capital, cited, listed, several
 from leakbound.reports.sentences import Sentence, Texts, in_text, sentences
 
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table
@@ -311,13 +311,13 @@ def _ties(ranking: Ranking) -> Sentence | None:
     return Sentence("ranking.tie_beyond" if ranking.n_first > min(ranking.n_rows, MOST) else "ranking.tie", gaps)
 
 
-def _first(ranking: Ranking) -> list[Named]:
+def _first(ranking: Ranking) -> str:
     """List the first rows with their accuracy, where it is known."""
     if ranking.accuracy is None:
-        return []
+        return ""
     names = [row[ranking.names] for row in ranking.shown(NAME)[:FIRST]]
     accuracy = [ranking.of_100(float(value)) for value in ranking.accuracy[:FIRST]]
-    return [Named(name, text) for name, text in zip(names, accuracy, strict=True)]
+    return listed(f"{name} ({text})" for name, text in zip(names, accuracy, strict=True))
 
 
 def _spread(ranking: Ranking) -> Texts | None:

@@ -14,6 +14,7 @@ _BEGINNINGS = {
     "a", "all", "an", "at", "by", "each", "every", "everything", "for", "from", "if", "in", "it", "no", "of", "on",
     "some", "that", "the", "there", "these", "this", "where", "with", "without",
 }  # fmt: skip
+_GREEK = re.compile(r"[\u03b1-\u03c9]")
 _KEY = re.compile(r"\b([a-z]+)((?:19|20)\d\d)\b")
 
 
@@ -34,8 +35,13 @@ def listed(items: Iterable[str]) -> str:
 
 
 def capital(text: str) -> str:
-    """Write the first letter large and leave the rest as it is."""
-    return text[:1].upper() + text[1:]
+    """Write the first letter large and leave the rest as it is; a Greek letter is the name of a number, and stays.
+
+    >>> capital("noise"), capital("ε at δ = 10⁻⁵")
+    ('Noise', 'ε at δ = 10⁻⁵')
+    """
+    is_greek = bool(_GREEK.match(text))
+    return text if is_greek else text[:1].upper() + text[1:]
 
 
 def begun(text: str, name: str) -> str:

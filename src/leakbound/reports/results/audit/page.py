@@ -349,6 +349,7 @@ def _curves(found: Sequence[Result]) -> Texts | None:
         notes.append(Sentence("curve.not_drawn"))
     return Texts(
         heading=Sentence("curve.heading_ceiling" if has_ceilings else "curve.heading"),
+        are_shown=has_ceilings and len(found) == 1,
         found=_found(found),
         intro=list(_intro(found)),
         panels=panels,
