@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leakbound.auditing.evaluate import Judgement, judge
@@ -14,7 +14,7 @@ from leakbound.plans.audits import AuditPlan, GivenPlan, JudgedPlan, refuse_unkn
 from leakbound.plans.policies import PolicyPlan
 from leakbound.reports import Observation, Report
 from leakbound.reports.about import AuditAbout, DecisionFacts, ExecutionFacts, TheoremFacts, envelope
-from leakbound.reports.below_chance import below_chance
+from leakbound.reports.below_chance import below_chance, is_reversed
 from leakbound.reports.report import MOST_RECORDS, joined_tables
 from leakbound.runtime.progress import progress
 
@@ -96,7 +96,7 @@ def assemble(
             seed=plan.seed,
             confidence=criteria.confidence,
             command=command,
-            notes=tuple(run.notes),
+            notes=(*run.notes, *_notes_of_sign(judgements)),
         ),
         owner_notes=tuple(run.owner_notes),
         fpr=tuple(criteria.fpr),
@@ -117,6 +117,16 @@ def assemble(
         joined_tables([table for judgement in judgements if (table := judgement.records(MOST_RECORDS))]),
         observations,
     )
+
+
+def _notes_of_sign(judgements: Sequence[Judgement]) -> Iterator[str]:
+    """Say of which releases the members have the lower scores."""
+    for judgement in judgements:
+        if is_reversed(judgement.findings, "score"):
+            yield (
+                f"{judgement.observed.name}: members have the lower scores, beyond chance, and a higher score must mean "
+                "that a record is more likely in. MAST, RMIA and the threshold read it so: return minus the score"
+            )
 
 
 def reported(plan: AuditPlan | GivenPlan, attacks: Sequence[Attack], run: AuditRun, command: str = "") -> Report:

@@ -23,12 +23,7 @@ def below_chance(findings: Iterable[Finding]) -> Term | None:
     >>> below_chance([area]).id
     'exchanged_or_sign'
     """
-    areas = [
-        finding
-        for finding in findings
-        if finding.quantity == "auc" and finding.attack and not finding.scope.is_part and not finding.refused
-    ]
-    areas = [finding for finding in areas if finding.low is not None and finding.high is not None]
+    areas = _areas(findings)
     below = [finding for finding in areas if _is_below(finding)]
     if not below or any((finding.low or 0.0) > 0.5 for finding in areas):
         return None
@@ -37,6 +32,21 @@ def below_chance(findings: Iterable[Finding]) -> Term | None:
         return Term("exchanged", n=len(below))
     name = "wrong_sign" if len(areas) > 1 else "exchanged_or_sign"
     return Term(name, attack=worst.attack)
+
+
+def is_reversed(findings: Iterable[Finding], attack: str) -> bool:
+    """Tell whether one attack is wrong more often than a guess, beyond chance, whatever the others reach."""
+    return any(finding.attack == attack and _is_below(finding) for finding in _areas(findings))
+
+
+def _areas(findings: Iterable[Finding]) -> list[Finding]:
+    """List the areas of attacks on all records that have an interval."""
+    areas = [
+        finding
+        for finding in findings
+        if finding.quantity == "auc" and finding.attack and not finding.scope.is_part and not finding.refused
+    ]
+    return [finding for finding in areas if finding.low is not None and finding.high is not None]
 
 
 def _is_below(finding: Finding) -> bool:

@@ -45,6 +45,7 @@ def records_part(results: Sequence[Result]) -> Texts | None:
         said=said,
         exposed=exposed,
         in_both=_in_both(results),
+        has_strips=any(shown.has_strips for shown in exposed),
     )
 
 
