@@ -153,14 +153,14 @@ def test_records_slices_and_groups():
     game = ls.HalfSplit(slices="town")
     made = ls.audit(numbers, frame, Y, score=score, game=game, n_models=16, n_jobs=1)
     assert {f.scope.name for f in made.findings if f.scope.kind == "slice"} >= {"town = Bern", "town = Chur"}
-    assert len(made.records["record"])
+    assert len(made.records()) == 108
     people = ls.audit(numbers, frame, Y, score=score, groups=np.arange(120) // 2, n_models=8, n_jobs=1)
     assert people.about.releases[0].units == 60
 
 
 def test_claims_and_policies():
     claimed = ls.audit(keep, X, Y, score=same_row, n_models=8, claims="eta=0.1", policy="research", n_jobs=1)
-    assert any(curve.verdict is not None and curve.verdict.outcome == "refuted" for curve in claimed.curves)
+    assert any(curve.verdict is not None and curve.verdict.word == "refuted" for curve in claimed.curves)
     assert claimed.about.decisions[0].verdict == "do_not_release"
 
 

@@ -124,8 +124,8 @@ def _notes_of_sign(judgements: Sequence[Judgement]) -> Iterator[str]:
     for judgement in judgements:
         if is_reversed(judgement.findings, "score"):
             yield (
-                f"{judgement.observed.name}: members have the lower scores, beyond chance, and a higher score must mean "
-                "that a record is more likely in. MAST, RMIA and the threshold read it so: return minus the score"
+                f"{judgement.observed.name}: members have the lower scores, beyond chance, and a higher score must "
+                "mean that a record is more likely in. MAST, RMIA and the threshold read it so: return minus the score"
             )
 
 
