@@ -128,6 +128,7 @@ def test_another_score_is_another_training(plan, tmp_path):
 
 
 LOSS = ls.Loss(distance)
+CLAIM = "epsilon=1,delta=1e-5,adjacency=replace_one"
 
 
 def test_a_function_that_cannot_be_followed_is_not_stored_with_the_reason(tmp_path):
@@ -159,7 +160,7 @@ def test_records_slices_and_groups():
 
 
 def test_claims_and_policies():
-    claimed = ls.audit(keep, X, Y, score=same_row, n_models=8, claims="eta=0.1", policy="research", n_jobs=1)
+    claimed = ls.audit(keep, X, Y, score=same_row, n_models=16, claims=CLAIM, policy="research", n_jobs=1)
     assert any(curve.verdict is not None and curve.verdict.word == "refuted" for curve in claimed.curves)
     assert claimed.about.decisions[0].verdict == "do_not_release"
 

@@ -93,7 +93,7 @@ class TestFiles:
             ),
         )
         # the example leaves nothing else out: only a single model is varied
-        assert plan.model_fields_set == AuditPlan.model_fields.keys() - {"dataset", "vary", "depends_on"}
+        assert plan.model_fields_set == AuditPlan.model_fields.keys() - {"dataset", "vary", "depends_on", "score"}
 
     def test_a_function_that_makes_versions_is_code_of_the_plan(self, tmp_path):
         text = '[[model]]\nspec = "a:B"\n[game.half_split]\nqueries = { n = 3, versions = "my_versions:blurred" }'

@@ -356,7 +356,7 @@ def _refuse_scored(model: Any, train: Recipe | Mapping[str, Any] | None, layers:
     if is_network(model) or train or layers:
         raise ValueError(
             "a score sees what a function returns: train the network in one of your own, train(X, y, seed), which "
-            "returns it, and leave train (--train, --dpsgd) out"
+            "returns it, and leave train (--train) out"
         )
     if isinstance(model, LabelsOnly) or (isinstance(model, Described) and not isinstance(model, Estimator)):
         raise ValueError(f"a {type(model).__name__} says itself what is seen of it: leave score out")
