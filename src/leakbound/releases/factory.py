@@ -338,9 +338,10 @@ def _only_collate(function: Any, train: Recipe | Mapping[str, Any] | None, layer
 
 def renamed(release: Any, name: str) -> Described:
     """Return a release under another name, which one around another release has from that."""
+    changed: Any = {"name": name}
     if isinstance(release, Wrapped):
-        return replace(release, release=renamed(release.release, name))
-    return replace(release, name=name)
+        changed = {"release": renamed(release.release, name)}
+    return replace(release, **changed)
 
 
 def refuse_without_labels(model: Any, name: str = "") -> None:
