@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -338,10 +338,10 @@ def _only_collate(function: Any, train: Recipe | Mapping[str, Any] | None, layer
 
 def renamed(release: Any, name: str) -> Described:
     """Return a release under another name, which one around another release has from that."""
-    changed: Any = {"name": name}
+    changed: dict[str, Any] = {"name": name}
     if isinstance(release, Wrapped):
         changed = {"release": renamed(release.release, name)}
-    return replace(release, **changed)
+    return cast(Any, replace(release, **changed))
 
 
 def refuse_without_labels(model: Any, name: str = "") -> None:
