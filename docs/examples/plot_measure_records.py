@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.reports.charts.roc import histogram
+from leakbound.reports.charts.histograms import histogram
 
 X, y = load_digits(return_X_y=True)
 report = ls.audit(DecisionTreeClassifier(), X[:600], y[:600], n_models=64, attacks=["lira"])

@@ -11,7 +11,8 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 import leakbound as ls
-from leakbound.reports.charts.slices import Bar, slices
+from leakbound.reports.charts.dots import parts
+from leakbound.reports.results.dots import dot
 
 rng = np.random.default_rng(0)
 people = pd.DataFrame({"age": rng.integers(18, 80, 400), "town": rng.choice(["Bern", "Chur", "Zug"], 400)})
@@ -20,6 +21,8 @@ report = ls.audit(
     DecisionTreeClassifier(), people[["age"]], is_high, game=ls.HalfSplit(slices={"town": people.town}), n_models=32
 )
 found = [f for f in report.findings if f.scope.kind == "slice" and f.quantity == "accuracy"]
-ends = (100 * np.array([(f.value, f.low, f.high) for f in found])).tolist()
-rows = [(f.scope.name, str(f.detail["records"]), f"{accuracy[0]:.0f}") for f, accuracy in zip(found, ends, strict=True)]
-slices([Bar(*row, *accuracy, accuracy[1] > 50) for row, accuracy in zip(rows, ends, strict=True)])
+rows = []
+for finding in found:
+    role = "best" if finding.low > 0.5 else "attack"
+    rows.append(dot(finding.scope.name, finding, role, str(finding.detail["records"])))
+parts(rows)

@@ -6,14 +6,15 @@ import pytest
 from matplotlib.colors import to_hex
 
 from leakbound.reports.charts.canvas import ATTACK, MUTE
-from leakbound.reports.charts.dots import Row, dots, dots_size
+from leakbound.reports.charts.dots import dots, dots_size
+from leakbound.reports.results.dots import Dot
 
 ROWS = (
-    Row("gap", 51.6, "51.6"),
-    Row("LiRA", 57.9, "57.9", "best"),
-    Row("shadow", None, "—"),
+    Dot("gap", 51.6, "51.6"),
+    Dot("LiRA", 57.9, "57.9", "best"),
+    Dot("shadow", None, "—"),
 )
-EXPOSED = Row("most exposed record", 100.0, "≥ 85", "exposed", low=85.2)
+EXPOSED = Dot("most exposed record", 100.0, "≥ 85", "exposed", low=85.2)
 
 
 def texts(axes: Any) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def test_the_axis_goes_from_the_baseline_to_100_whatever_is_drawn(rows, claim, b
 
 def test_names_and_values_do_not_touch():
     """In DejaVu Sans, which is wider than the fonts of the page."""
-    axes = dots((Row("most exposed person", 61.4, "≤ 61.4", "bound"),), ax=dots_size(1).axes())
+    axes = dots((Dot("most exposed person", 61.4, "≤ 61.4", "bound"),), ax=dots_size(1).axes())
     axes.get_figure(root=True).draw_without_rendering()
     name, value = (texts(axes)[text].get_window_extent() for text in ("most exposed person", "≤ 61.4"))
     assert name.x1 + 3 <= value.x0
@@ -75,9 +76,9 @@ def test_claim_is_a_vertical_with_its_forbidden_side_tinted():
 
 
 def test_a_value_below_guessing_stays_on_the_axis():
-    assert markers(dots((Row("gap", 48.9, "48.9"),), ax=dots_size(1).axes())) == [(50.0, 0.0)]
+    assert markers(dots((Dot("gap", 48.9, "48.9"),), ax=dots_size(1).axes())) == [(50.0, 0.0)]
 
 
 def test_long_names_are_cut():
-    axes = dots((Row("n" * 60, 55.0, "55.0"),), ax=dots_size(1).axes())
+    axes = dots((Dot("n" * 60, 55.0, "55.0"),), ax=dots_size(1).axes())
     assert "n" * 21 + "…" in texts(axes)

@@ -9,24 +9,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from leakbound.core.findings import Finding
 from leakbound.reports import Report
 from leakbound.reports.charts.canvas import figure_of
-from leakbound.reports.charts.dots import Role, Row, dots, dots_size
+from leakbound.reports.charts.dots import dots, dots_size, parts, parts_size
 from leakbound.reports.charts.histograms import HISTOGRAM, histogram
 from leakbound.reports.charts.lines import Chart, chart
 from leakbound.reports.charts.previews import data_uri
 from leakbound.reports.charts.quality import QUALITY, quality_point, tradeoff
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
-from leakbound.reports.charts.slices import Bar, slices, slices_size
 from leakbound.reports.charts.strips import strip, strip_axis
-from leakbound.reports.numbers import count
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.audit.answer import least_of_100
 from leakbound.reports.results.audit.claims import most_allowed
-from leakbound.reports.results.audit.groups import Part, accuracy_text, group_parts, has_group_part, slice_columns
-from leakbound.reports.results.audit.models import compared_models, one_quality
-from leakbound.reports.results.audit.page import drawn_releases, shows_gain
+from leakbound.reports.results.audit.groups import Part, group_parts, has_group_part, part_dots, slice_columns
+from leakbound.reports.results.audit.models import compared_models, model_dots, one_quality
+from leakbound.reports.results.audit.page import accuracy_rows, drawn_releases, shows_gain
 from leakbound.reports.results.audit.result import Result, most_exposed, ordered, results
 
 
@@ -54,8 +50,7 @@ def _of_models(found: Sequence[Result]) -> dict[str, Axes]:
     drawn: dict[str, Axes] = {}
     compared = compared_models(found)
     if compared:
-        rows = [_row(result.title, result.accuracy, "best") for result in compared]
-        baseline = 100 * compared[0].prior_accuracy
+        rows, baseline = model_dots(compared), 100 * compared[0].prior_accuracy
         drawn["models"] = dots(rows, ax=dots_size(len(rows)).axes(), baseline=baseline)
     points = [point for result in found if (point := quality_point(result)) is not None]
     if one_quality(found) and len(points) > 1:
@@ -68,7 +63,7 @@ def _of_release(result: Result, place: int) -> dict[str, Axes]:
     drawn: dict[str, Axes] = {}
     if result.too_few:
         return drawn
-    rows = _accuracies(result)
+    rows = accuracy_rows(result)
     if rows:
         baseline = 100 * result.prior_accuracy
         drawn[f"dots{place}"] = dots(rows, most_allowed(result), dots_size(len(rows)).axes(), baseline)
@@ -87,47 +82,10 @@ def _of_release(result: Result, place: int) -> dict[str, Axes]:
     return drawn
 
 
-def _accuracies(result: Result) -> list[Row]:
-    """Lay out the attacks that reveal something new, the best last, the worst group, and the most exposed record."""
-    rows = [
-        _row(result.attack_title(name), result.find("accuracy", name), "best" if name == result.best else "attack")
-        for name in reversed(result.telling)
-    ]
-    group = result.worst_group
-    if group is not None and result.prior == 0.5:  # at which groups are measured
-        rows.append(_row(group.scope.name, group, "attack"))
-    worst = result.most_exposed
-    if worst is not None and result.n_exposed:
-        low, high = 100 * (worst.low or 0.0), 100 * (worst.value or 0.0)
-        rows.append(Row(f"most exposed {result.about.unit}", high, f"≥ {least_of_100(worst.low)}", "exposed", low))
-    return rows
-
-
-def _row(name: str, finding: Finding | None, role: Role) -> Row:
-    """Lay out an accuracy with its interval as a wide bar."""
-    if finding is None or finding.value is None:
-        return Row(name, None, "—")
-    value, text = 100 * finding.value, accuracy_text(finding)
-    if finding.low is None or finding.high is None:
-        return Row(name, value, text, role)
-    return Row(name, value, text, role, 100 * finding.low, 100 * finding.high)
-
-
-def _parts(result: Result, parts: Sequence[Part]) -> Axes:
+def _parts(result: Result, shown: Sequence[Part]) -> Axes:
     """Draw the accuracy on each group or slice with its interval."""
-    bars = [_bar(part) for part in parts]
-    return slices(bars, slices_size(len(bars)).axes(), 100 * parts[0].prior_accuracy, plural(result.about.unit))
-
-
-def _bar(part: Part) -> Bar:
-    accuracy, records = part.accuracy, count(part.n_records)
-    text = accuracy_text(accuracy)
-    if accuracy.value is None:
-        return Bar(part.level, records, text)
-    if accuracy.low is None or accuracy.high is None:
-        return Bar(part.level, records, text, 100 * accuracy.value)
-    ends = (100 * accuracy.low, 100 * accuracy.high)
-    return Bar(part.level, records, text, 100 * accuracy.value, *ends, part.is_above)
+    rows, baseline = part_dots(shown), 100 * shown[0].prior_accuracy
+    return parts(rows, parts_size(len(rows)).axes(), baseline, plural(result.about.unit))
 
 
 def _telling(drawn: Chart, result: Result) -> Chart:

@@ -9,20 +9,21 @@ from matplotlib.figure import Figure
 
 from leakbound.reports import Report
 from leakbound.reports.charts.canvas import figures
-from leakbound.reports.charts.dots import Row, dots, dots_size
+from leakbound.reports.charts.dots import dots, dots_size
 from leakbound.reports.charts.histograms import SPREAD, spread
 from leakbound.reports.charts.lines import chart
 from leakbound.reports.charts.roc import GAIN, ROC, gain_on_axes, on_axes
 from leakbound.reports.results.bound import BoundResult, bound_result
-from leakbound.reports.results.bound_page import accuracies, accuracy_name, accuracy_text
+from leakbound.reports.results.bound_page import dots_of
 
 
 def bound_charts(report: Report) -> Mapping[str, Figure]:
     """Draw the charts that ``bound.md.jinja`` names, as far as there is something to draw."""
     result = bound_result(report)
     drawn: dict[str, Axes] = {}
-    if accuracies(result):
-        drawn["dots"] = _accuracies(result)
+    rows = dots_of(result)
+    if rows:
+        drawn["dots"] = dots(rows, _forbidden(result), dots_size(len(rows)).axes())
     if result.curves:
         drawn["roc"] = on_axes(chart(report), ROC.axes())
         drawn["gain"] = gain_on_axes(chart(report), GAIN.axes())
@@ -32,15 +33,8 @@ def bound_charts(report: Report) -> Mapping[str, Figure]:
     return figures(drawn)
 
 
-def _accuracies(result: BoundResult) -> Axes:
-    """Draw every accuracy, and hatch what a proof forbids."""
+def _forbidden(result: BoundResult) -> float | None:
+    """Return the accuracy above which a proof forbids all."""
     head = result.headline
-    rows = []
-    for finding in accuracies(result):
-        role = "bound" if finding is head else "ceiling"
-        name, text = accuracy_name(result, finding), accuracy_text(finding)
-        rows.append(Row(name, 100 * (finding.value or 0.0), text, "attack" if finding.attack else role))
-    forbidden = None
-    if head and head.bound_type == "upper" and head.status == "certified":
-        forbidden = 100 * (head.value or 0.0)
-    return dots(rows, claim=forbidden, ax=dots_size(len(rows)).axes())
+    is_proved = head is not None and head.bound_type == "upper" and head.status == "certified"
+    return 100 * (head.value or 0.0) if head is not None and is_proved else None

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from leakbound.reports.charts.canvas import DASHED, figures
 from leakbound.reports.charts.curves import Line
-from leakbound.reports.charts.dots import Row, dots, dots_size
+from leakbound.reports.charts.dots import dots, dots_size
 from leakbound.reports.charts.lines import Chart, curve_chart
 from leakbound.reports.charts.plain import plain
 from leakbound.reports.charts.roc import ROC, on_axes
 from leakbound.reports.comparison import Comparison
-from leakbound.reports.results.comparison import Judged, Standing, accuracy_text, drawn, judged
+from leakbound.reports.results.comparison import Judged, Standing, dots_of, judged
 from leakbound.reports.results.curves import RATES
 
 
@@ -31,9 +31,10 @@ def comparison_charts(comparison: Comparison) -> Mapping[str, Figure]:
     """Draw the charts that ``comparison.md.jinja`` names, as far as there is something to draw."""
     said = judged(comparison)
     charts: dict[str, Axes] = {}
-    standings = drawn(said)
-    if standings:
-        charts["dots"] = _accuracies(standings)
+    rows = dots_of(said)
+    if rows:
+        prior = said.first.prior or 0.5
+        charts["dots"] = dots(rows, ax=dots_size(len(rows)).axes(), baseline=100 * max(prior, 1 - prior))
     with_curves = _with_curves(said)
     if with_curves:
         charts["roc"] = on_axes(_chart(with_curves), ROC.axes())
@@ -42,22 +43,6 @@ def comparison_charts(comparison: Comparison) -> Mapping[str, Figure]:
 
 def _with_curves(said: Judged) -> list[Standing]:
     return [standing for standing in (said.first, said.second) if standing.curve is not None]
-
-
-def _accuracies(standings: Sequence[Standing]) -> Axes:
-    """Draw the accuracies on one axis, from the baseline to 100."""
-    rows = []
-    for place, standing in enumerate(standings):
-        finding, text = standing.finding, accuracy_text(standing)
-        if finding is None or finding.value is None:
-            continue
-        value, low, high = (None if end is None else 100 * end for end in (finding.value, finding.low, finding.high))
-        if standing.kind == "ceiling":
-            rows.append(Row(standing.name, value, text, "ceiling"))
-        else:
-            rows.append(Row(standing.name, value, text, "attack" if place else "best", low, high))
-    prior = standings[0].prior or 0.5
-    return dots(rows, ax=dots_size(len(rows)).axes(), baseline=100 * max(prior, 1 - prior))
 
 
 def _chart(standings: Sequence[Standing]) -> Chart:

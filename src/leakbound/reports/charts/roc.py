@@ -17,30 +17,10 @@ from matplotlib.lines import Line2D
 from leakbound.reports import Report
 from leakbound.reports.charts.canvas import CLAIM, DOTTED, INK, MUTE, Size, clear, legend, panel_size, write
 from leakbound.reports.charts.curves import FALSE_ALARMS, Curves, Line, gain_over_guessing, told_apart
-from leakbound.reports.charts.dots import Row, dots, dots_size
-from leakbound.reports.charts.histograms import HISTOGRAM, SPREAD, histogram, spread
 from leakbound.reports.charts.lines import Chart, chart
-from leakbound.reports.charts.strips import strip, strip_axis
 from leakbound.reports.numbers import percent
 from leakbound.reports.results.words import listed
 
-__all__ = (
-    "GAIN",
-    "HISTOGRAM",
-    "ROC",
-    "SPREAD",
-    "Row",
-    "dots",
-    "dots_size",
-    "gain",
-    "gain_on_axes",
-    "histogram",
-    "on_axes",
-    "roc",
-    "spread",
-    "strip",
-    "strip_axis",
-)
 Array = np.ndarray
 ROC = Size(440, 430, 62, 22, 54, 20)
 GAIN = ROC

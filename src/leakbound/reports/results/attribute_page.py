@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding
@@ -13,8 +13,9 @@ from leakbound.reports.numbers import count, near, percent, settled
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
-from leakbound.reports.results.made import ChartName, Named, made, stored
+from leakbound.reports.results.made import ChartName, made, stored
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import article, begun, capital, cited, listed, note, sentence, several
@@ -89,7 +90,7 @@ def _release(result: AttributeResult, place: int, has_others: bool) -> Texts:
         has_gain=result.gain is not None,
         summary=list(_summary(result)),
         chart=ChartName(f"guesses{place}"),
-        dots=[Named(row.name, row.text) for row in guesses_of(result)],
+        dots=guesses_of(result),
         baseline=result.baseline_title.lower(),
         without=_of_100(result.baseline_accuracy),
         rows=list(_strategies(result)),
@@ -117,31 +118,17 @@ def _summary(result: AttributeResult) -> Iterator[Sentence]:
         yield Sentence("attribute.outside", {"units": plural(result.about.unit), "right": shown(outside).value})
 
 
-@dataclass(frozen=True)
-class Guess:
-    """A row of the chart; fractions are in cases of 100, and None draws no dot."""
-
-    name: str
-    inside: float | None
-    outside: float | None
-    ends: tuple[float, float] | None
-    text: str
-    best: bool = False
-
-
-def guesses_of(result: AttributeResult) -> Sequence[Guess]:
+def guesses_of(result: AttributeResult) -> Sequence[Dot]:
     """List the strategies of a release that ran, the weakest first; all of them if none did."""
     rows = []
     for name in reversed(result.strategies):
         title = result.attack_title(name)
         inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
-        if inside is None or inside.value is None:
-            rows.append(Guess(title, None, None, None, "—"))
-            continue
-        ends = None if inside.low is None or inside.high is None else (100 * inside.low, 100 * inside.high)
-        other = None if outside is None or outside.value is None else 100 * outside.value
-        rows.append(Guess(title, 100 * inside.value, other, ends, shown(inside).value, name == result.best))
-    played = [row for row in rows if row.inside is not None]
+        row = dot(title, inside, "best" if name == result.best else "attack")
+        if inside is not None and outside is not None and outside.value is not None:
+            row = replace(row, outside=100 * outside.value)
+        rows.append(row)
+    played = [row for row in rows if row.value is not None]
     return played or rows  # the table of all findings says why the others did not run
 
 

@@ -14,6 +14,7 @@ from leakbound.reports.phrases import of_cells, place, plural, row_word
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.bound import BoundResult, bound_result, curve_name
 from leakbound.reports.results.curves import SMALL_ADVANTAGE, formula_of
+from leakbound.reports.results.dots import Dot
 from leakbound.reports.results.findings import (
     FindingRow,
     Text,
@@ -61,7 +62,7 @@ def bound_page(report: Report) -> Texts:
         was_attacked=any(curve.role == "measured" for curve in result.curves),
         answer=_answer(result),
         theorem=Texts(says=_sentence(result, f"bound.{about.bound}"), source=cited(about.theorem.source)),
-        dots=_dots(result),
+        dots=dots_of(result),
         ceiling=_ceiling(result) if result.curves else None,
         ranking=None if result.ranking is None else _exposed(result.ranking, about.unit),
         short=_short(result),
@@ -226,25 +227,25 @@ def _meanings(result: BoundResult) -> list[Sentence]:
     return [Sentence(f"meaning.{bound_type}") for bound_type in dict.fromkeys(proved)]
 
 
-def accuracies(result: BoundResult) -> Sequence[Finding]:
+def dots_of(result: BoundResult) -> list[Dot]:
     """List the accuracies that are drawn; none at another prior than one half, whose axis it is not."""
-    return result.successes[:MOST_ACCURACIES] if result.prior_accuracy == 0.5 else ()
+    if result.prior_accuracy != 0.5:
+        return []
+    dots = []
+    for finding in result.successes[:MOST_ACCURACIES]:
+        role = "attack" if finding.attack else "ceiling"
+        if finding is result.headline:
+            role = "bound"
+        text = f"{SIGNS[finding.bound_type]}{shown(finding).value}"
+        dots.append(Dot(_accuracy_name(result, finding), 100 * (finding.value or 0.0), text, role))
+    return dots
 
 
-def accuracy_name(result: BoundResult, finding: Finding) -> str:
+def _accuracy_name(result: BoundResult, finding: Finding) -> str:
     """Name an accuracy: whom it is about, else the attack or the side of the bound."""
     if place(finding):
         return phrases.title(finding.release, finding.scope.unnamed, row_word(result.about))
     return finding.attack or str(Sentence(f"attacker.{finding.bound_type}"))
-
-
-def accuracy_text(finding: Finding) -> str:
-    """Write an accuracy with the sign of its side."""
-    return f"{SIGNS[finding.bound_type]}{shown(finding).value}"
-
-
-def _dots(result: BoundResult) -> list[Named]:
-    return [Named(accuracy_name(result, finding), accuracy_text(finding)) for finding in accuracies(result)]
 
 
 def _ceiling(result: BoundResult) -> Texts:

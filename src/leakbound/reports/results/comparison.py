@@ -18,6 +18,7 @@ from leakbound.reports.results.attribute import attribute_results
 from leakbound.reports.results.audit.result import Result, results
 from leakbound.reports.results.bound import bound_result
 from leakbound.reports.results.curves import RATES
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import FRACTIONS, OF_100, Text, interval_of, place_of, quantity_of, value_of
 from leakbound.reports.results.made import Named, program
 from leakbound.reports.results.quantities import shown
@@ -260,7 +261,7 @@ def comparison_page(comparison: Comparison) -> Texts:
         is_for_owner=any(is_for_owner(report) for report in _both(comparison)),
         sentence=said.sentence,
         notes=said.notes,
-        dots=[Named(standing.name, accuracy_text(standing)) for standing in drawn(said)],
+        dots=dots_of(said),
         strongest=strongest,
         short=strongest or [*is_apart, *others][:MOST_SHORT],
         fpr=percent(RATES[0]),
@@ -285,19 +286,18 @@ def _compared(comparison: Comparison, said: Judged) -> list[Texts]:
     return compared
 
 
-def drawn(said: Judged) -> Sequence[Standing]:
+def dots_of(said: Judged) -> list[Dot]:
     """List the accuracies that can be drawn on one axis: both, or none."""
-    both = (said.first, said.second)
-    for standing in both:
+    dots: list[Dot] = []
+    for standing in (said.first, said.second):
         has_number = standing.finding is not None and standing.finding.value is not None
         if standing.why is not None or standing.kind == "gain" or not has_number:
-            return ()
-    return both if said.first.prior == said.second.prior else ()
-
-
-def accuracy_text(standing: Standing) -> str:
-    """Write an accuracy, with the sign of its side if it is a ceiling."""
-    return f"≤ {standing.text}" if standing.kind == "ceiling" else standing.text
+            return []
+        if standing.kind == "ceiling":
+            dots.append(Dot(standing.name, 100 * standing.value, f"≤ {standing.text}", "ceiling"))
+        else:
+            dots.append(dot(standing.name, standing.finding, "attack" if dots else "best"))
+    return dots if said.first.prior == said.second.prior else []
 
 
 def _rates(said: Judged) -> list[Named]:

@@ -11,8 +11,9 @@ from leakbound.reports.about import FEWEST_OF_SLICE, GroupFacts
 from leakbound.reports.numbers import count, percent
 from leakbound.reports.results.audit.answer import baseline, exposed_of_groups
 from leakbound.reports.results.audit.result import Result, level, written
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import Text
-from leakbound.reports.results.made import ChartName, Named
+from leakbound.reports.results.made import ChartName
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import begun, listed, several
 from leakbound.reports.sentences import Sentence, Texts
@@ -105,8 +106,16 @@ def groups_of(results: Sequence[Result]) -> list[Texts]:
 
 def chart_of(name: str, title: str, parts: Sequence[Part]) -> Texts:
     """Name a chart, and list its numbers."""
-    rows = [Named(part.level, accuracy_text(part.accuracy)) for part in parts]
-    return Texts(name=ChartName(name), title=title, rows=rows)
+    return Texts(name=ChartName(name), title=title, rows=part_dots(parts))
+
+
+def part_dots(parts: Sequence[Part]) -> list[Dot]:
+    """Lay out the accuracy on each group or slice with its number of records."""
+    rows = []
+    for part in parts:
+        role = "best" if part.is_above else "attack"
+        rows.append(dot(part.level, part.accuracy, role, count(part.n_records)))
+    return rows
 
 
 def _group_cells(result: Result, part: Part) -> list[Text]:

@@ -10,6 +10,7 @@ from leakbound.reports.results.audit.answer import INFERRED, chosen, group_name,
 from leakbound.reports.results.audit.groups import accuracy_text, with_interval
 from leakbound.reports.results.audit.result import Result, ordered, varied, written
 from leakbound.reports.results.audit.statements import ALMOST_PERFECT, CLEAR, HIGH
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import Named
 from leakbound.reports.results.quantities import shown
@@ -26,7 +27,6 @@ def models_table(results: Sequence[Result]) -> Texts | None:
     in_order = ordered(results)
     first = results[0]
     kinds = {finding.quantity for result in results if (finding := result.quality) is not None}
-    compared = compared_models(in_order)
     measured = [result for result in in_order if result.quality is not None and result.accuracy is not None]
     qualities = [Named(result.title, _described(result)) for result in measured if not result.too_few]
     names = [Sentence("models.next_to_each_dot", {"names": listed(varied(first))})] if varied(first) else []
@@ -40,7 +40,7 @@ def models_table(results: Sequence[Result]) -> Texts | None:
         have_groups=any(result.worst_group is not None for result in results),
         level=percent(first.about.confidence),
         notes=[*_constant(results), *_explained(results)],
-        accuracies=[Named(result.title, shown(result.accuracy).value) for result in compared if result.accuracy],
+        accuracies=model_dots(compared_models(in_order)),
         qualities=qualities if one_quality(results) and len(qualities) > 1 else [],
         names=names,
     )
@@ -50,6 +50,11 @@ def compared_models(results: Sequence[Result]) -> list[Result]:
     """Return the models whose accuracies are drawn on one axis; none where their baselines differ."""
     compared = [result for result in results if result.accuracy is not None and not result.too_few]
     return compared if len({result.prior_accuracy for result in compared}) == 1 else []
+
+
+def model_dots(compared: Sequence[Result]) -> list[Dot]:
+    """Lay out the accuracies of the models."""
+    return [dot(result.title, result.accuracy, "best") for result in compared]
 
 
 def one_quality(results: Sequence[Result]) -> bool:

@@ -28,7 +28,6 @@ from leakbound.reports.results.audit.answer import (
 from leakbound.reports.results.audit.claims import claims, contradictions, counted, leading
 from leakbound.reports.results.audit.findings import audit_tables
 from leakbound.reports.results.audit.groups import (
-    accuracy_text,
     groups_of,
     n_groups,
     slices_of,
@@ -39,6 +38,7 @@ from leakbound.reports.results.audit.policy import policy_part
 from leakbound.reports.results.audit.records import records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import Text, interval_head
 from leakbound.reports.results.made import ChartName, Named, made, stored
 from leakbound.reports.results.quantities import shown
@@ -198,19 +198,21 @@ def _release(result: Result, place: int, *, is_alone: bool) -> Texts:
     )
 
 
-def accuracy_rows(result: Result) -> list[Named]:
-    """List what the chart of a release shows: the attacks that reveal something new, and the most exposed record."""
+def accuracy_rows(result: Result) -> list[Dot]:
+    """Lay out the attacks that reveal something new, the best last, the worst group, and the most exposed record."""
     if result.too_few:
         return []
     rows = []
-    for name in result.telling:
-        finding = result.find("accuracy", name)
-        rows.append(Named(result.attack_title(name), "—" if finding is None else accuracy_text(finding)))
+    for name in reversed(result.telling):
+        role = "best" if name == result.best else "attack"
+        rows.append(dot(result.attack_title(name), result.find("accuracy", name), role))
     if result.worst_group is not None and result.prior == 0.5:  # at which groups are measured
-        rows.append(Named(result.worst_group.scope.name, accuracy_text(result.worst_group)))
+        rows.append(dot(result.worst_group.scope.name, result.worst_group))
     worst = result.most_exposed
     if worst is not None and result.n_exposed:
-        rows.append(Named(written(result, "scope.worst", row=result.about.unit), f"≥ {least_of_100(worst.low)}"))
+        name = str(written(result, "scope.worst", row=result.about.unit))
+        low, high = 100 * (worst.low or 0.0), 100 * (worst.value or 0.0)
+        rows.append(Dot(name, high, f"≥ {least_of_100(worst.low)}", "exposed", low))
     return rows
 
 

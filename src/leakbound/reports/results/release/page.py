@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from leakbound.reports.numbers import (
 )
 from leakbound.reports.phrases import RELEASES, WITHOUT
 from leakbound.reports.results.curves import SMALL_ADVANTAGE
+from leakbound.reports.results.dots import Dot, dot
 from leakbound.reports.results.findings import FindingRow, Text, finding_row, interval_head
-from leakbound.reports.results.made import Named, made
+from leakbound.reports.results.made import made
 from leakbound.reports.results.parts import Part, attack_words
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.release.designs import PROMISES, designs_of, rules_checked
@@ -340,18 +341,6 @@ def _without_noise(result: ReleaseResult) -> Text:
     return right if finding.status == "certified" else Sentence("value.about", {"value": right})
 
 
-@dataclass(frozen=True)
-class Dot:
-    """An accuracy of the chart: at the promise, at the lower end of an attack, or with an interval."""
-
-    name: Text
-    value: float
-    text: str
-    role: Literal["attack", "best", "ceiling", "bound"]
-    low: float | None = None
-    high: float | None = None
-
-
 def dots_of(result: ReleaseResult) -> list[Dot]:
     """List the promise, the attacks and the best attack without noise; nothing at another prior than one half.
 
@@ -359,30 +348,24 @@ def dots_of(result: ReleaseResult) -> list[Dot]:
     """
     if result.prior_accuracy != 0.5:
         return []
-    rows = [Dot(Sentence("dot.promise"), result.promised_of_all, f"≤ {of_100(result.promised_of_all)}", "bound")]
+    of_all, alone = result.promised_of_all, result.promised
+    rows = [Dot(str(Sentence("dot.promise")), 100 * of_all, f"≤ {of_100(of_all)}", "bound")]
     if result.shares_a_budget:
-        rows.append(Dot(Sentence("dot.alone"), result.promised, f"≤ {of_100(result.promised)}", "ceiling"))
+        rows.append(Dot(str(Sentence("dot.alone")), 100 * alone, f"≤ {of_100(alone)}", "ceiling"))
     for rank, finding in enumerate(result.attacks[:MOST_ATTACKS]):
-        rows.append(_dot(attack_words(finding.attack), finding, "attack" if rank else "best"))
-    unprotected = result.without_noise
-    if unprotected is not None and not result.certificate.no_noise:
-        name = RELEASES[WITHOUT]
-        rows.append(
-            Dot(name, unprotected.value or 0.0, shown(unprotected).value, "attack", unprotected.low, unprotected.high)
-        )
+        name, role = attack_words(finding.attack), "attack" if rank else "best"
+        if finding.low is None:
+            rows.append(dot(name, finding, role))
+        else:  # at its lower limit: near the promise its estimate may exceed it by chance
+            at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
+            rows.append(Dot(name, 100 * finding.low, f"≥ {at_least}", role))
+    if result.without_noise is not None and not result.certificate.no_noise:
+        rows.append(dot(RELEASES[WITHOUT], result.without_noise))
     return rows
 
 
-def _dot(name: str, finding: Finding, role: Literal["attack", "best"]) -> Dot:
-    """Place an attack at its lower limit: near the promise its estimate may exceed it by chance."""
-    if finding.low is None:
-        return Dot(name, finding.value or 0.0, shown(finding).value, role)
-    at_least = digits(settled(finding.low), scale=2, most=1, bound_type="lower").value
-    return Dot(name, finding.low, f"≥ {at_least}", role)
-
-
 def _dots(result: ReleaseResult) -> Texts | None:
-    rows = [Named(dot.name, dot.text) for dot in dots_of(result)]
+    rows = dots_of(result)
     games = max((curve.n_nonmember for curve in result.curves), default=0)
     is_measured = any(finding.low is not None and finding.status == "measured" for finding in result.attacks)
     is_of_worst = bool(result.attacks) and not result.on_average
