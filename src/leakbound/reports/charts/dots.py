@@ -57,7 +57,7 @@ def dots(
     ax = dots_size(len(rows)).shown() if ax is None else ax
     ax.set(xlim=(baseline, 100.0), ylim=(-len(rows) + 0.5, 0.5))
     clear(ax, sides=())
-    _cases_of_100(ax, baseline)
+    _cases_of_100(ax, baseline, _VALUES - 12 if any(row.records for row in rows) else 12)
     if claim is not None:
         ax.axvspan(claim, 100.0, facecolor=CLAIM, alpha=0.07, linewidth=0)
         ax.axvline(claim, color=CLAIM, linewidth=1.7, linestyle=DASHED)
@@ -113,8 +113,8 @@ def _dot(ax: Axes, row: Dot, place: int, baseline: float, joined: bool) -> None:
     ax.plot([value], [y], "o", markersize=10 if is_first else 8, clip_on=False, color=color)
 
 
-def _cases_of_100(ax: Axes, baseline: float) -> None:
-    """Draw the scale of the dot plot, with a hairline at every label."""
+def _cases_of_100(ax: Axes, baseline: float, right: float) -> None:
+    """Draw the scale of the dot plot, with a hairline at every label, and name its ends, the last so far to the right."""
     width, _ = panel_size(ax)
     for step in range(TICKS):
         part = step / (TICKS - 1)
@@ -124,6 +124,6 @@ def _cases_of_100(ax: Axes, baseline: float) -> None:
         write(ax, (part * width, -16), near(tick, 1).removesuffix(".0"), color=MUTE, align="center")
     if baseline > 0:
         write(ax, (-8, -33), "baseline accuracy", color=MUTE)
-        write(ax, (width + 12, -33), "always right", color=MUTE, align="right")
+        write(ax, (width + right, -33), "always right", color=MUTE, align="right")
     else:
         write(ax, (width / 2, -33), "right of 100", color=MUTE, align="center")
