@@ -114,7 +114,7 @@ def _dot(ax: Axes, row: Dot, place: int, baseline: float, joined: bool) -> None:
 
 
 def _cases_of_100(ax: Axes, baseline: float, right: float) -> None:
-    """Draw the scale of the dot plot, with a hairline at every label, and name its ends, the last so far to the right."""
+    """Draw the scale of the dot plot, with a hairline at every label; the last text ends so far to the right of it."""
     width, _ = panel_size(ax)
     for step in range(TICKS):
         part = step / (TICKS - 1)
