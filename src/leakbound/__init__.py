@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from leakbound.plans.until import Until
     from leakbound.protection import calibrate, protect
+    from leakbound.releases.generators.generator import Generator
     from leakbound.releases.scored import Loss
     from leakbound.reports import Report
     from leakbound.reports.comparison import compare
@@ -117,6 +118,7 @@ _HOME = {  # the module that holds each name
     "Canaries": "plans.games",
     "Fitted": "plans.fitted",
     "Fresh": "plans.games",
+    "Generator": "releases.generators.generator",
     "HalfSplit": "plans.games",
     "Loss": "releases.scored",
     "Page": "plans.page",
@@ -165,6 +167,7 @@ __all__ = [
     "Fitted",
     "Fresh",
     "Game",
+    "Generator",
     "HalfSplit",
     "Histogram",
     "Huber",

@@ -443,6 +443,8 @@ _ROWS = (
     ),
 )
 ATTACKS: Mapping[str, Attack] = MappingProxyType({row.name: row for row in _ROWS})
+# of the files of a generator, beside the thresholds: with the normal scores of ranks lira is the weakest of them
+OF_FILES = tuple((row, signal) for row in ("mast", "rmia", "lira") for signal in ("nearest", "nearest5"))
 DEFAULT = ("gap", "confidence", "loss", "entropy", "mast", "lira", "rmia")
 
 
@@ -627,4 +629,6 @@ def _of_name(name: str, given: Collection[str]) -> list[Attack]:
     if not given:
         return groups[name]
     scores = [ATTACKS[signal] for signal in SCORES if signal in given]
+    if "nearest" in given:
+        return scores + [ATTACKS[row].with_parameters(signal=signal) for row, signal in OF_FILES]
     return scores + [attack for attack in groups[name] if set(attack.signals) & set(given)]

@@ -192,10 +192,13 @@ def audit(
     played, kept = game_of(game), store_of(store)
     by_name = estimator if isinstance(estimator, Mapping) else {"": estimator}
     training, collate = _Training.of(train), _collate_of(X)
+    has_labels = y is not None or is_dataset(X)
     if vary:
-        releases = _variants(by_name, vary, training, collate, score)
+        releases = _variants(by_name, vary, training, collate, score, has_labels)
     else:
-        releases = [_release(model, name, training, None, collate, score) for name, model in by_name.items()]
+        releases = [
+            _release(model, name, training, None, collate, score, has_labels) for name, model in by_name.items()
+        ]
     plan = _plan(
         AuditPlan,
         game=_in_words(played),
@@ -380,12 +383,12 @@ def _refuse_folder(folder: str | os.PathLike[str], settings: Sequence[Setting]) 
 
 def _planned(plan: AuditPlan) -> tuple[Sequence[Described], Data]:
     """Make the releases of a plan, and read its data."""
-    releases = all_planned(plan.releases, plan.score)
+    releases = all_planned(plan.releases, plan.score, plan.has_labels)
     if not releases:
         raise ValueError(
             "the plan names no model; give it as model (--model module:name), or a [[model]] table with its spec"
         )
-    return releases, loaded_data(plan)
+    return releases, loaded_data(plan, releases)
 
 
 def _carried_out(plan: AuditPlan, execution: Execution, command: str) -> Report:
@@ -923,23 +926,31 @@ def _release(
     settings: Mapping[str, Any] | None = None,
     collate: Any = None,
     score: Any = None,
+    has_labels: bool = True,
 ) -> Described:
     """Make the release of an estimator or network of a call, with some of its parameters changed."""
     if training.dpsgd is None or score is not None:
         recipe = training.recipe or training.dpsgd
-        return release_of(model, name, recipe, training.layers, settings, collate, score)
+        return release_of(model, name, recipe, training.layers, settings, collate, score, has_labels)
     return private_network(model, training.dpsgd, name, settings)
 
 
 def _variants(
-    by_name: Mapping[str, Any], vary: Mapping[str, Sequence[Any]], training: _Training, collate: Any, score: Any
+    by_name: Mapping[str, Any],
+    vary: Mapping[str, Sequence[Any]],
+    training: _Training,
+    collate: Any,
+    score: Any,
+    has_labels: bool,
 ) -> list[Described]:
     """Make a release of each variant of one model."""
     if len(by_name) != 1:
         raise ValueError(f"vary is of one model, and there are {len(by_name)}")
     ((name, model),) = by_name.items()
     return [
-        _release(model, f"{name} {variant.name}".strip(), training.varied(variant), variant.set, collate, score)
+        _release(
+            model, f"{name} {variant.name}".strip(), training.varied(variant), variant.set, collate, score, has_labels
+        )
         for variant in variants(vary, private=training.dpsgd is not None)
     ]
 

@@ -26,7 +26,7 @@ from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.plans.audits import ModelPlan
 from leakbound.plans.games import Canaries as PlannedCanaries
 from leakbound.releases.factory import Described, family, prepared, release_from, renamed
-from leakbound.releases.scored import Scored
+from leakbound.releases.scored import is_scored
 from leakbound.releases.specs import TORCH, imported, is_network, own
 from leakbound.reports.about import DataFacts
 
@@ -77,7 +77,7 @@ def private_network(
     )
 
 
-def planned(model: ModelPlan, score: str | None = None) -> Described:
+def planned(model: ModelPlan, score: str | None = None, labelled: bool = True) -> Described:
     """Make the release of one model table of a plan, seen by its score if there is one.
 
     >>> planned(ModelPlan(spec="sklearn.tree:DecisionTreeClassifier")).name
@@ -85,11 +85,11 @@ def planned(model: ModelPlan, score: str | None = None) -> Described:
     """
     if model.dpsgd is None or score is not None:
         how = model.recipe or model.dpsgd or {}
-        return release_from(model.spec, model.set, model.name, how, model.layers, score)
+        return release_from(model.spec, model.set, model.name, how, model.layers, score, labelled)
     return private_network(model.spec, model.dpsgd, model.name, model.set)
 
 
-def all_planned(models: Sequence[ModelPlan], score: str | None = None) -> list[Described]:
+def all_planned(models: Sequence[ModelPlan], score: str | None = None, labelled: bool = True) -> list[Described]:
     """Make the releases of a plan, each with a name of its own.
 
     Models of one class that the plan does not name are named by the parameters in which they differ; the same model
@@ -99,7 +99,7 @@ def all_planned(models: Sequence[ModelPlan], score: str | None = None) -> list[D
     >>> [release.name for release in all_planned(trees)]
     ['DecisionTreeClassifier max_depth=2', 'DecisionTreeClassifier max_depth=5']
     """
-    releases = [planned(model, score) for model in models]
+    releases = [planned(model, score, labelled) for model in models]
     names = _distinct_names(models, [release.name for release in releases])
     return [
         release if release.name == name else renamed(release, name)
@@ -237,7 +237,7 @@ class Setting:
             claims,
             facts,
             slices=slices,
-            is_scored=isinstance(self.release, Scored),
+            is_scored=is_scored(self.release),
             diagnostics=diagnostics,
         )
 

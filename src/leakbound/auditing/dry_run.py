@@ -28,6 +28,7 @@ from leakbound.plans.audits import AuditPlan
 from leakbound.plans.games import Attribute, Canaries, HalfSplit
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.factory import Described
+from leakbound.releases.generators.generator import SyntheticFiles
 from leakbound.releases.scored import Scored
 
 Array = np.ndarray
@@ -55,8 +56,8 @@ class Fit:
 
 def dry_run(plan: AuditPlan) -> Iterator[str]:
     """Say what an audit would do, a line each, and fit one model of each release to measure it."""
-    releases = [_not_quiet(release) for release in all_planned(plan.releases, plan.score)]
-    loaded = loaded_data(plan)
+    releases = [_not_quiet(release) for release in all_planned(plan.releases, plan.score, plan.has_labels)]
+    loaded = loaded_data(plan, releases)
     refuse_without_groups(loaded.slices)
     if isinstance(plan.game, Attribute):
         yield from _of_attribute(plan, strategies(plan.attacks), releases, loaded)
@@ -101,8 +102,8 @@ def _of_membership(
         yield from fit.lines(name, game.n_models)
         if isinstance(release, Scored):
             yield f"{name}: the store knows a model by its training and its score: another score trains all models anew"
-            if release.not_stored:
-                yield f"{name} is not stored: {release.not_stored}"
+        if isinstance(release, Scored | SyntheticFiles) and release.not_stored:
+            yield f"{name} is not stored: {release.not_stored}"
         rehearsals.append(Rehearsal(game, fit.shapes, points.group))
     refuse_idle(attacks, rehearsals)
 

@@ -24,7 +24,7 @@ from leakbound.core.types import Game, NotApplicable, Points, Release, Signals, 
 from leakbound.releases.labels import ReleasedLabels
 from leakbound.releases.networks.recipe import Recipe
 from leakbound.releases.queries import Queried
-from leakbound.releases.scored import Scored
+from leakbound.releases.scored import is_scored
 from leakbound.releases.specs import first_line
 
 Array = np.ndarray
@@ -63,7 +63,7 @@ def rehearse(release: Release, points: Points, game: Game, want: Sequence[str], 
         # a single step is cheap enough for all points, and a batch of a few points could be empty
         short = replace(release, dpsgd=replace(release.dpsgd, steps=1))
         return Rehearsal(game, _shapes(short, points, game.member[:1], want, seed), points.group)
-    if isinstance(release, Scored):  # a score is asked about all records
+    if is_scored(release):  # a score is of all records
         return Rehearsal(game, _shapes(release, points, game.member[:1], want, seed), points.group)
     short = _short(release)
     sample = points.take(few_points(points))

@@ -34,6 +34,7 @@ from leakbound.plans.games import Attribute, Canaries, Queries, queries_in
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.policies import PolicyPlan
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes
+from leakbound.releases.scored import is_scored
 from leakbound.releases.specs import first_line
 from leakbound.reports import Report
 from leakbound.runtime.execution import Tally
@@ -205,14 +206,12 @@ def _others_go_on(name: str, failed: dict[str, str], most_failed: int) -> Iterat
         failed[name] = first_line(error)
 
 
-def loaded_data(plan: AuditPlan) -> Data:
-    """Read the data of a plan; where a score sees the models, a table needs no label."""
+def loaded_data(plan: AuditPlan, releases: Sequence[Described]) -> Data:
+    """Read the data of a plan; where scores or files of generators are what is seen, a table needs no label."""
     source = plan.data or plan.dataset or "digits"
-    if plan.score is None or plan.label is not None or plan.data is None:
-        return data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
-    if plan.group is not None:
-        raise ValueError("a group is a column of a table with a label: name the label, which the score need not take")
-    return data_room.read(source, plan.drop, plan.id, plan.slices, **plan.csv)
+    if not plan.has_labels and all(is_scored(release) for release in releases):
+        return data_room.read(source, plan.drop, plan.id, plan.slices, group=plan.group, **plan.csv)
+    return data_room.load(source, plan.label, plan.group, plan.drop, plan.id, plan.slices, **plan.csv)
 
 
 def setting(

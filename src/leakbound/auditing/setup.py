@@ -20,7 +20,7 @@ from leakbound.plans.games import AverageDatum, Canaries, Fresh, HalfSplit, PerD
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.releases.factory import Described
 from leakbound.releases.queries import Queried, Versions
-from leakbound.releases.scored import Scored, ScoredModel
+from leakbound.releases.scored import is_scored
 
 POPULATION = 0.1  # fraction of the points that is set aside where an attack needs draws from the population
 _HARDLY = 1e-9  # chance that fair coins look so little like coins: then they are refused, for epsilon would be wrong
@@ -130,7 +130,7 @@ def notes_of_game(game: Game, has_units: bool = False) -> list[str]:
 def refuse_scored(releases: Iterable[Release], what: str, instead: str) -> None:
     """Refuse a game that reads predictions, where a score sees a release."""
     for release in releases:
-        if isinstance(release, Scored):
+        if is_scored(release):
             raise ValueError(f"{release.name}: {what}: {words(Term('needs_predictions'))}; {instead}")
 
 
@@ -140,7 +140,7 @@ def queried(release: Described, points: Points, queries: Queries, seed: int) -> 
         return release
     if isinstance(getattr(release, "dpsgd", None), DpSgd):
         raise ValueError(f"{release.name}: queries asks trained models; DP-SGD is observed by its steps: leave it out")
-    if isinstance(release, Scored | ScoredModel):
+    if is_scored(release):
         raise ValueError(f"{release.name}: queries asks what models predict, and this one has a score: leave it out")
     return Queried(release, Versions.for_points(points, queries.n, queries.versions, seed))
 

@@ -202,6 +202,9 @@ REASONS: Mapping[str, str] = {
     "no_records_in_extra": "by its class, and by a search, also of attributes that its class does not have: {names}",
     "no_leaves": "the model has no leaves",
     "no_classes": "a regression has no classes",
+    # generators
+    "unseeded_generator": "it takes no seed, so that its files cannot be made again: they differ from run to run",
+    "identifiers_not_compared": "{names}: another value in each record, which is not compared",
     # reports
     "single_record": "it is about a single record, and this report is without records",
     "rate_not_reached_in_slice": "no threshold reaches this rate among these records",

@@ -125,6 +125,7 @@ def read(
     id: str | None = None,
     slice: Sequence[str] = (),
     *,
+    group: str | None = None,
     drop_missing: Sequence[str] | bool = False,
     **form: Unpack[CsvForm],
 ) -> Data:
@@ -140,6 +141,8 @@ def read(
         The column (or array) that names the records for their owner, and is no feature.
     slice : sequence of str
         As in ``load``.
+    group : str, optional
+        The column of a table that names the unit of privacy, a person with several rows.
     drop_missing : bool or sequence of str
     **form : str, optional
         As in ``load``: ``separator``, ``decimal`` and ``encoding`` of a ``.csv`` file.
@@ -164,23 +167,23 @@ def read(
     _refuse_csv_form(source, form)
     _refuse_drop_missing(source, drop_missing)
     # a named data set, of which the label is left out
-    if source in NAMED and not drop and id is None:
+    if source in NAMED and not drop and id is None and group is None:
         loaded = _named(source)
         points = from_arrays(loaded.points.x)
         return replace(loaded, points=points, slices=sliced(points, slice))
     if source in NAMED:
-        raise ValueError(f"{source} has no columns by name; drop and id are for tables")
+        raise ValueError(f"{source} has no columns by name; drop, id and group are for tables")
     # the array of features
     path = _file(source)
     if path.suffix == ".npz":
         arrays = arrays_of(path)
-        if "x" not in arrays or drop:
+        if "x" not in arrays or drop or group is not None:
             raise ValueError(f"{source}: needs an array 'x', whose columns have no names to drop; has {some(arrays)}")
         if id is not None:
             _has_array(arrays, id, path)
         points = from_arrays(arrays["x"], names=None if id is None else arrays[id])
         return Data(points, path.name, slices=sliced(points, slice))
-    return _table(path, None, None, drop, id, slice, drop_missing, **form)
+    return _table(path, None, group, drop, id, slice, drop_missing, **form)
 
 
 @in_one_line

@@ -240,6 +240,11 @@ class AuditPlan(JudgedPlan):
         return queries_in(self.game)
 
     @property
+    def has_labels(self) -> bool:
+        """Whether the records have labels: all but those of a table of which nobody names the label."""
+        return self.label is not None or self.data is None or not self.data.endswith((".csv", ".parquet"))
+
+    @property
     def planted(self) -> str | None:
         """Which canaries are planted, if any are."""
         return self.game.kind if isinstance(self.game, Canaries) and not self.game.targets else None

@@ -14,6 +14,13 @@ import numpy as np
 from leakbound.core.types import Points, Release
 from leakbound.releases.answers import method_of, predicts_numbers
 from leakbound.releases.estimator import Estimator, from_spec, with_parameters
+from leakbound.releases.generators.generator import (
+    Generator,
+    SyntheticFiles,
+    generates,
+    has_fit_and_sample,
+    is_generator,
+)
 from leakbound.releases.labels import LabelModel, LabelsOnly, ReleasedLabels
 from leakbound.releases.networks.recipe import Collate, Recipe
 from leakbound.releases.pretrained_model import FittedEstimator, PretrainedModel
@@ -96,8 +103,11 @@ def release_of(
     settings: Mapping[str, Any] | None = None,
     collate: Collate | None = None,
     score: Any = None,
+    has_labels: bool = True,
 ) -> Described:
     """Make a release from an estimator, a network or a function that trains; or from what a score sees.
+
+    Without labels what can be a generator is one.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> release_of(DecisionTreeClassifier()).name
@@ -108,6 +118,8 @@ def release_of(
     if score is not None:
         _refuse_scored(model, train, layers)
         return scored(model, score, name, settings)
+    if is_generator(model, has_labels):
+        return _of_generator(model, name, train, layers, settings)
     if isinstance(model, LabelsOnly):
         return _of_labels(model, name, train, layers, settings, collate)
     if trains(model):
@@ -130,6 +142,7 @@ def release_from(
     train: Mapping[str, Any] | None = None,
     layers: Layers = (),
     score: str | None = None,
+    has_labels: bool = True,
 ) -> Described:
     """Make a release from an import path.
 
@@ -147,6 +160,8 @@ def release_from(
         The layers of a network whose gradients the attacker observes: ``"all"`` (unless given), ``"last"``, or names.
     score : str, optional
         ``module:name`` of a function from what was trained and the records to a number for each, or of a ``Loss``.
+    has_labels : bool
+        Whether the records have labels; without them, what can be a generator is one.
 
     Returns
     -------
@@ -170,6 +185,10 @@ def release_from(
         if is_training or is_network(target):
             return release_of(target, name, train, layers, settings, score=imported(score))
         return release_of(from_spec(spec, settings), name, train, layers, score=imported(score))
+    if is_generator(target, has_labels):
+        return _of_generator(target, name, train, layers, settings)
+    if not has_labels and inspect.isclass(target) and has_fit_and_sample(target):
+        return _of_generator(from_spec(spec, settings), name, train, layers)
     if isinstance(target, LabelsOnly):
         return _of_labels(target, name, train, layers, settings)
     if trains(target, settings):
@@ -237,6 +256,19 @@ def _answering(model: Any, column_labels: Any, name: str, layers: Layers) -> Des
     if column_labels is None:
         column_labels = getattr(getattr(model, "__self__", None), "classes_", None)
     return PretrainedModel(model, column_labels, name)
+
+
+def _of_generator(
+    model: Any,
+    name: str,
+    train: Recipe | Mapping[str, Any] | None,
+    layers: Layers,
+    settings: Mapping[str, Any] | None = None,
+) -> Described:
+    """Make a release of the files of a generator."""
+    _refuse_recipe(model, train, layers)
+    generator = model if isinstance(model, Generator) else Generator(model)
+    return SyntheticFiles(generator, name, dict(settings or {}))
 
 
 def _of_labels(
@@ -346,8 +378,8 @@ def renamed(release: Any, name: str) -> Described:
 
 def refuse_without_labels(model: Any, name: str = "") -> None:
     """Refuse a model of which predictions are asked, where there are no labels to compare them with."""
-    if isinstance(model, Described):
-        return  # it knows itself what it shows
+    if isinstance(model, Described) or generates(model):
+        return  # it knows itself what it shows, or is seen by its files
     what = name or getattr(model, "__name__", type(model).__name__)
     raise ValueError(f"{what} is asked what it predicts, and there are no labels: give y, {OR_SCORE}")
 
@@ -359,7 +391,7 @@ def _refuse_scored(model: Any, train: Recipe | Mapping[str, Any] | None, layers:
             "a score sees what a function returns: train the network in one of your own, train(X, y, seed), which "
             "returns it, and leave train (--train) out"
         )
-    if isinstance(model, LabelsOnly) or (isinstance(model, Described) and not isinstance(model, Estimator)):
+    if isinstance(model, LabelsOnly | Generator) or (isinstance(model, Described) and not isinstance(model, Estimator)):
         raise ValueError(f"a {type(model).__name__} says itself what is seen of it: leave score out")
 
 

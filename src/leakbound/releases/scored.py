@@ -237,6 +237,11 @@ class ScoredModel(AlreadyTrained):
         return {self.score.signal: values[None]}
 
 
+def is_scored(release: Any) -> bool:
+    """Tell whether a release is seen by scores, and not by what it predicts."""
+    return bool(getattr(release, "signals", ()))
+
+
 def scored(model: Any, score: Any, name: str = "", settings: Mapping[str, Any] | None = None) -> Scored:
     """Make the release of a function that trains, or of an estimator, that is seen by a score."""
     read = Score.of(score)

@@ -33,6 +33,7 @@ from leakbound.releases.structure import Structure, structure_of
 from leakbound.releases.wrapped import KnownByRecipe
 
 Array = np.ndarray
+LABELS = ("y", "label", "labels", "target", "targets")  # names of an argument
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,19 @@ class TrainingFunction(KnownByRecipe):
 
     def __post_init__(self) -> None:
         if self.is_scored and not 1 <= _n_required(positional(self.function, self.parameters)) <= 3:
-            own = _name_of(self.function)
+            own = name_of(self.function)
             raise ValueError(f"{own} must take the records, and perhaps labels and a seed: {own}(X, y, seed)")
         if not self.is_scored and not trains(self.function, self.parameters):
-            raise ValueError(f"{_name_of(self.function)} must take features and labels: fit(X, y, seed)")
+            raise ValueError(f"{name_of(self.function)} must take features and labels: fit(X, y, seed)")
         _refuse_unknown(self.function, self.parameters)
         if not self.name:
-            object.__setattr__(self, "name", _name_of(self.function))
+            object.__setattr__(self, "name", name_of(self.function))
 
     @property
     def description(self) -> str:
         """The name of the function and its keywords."""
         takes_labels = not self.is_scored or self._takes_labels
-        return f"{_name_of(self.function)}({', '.join(['X', *(['y'] if takes_labels else []), *self._words()])})"
+        return f"{name_of(self.function)}({', '.join(['X', *(['y'] if takes_labels else []), *self._words()])})"
 
     def _description(self) -> Mapping[str, Any]:
         if not inspect.isfunction(self.function):
@@ -126,10 +127,10 @@ class TrainingFunction(KnownByRecipe):
     def refuse_labels(self, has_labels: bool) -> None:
         """Refuse labels where the function takes none, and the reverse; of what a score sees."""
         arguments = positional(self.function, self.parameters)
-        own = _name_of(self.function)
+        own = name_of(self.function)
         if has_labels and not self._takes_labels:
             raise ValueError(f"{own} takes no labels, and y is given: def {own}(X, y, seed), or leave y out")
-        is_label = len(arguments) > 1 and arguments[1].name in ("y", "label", "labels", "target", "targets")
+        is_label = len(arguments) > 1 and arguments[1].name in LABELS
         must_be = _n_required(arguments) == 3 or (is_label and arguments[1].default is inspect.Parameter.empty)
         if not has_labels and must_be:
             raise ValueError(f"{own} takes labels, and there are none: give y, or def {own}(X, seed)")
@@ -176,7 +177,7 @@ def _refuse_unknown(function: Any, parameters: Mapping[str, Any]) -> None:
     keywords = keywords_of(function)
     for name in parameters:
         if keywords is not None and name not in keywords:
-            own = _name_of(function)
+            own = name_of(function)
             raise ValueError(
                 f"{own} has no keyword {name!r}{nearest(name, keywords)}, and the model that it fits is made inside "
                 f"of it; give it one (def {own}({', '.join(keywords)}, {name}=...)), or give "
@@ -220,7 +221,8 @@ def _n_required(positional: Sequence[inspect.Parameter]) -> int:
     return sum(parameter.default is parameter.empty for parameter in positional)
 
 
-def _name_of(function: Any) -> str:
+def name_of(function: Any) -> str:
+    """Name a function or an object of the user's in a report."""
     inner = function.func if isinstance(function, functools.partial) else function
     name = getattr(inner, "__name__", type(inner).__name__)
     return "training function" if "<" in name else name
