@@ -20,8 +20,6 @@ class AttributeResult:
     facts: AttributeFacts
     findings: Sequence[Finding]
     about: AttributeAbout
-    too_few = False  # fractions are of records and values; there is no curve
-    constant = frozenset[str]()
 
     @property
     def title(self) -> str:

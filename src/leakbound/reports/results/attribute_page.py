@@ -14,9 +14,8 @@ from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
 from leakbound.reports.results.dots import Dot, dot
-from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
+from leakbound.reports.results.findings import FindingRow, Text, finding_row
 from leakbound.reports.results.made import ChartName, made, stored
-from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import article, begun, capital, cited, listed, note, sentence, several
 from leakbound.reports.sentences import Sentence, Texts
@@ -31,9 +30,7 @@ def attribute_page(report: Report) -> Texts:
     unit, units = about.unit, plural(about.unit)
     a_unit = f"{article(unit)} {unit}"
     title: Text = about.title or _question(results)
-    tables = [
-        Texts(title=result.title, rows=[_row(result, finding) for finding in ordered(result)]) for result in results
-    ]
+    tables = [Texts(title=result.title, rows=_rows(result)) for result in results]
     return Texts(
         title=title,
         attacked=several(first.facts.attacked, unit),
@@ -170,10 +167,10 @@ def _over(results: Sequence[AttributeResult]) -> Sentence:
     return Sentence(f"attribute.over_{over}", {"units": plural(results[0].about.unit)})
 
 
-def _row(result: AttributeResult, finding: Finding) -> FindingRow:
-    """Write a finding, its attack by its title."""
-    row = finding_row(Part(result.facts.name, (finding,), result.about), finding)
-    return replace(row, quantity=quantity_of(finding, result.about.unit, result.attack_title(finding.attack)))
+def _rows(result: AttributeResult) -> list[FindingRow]:
+    """Write the findings down, their attacks by their titles."""
+    found = ordered(result)
+    return [finding_row(result.about, finding, result.attack_title(finding.attack)) for finding in found]
 
 
 def _attack(name: str, facts: TheoremFacts) -> Texts:

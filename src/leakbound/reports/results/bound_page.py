@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from leakbound.core import reasons
@@ -66,7 +65,7 @@ def bound_page(report: Report) -> Texts:
         ceiling=_ceiling(result) if result.curves else None,
         ranking=None if result.ranking is None else _exposed(result.ranking, about.unit),
         short=_short(result),
-        tables=_tables(result.parts),
+        tables=_tables(result),
         n_findings=several(len(result.findings), "number"),
         interval=interval_head(about.confidence),
         data=about.data and Texts(name=about.data.name, records=size, digest=about.data.digest),
@@ -331,13 +330,14 @@ def _spread(ranking: Ranking) -> Texts | None:
     return Texts(first=first, median=ranking.of_100(ranking.median), half=half, is_logarithmic=ranking.logarithmic)
 
 
-def _tables(parts: Sequence[Part]) -> list[Texts]:
+def _tables(result: BoundResult) -> list[Texts]:
     """Write the findings down, a table a part; the only one has no title."""
-    is_only = all(part.of_all for part in parts)
-    return [
-        Texts(title="" if is_only else part.title, rows=[finding_row(part, finding) for finding in part.findings])
-        for part in parts
-    ]
+    is_only = all(part.of_all for part in result.parts)
+    tables = []
+    for part in result.parts:
+        rows = [finding_row(result.about, finding) for finding in part.findings]
+        tables.append(Texts(title="" if is_only else part.title, rows=rows))
+    return tables
 
 
 def _short(result: BoundResult) -> Texts:
@@ -352,22 +352,22 @@ def _short(result: BoundResult) -> Texts:
             left_out = FOLLOWS if has_accuracy else ()
             chosen = [finding for finding in part.findings if finding.quantity not in left_out]
             title = "" if part.of_all else part.title
-            rows = [_short_row(part, finding) for finding in chosen[:MOST_SHORT]]
+            rows = [_short_row(result, finding) for finding in chosen[:MOST_SHORT]]
         else:
             new = [finding for finding in part.findings if finding not in result.peers]
             first = [finding for finding in new if finding.quantity == "accuracy"] or part.findings[:1]
-            others += [_with_whom(result, part, finding) for finding in first if finding in new]
+            others += [_with_whom(result, finding) for finding in first if finding in new]
     return Texts(title=title, rows=[*rows, *others])
 
 
-def _with_whom(result: BoundResult, part: Part, finding: Finding) -> FindingRow:
+def _with_whom(result: BoundResult, finding: Finding) -> FindingRow:
     """Write a finding with whom it is about."""
-    return replace(_short_row(part, finding), quantity=_quantity(result, finding))
+    return replace(_short_row(result, finding), quantity=_quantity(result, finding))
 
 
-def _short_row(part: Part, finding: Finding) -> FindingRow:
+def _short_row(result: BoundResult, finding: Finding) -> FindingRow:
     """Write a finding for a terminal, which has no columns for its side and its interval: both are at the value."""
-    row = finding_row(part, finding)
+    row = finding_row(result.about, finding)
     if finding.value is None:
         return row
     value = Sentence(f"value.{finding.bound_type}", {"value": row.value})

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
+from leakbound.reports.about import About
 from leakbound.reports.numbers import THIN, count, parameter, percent, powers
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.parts import Part, attack_words
+from leakbound.reports.results.parts import attack_words
 from leakbound.reports.results.quantities import FRACTIONS, shown
 from leakbound.reports.results.words import capital, cited, several
 from leakbound.reports.sentences import Sentence
@@ -29,17 +30,21 @@ class FindingRow:
     source: str
 
 
-def finding_row(part: Part, finding: Finding) -> FindingRow:
-    """Write a finding of a part of a report."""
-    quantity = quantity_of(finding, part.about.unit)
-    source = cited(finding.source or part.about.source_of(finding.attack))
+def finding_row(about: About, finding: Finding, attacker: str = "", rates: str = "") -> FindingRow:
+    """Write a finding of a report, with the attack in words where it has a title.
+
+    ``rates`` are printed in place of its own false positive rate.
+    """
+    quantity = quantity_of(finding, about.unit, attacker, rates)
+    source = cited(finding.source or about.source_of(finding.attack))
     if finding.value is None:
-        none = Sentence("value.none")
-        why = reasons.words(finding.reason or Term("own_words", words=""))
-        return FindingRow(quantity, none, none, Sentence("bound_type.none"), why, source)
+        none, reason = Sentence("value.none"), finding.reason or Term("own_words", words="")
+        kind = "not_resolvable" if reason.id == "fpr_not_resolvable" else "none"
+        why = reasons.words(reason).replace(" %", f"{THIN}%")
+        return FindingRow(quantity, none, none, Sentence(f"bound_type.{kind}"), why, source)
     is_exact = finding.bound_type == "point" and finding.status == "certified"
     bound_type = Sentence(f"bound_type.{'exact' if is_exact else finding.bound_type}")
-    status = _status(finding, part.about.confidence)
+    status = _status(finding, about.confidence)
     return FindingRow(quantity, value_of(finding), interval_of(finding), bound_type, status, source)
 
 
@@ -133,9 +138,14 @@ def interval_of(finding: Finding) -> Text:
 
 
 def _status(finding: Finding, confidence: float) -> Sentence:
-    """Name the status, with the level where it is not that of the whole report."""
+    """Name the status, with the level where it is not that of the report, and the false positive rate that was met."""
     level = finding.confidence
     usual = 1.0 if finding.status == "certified" else confidence
-    if level is None or level >= 1 or level == usual:
-        return Sentence(f"status.{finding.status}")
-    return Sentence(f"status.{finding.status}_at", {"level": percent(level)})
+    status = Sentence(f"status.{finding.status}")
+    if level is not None and level < 1 and level != usual:
+        status = Sentence(f"status.{finding.status}_at", {"level": percent(level)})
+    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
+    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
+        realised_fpr = Sentence("status.realised", {"fpr": percent(realised)})
+        status = Sentence("status.and", {"status": status, "detail": realised_fpr})
+    return status

@@ -21,8 +21,6 @@ class Part:
     findings: Sequence[Finding]
     about: About
     scope: Scope = EVERY
-    too_few = False  # a theorem counts no games
-    constant = frozenset[str]()  # and no scores
 
     @property
     def title(self) -> str:
@@ -33,10 +31,6 @@ class Part:
     def of_all(self) -> bool:
         """What holds of every record of the release itself: it needs no heading of its own."""
         return not self.release and self.scope.kind == "every"
-
-    def attack_title(self, name: str) -> str:
-        """Return the attack in words."""
-        return attack_words(name)
 
 
 def attack_words(name: str) -> str:

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, groupby
 
-from leakbound.core import reasons
 from leakbound.core.findings import Finding, Term
-from leakbound.reports.numbers import THIN, count, percent
+from leakbound.reports.numbers import count, percent
 from leakbound.reports.phrases import plural
 from leakbound.reports.results.audit.result import Result
-from leakbound.reports.results.findings import FindingRow, Text, finding_row, quantity_of
-from leakbound.reports.results.parts import Part
-from leakbound.reports.results.quantities import FRACTIONS, shown
-from leakbound.reports.results.words import cited, listed, several
+from leakbound.reports.results.findings import FindingRow, Text, finding_row
+from leakbound.reports.results.quantities import FRACTIONS
+from leakbound.reports.results.words import cited, listed
 from leakbound.reports.sentences import Sentence, Texts
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
@@ -84,41 +82,15 @@ def audit_row(result: Result, finding: Finding, rates: str = "") -> FindingRow:
     """Write a finding of an audit; ``rates`` are printed in place of its own false positive rate."""
     if result.too_few and finding.quantity in FRACTIONS and finding.value is not None:
         finding = replace(finding, value=None, reason=Term("too_few_for_percentage"))
-    row = finding_row(Part(result.name, (finding,), result.about), finding)
-    source = cited(finding.source or ("" if finding.quantity in FIRST else result.about.source_of(finding.attack)))
-    quantity = _quantity(result, finding, rates)
+    row = finding_row(result.about, finding, result.attack_title(finding.attack), rates)
+    if finding.quantity in FIRST:  # which are of no single attack
+        row = replace(row, source=cited(finding.source))
     if finding.value is None:
-        is_too_rare = finding.reason is not None and finding.reason.id == "fpr_not_resolvable"
-        kind = Sentence("bound_type.not_resolvable") if is_too_rare else row.bound_type
-        why = reasons.words(finding.reason).replace(" %", f"{THIN}%") if finding.reason is not None else ""
-        return replace(row, quantity=quantity, status=why, source=source, bound_type=kind)
-    value, interval = row.value, row.interval
-    if finding.quantity == "most_exposed":
-        gaps = {"won": count(int(finding.detail["won"])), "games": count(int(finding.detail["games"]))}
-        value = Sentence("value.games", gaps)
-        interval = Sentence("interval.of_100", {"interval": shown(finding).interval})
-    if finding.quantity == "stores_records":
-        value = Sentence("value.yes" if finding.value else "value.no")
-    if finding.refused:
-        interval = Sentence(f"interval.{finding.refused}")
+        return row
     status = row.status
     for detail in _details(result, finding):
         status = Sentence("status.and", {"status": status, "detail": detail})
-    return replace(row, quantity=quantity, value=value, interval=interval, status=status, source=source)
-
-
-def _quantity(result: Result, finding: Finding, rates: str) -> Sentence:
-    """Say what was measured, of which attack, where, on which records."""
-    attacker = result.attack_title(finding.attack) if finding.attack else ""
-    quantity = quantity_of(finding, result.about.unit, attacker, rates)
-    if not finding.scope.is_part:
-        return quantity
-    records = several(int(finding.detail["records"]), result.about.unit)
-    gaps: dict[str, Text] = {"quantity": quantity, "part": finding.scope.name, "records": records}
-    if "from" not in finding.detail:
-        return Sentence("at.part", gaps)
-    low, high = (f"{finding.detail[end]:.6g}" for end in ("from", "to"))
-    return Sentence("at.part_of_numbers", {**gaps, "low": low, "high": high})
+    return replace(row, status=status)
 
 
 def _details(result: Result, finding: Finding) -> Iterator[Text]:
@@ -129,9 +101,6 @@ def _details(result: Result, finding: Finding) -> Iterator[Text]:
         yield Sentence("status.all_units", {"units": plural(result.about.unit)})
     if finding.scope.kind in ("slice", "group"):
         yield Sentence(f"status.all_{finding.scope.kind}s")
-    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
-    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
-        yield Sentence("status.realised", {"fpr": percent(realised)})
     if finding.refused and "between_model_spread" in finding.detail:
         yield Sentence("status.spread", {"spread": f"{finding.detail['between_model_spread']:.2g}"})
     if finding.quantity == "auc" and finding.attack in result.constant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -602,19 +601,8 @@ def _findings(result: ReleaseResult) -> list[Texts]:
     for part in result.parts:
         title = _title(result, part)
         titles[str(title)] = title
-        by_title.setdefault(str(title), []).extend(_row(part, finding) for finding in part.findings)
+        by_title.setdefault(str(title), []).extend(finding_row(result.about, finding) for finding in part.findings)
     return [Texts(title=titles[key], rows=rows) for key, rows in by_title.items()]
-
-
-def _row(part: Part, finding: Finding) -> FindingRow:
-    """Write a finding, with the false positive rate that an attack had where that is not the one asked for."""
-    row = finding_row(part, finding)
-    if finding.reason is not None and finding.reason.id == "fpr_not_resolvable":
-        return replace(row, bound_type=Sentence("findings.not_resolvable"))
-    nominal, realised = finding.operating_point.get("fpr"), finding.detail.get("fpr")
-    if nominal and realised is not None and abs(realised - nominal) > 0.005 * nominal:
-        return replace(row, status=Sentence("findings.realised", {"status": row.status, "fpr": percent(realised)}))
-    return row
 
 
 def _title(result: ReleaseResult, part: Part) -> Text:
