@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from leakbound.files.signal_files import open_signals, write_blocks
     from leakbound.papers import reproduce
     from leakbound.plans.fitted import Fitted
-    from leakbound.plans.games import Attribute, AverageDatum, Canaries, Fresh, HalfSplit, PerDatum, Queries
+    from leakbound.plans.games import Attribute, AverageDatum, Canaries, Forgotten, Fresh, HalfSplit, PerDatum, Queries
     from leakbound.plans.page import Page, Store
     from leakbound.plans.promises import Anyone, Drawn, File
     from leakbound.plans.statistic_objects import (
@@ -117,6 +117,7 @@ _HOME = {  # the module that holds each name
     "AverageDatum": "plans.games",
     "Canaries": "plans.games",
     "Fitted": "plans.fitted",
+    "Forgotten": "plans.games",
     "Fresh": "plans.games",
     "Generator": "releases.generators.generator",
     "HalfSplit": "plans.games",
@@ -165,6 +166,7 @@ __all__ = [
     "File",
     "Finding",
     "Fitted",
+    "Forgotten",
     "Fresh",
     "Game",
     "Generator",

@@ -48,7 +48,7 @@ from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
 from leakbound.plans.audits import AuditPlan, ClaimPlan, GivenPlan, TrainedPlan
 from leakbound.plans.fitted import Fitted
-from leakbound.plans.games import Attribute, Fresh, HalfSplit, Queries, game_of, queries_of
+from leakbound.plans.games import Attribute, Forgotten, Fresh, HalfSplit, Queries, game_of, queries_of
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.moved import OF_AUDITS, keywords
 from leakbound.plans.page import Page, Store, store_of
@@ -126,10 +126,11 @@ def audit(
         How a model without predictions is seen: ``score(object, X)`` or ``score(object, X, y)`` returns a number for
         each of the N records, higher = more likely in. It is asked once a model, about all records in their order.
         ``Loss(fn)`` says that the numbers are losses, in nats.
-    game : HalfSplit, Fresh, PerDatum, AverageDatum, Canaries or Attribute
+    game : HalfSplit, Fresh, PerDatum, AverageDatum, Canaries, Attribute or Forgotten
         Who is in and who is out, and what is guessed.
     n_models : int or Until, optional
-        Models for each release: as many as the game needs (64; with fresh data sets 128; 1 if canaries are planted)
+        Models for each release: as many as the game needs (64; with fresh data sets 128, forgotten 16; 1 if
+        canaries are planted)
         unless given.
     train : Recipe, DpSgd or mapping, optional
         How networks are trained: a ``leakbound.releases.networks.recipe.Recipe`` or its fields, and ``layers``, those
@@ -238,6 +239,8 @@ def audit(
 
 def _in_words(game: PlannedGame) -> PlannedGame:
     """Return a game as a plan has it: columns and functions by their names."""
+    if isinstance(game, Forgotten):
+        return game.words
     if isinstance(game, Attribute):
         return replace(game, column=named(game.column))
     if isinstance(game, HalfSplit | Fresh):

@@ -26,6 +26,7 @@ from leakbound.dpsgd.diagnostics import StepDiagnostics
 from leakbound.plans.audits import ModelPlan
 from leakbound.plans.games import Canaries as PlannedCanaries
 from leakbound.releases.factory import Described, family, prepared, release_from, renamed
+from leakbound.releases.forgetting import Forgetting
 from leakbound.releases.scored import is_scored
 from leakbound.releases.specs import TORCH, imported, is_network, own
 from leakbound.reports.about import DataFacts
@@ -214,6 +215,8 @@ class Setting:
             "prepared": prepared(self.release, points),
             "family": family(self.release),
         }
+        if isinstance(self.release, Forgetting):
+            facts["kept"] = self.release.kept
         if self.planted:
             facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"
         if is_private(self.release) and STEPS & arrays.keys():

@@ -76,6 +76,7 @@ def judge(
     if levels is not None and any(limit.quantity in OF_GROUPS for limit in limits):
         group_levels = grouped.levels(levels.release, levels.refusal)
     on_groups: list[OnGroups] = []
+    areas: dict[str, Interval] = {}  # in the game of removed records
 
     def play(attack: Attack) -> None:
         """Measure one attack, whose scores are gone before the next one is played."""
@@ -88,6 +89,7 @@ def judge(
         findings.extend(measured)
         if any(finding.value is not None for finding in measured):
             curves.append(measured_curve(observed, attack.name, scores, confidence))
+        areas.update(area_at_once(observed, scores, len(attacks), confidence))
         on_groups.append(grouped.attacked(attack.name, attack.source, scores, at_once, group_levels))
         if levels is not None:
             ends.append(ends_of(attack.name, scores, limits, levels))
@@ -102,6 +104,7 @@ def judge(
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
     findings += [*quality(observed, confidence), *structure_findings(observed)]
+    findings += told_apart(observed, areas, len(attacks), confidence)
     # claims are about all records, and so are their tests: slices and groups come afterwards
     evidence = _evidence(observed, claim_test, list(findings), training)
     findings += sliced.findings
@@ -203,6 +206,33 @@ def _epsilon(observed: ObservedRelease, claim_test: ClaimTest, confidence: float
     source = epsilon.METHODS[claim_test.method].source
     spec = FindingSpec("epsilon", "lower", attack, source, {"delta": delta}, assumptions, scope=Scope("every"))
     return observed.finding(spec, number)
+
+
+def area_at_once(
+    observed: ObservedRelease, scores: Scores, n_attacks: int, confidence: float
+) -> Mapping[str, Interval]:
+    """Return the area under the ROC of an attack on removed records, at a level at which those of all attacks hold."""
+    if observed.signals.game.kind != "forgotten":
+        return {}
+    return {scores.attack: metrics.auc(scores, 1 - (1 - confidence) / n_attacks)}
+
+
+def told_apart(
+    observed: ObservedRelease, areas: Mapping[str, Interval], n_attacks: int, confidence: float
+) -> list[Finding]:
+    """Report the strongest attack on records that were removed, corrected for the choice among all attacks.
+
+    No attack alone decides: squared residuals are no Gaussians, and LiRA misses most removals by a gradient step.
+    """
+    if observed.signals.game.kind != "forgotten":
+        return []
+    spec = FindingSpec("told_apart", "point", scope=Scope("average"))
+    if not areas:
+        return [observed.finding(spec, NotApplicable("no_attack"))]
+    best = max(areas, key=lambda name: (areas[name].low, areas[name].value))
+    finding = observed.finding(replace(spec, attack=best), areas[best])
+    method = (*finding.method, Term("all_attacks_at_once", intervals=n_attacks))
+    return [replace(finding, method=method, confidence=confidence)]
 
 
 def finding_without_model(observed: ObservedRelease) -> list[Finding]:

@@ -30,6 +30,7 @@ PRIOR = 0.5
 GAMES = (
     "half_split",
     "fresh",
+    "forgotten",
     "one_model",
     "signals",
     "scores",

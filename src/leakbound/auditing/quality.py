@@ -15,7 +15,7 @@ from leakbound.core.types import NotApplicable
 from leakbound.metrics.quality import held_out_accuracy, held_out_r2, most_frequent, right_on_one_class, same_answer
 
 Array = np.ndarray
-GAMES = {"half_split", "fresh", "one_model", "signals"}  # in which the others are records like the members
+GAMES = {"half_split", "fresh", "forgotten", "one_model", "signals"}  # in which the others are records like the members
 
 
 def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:

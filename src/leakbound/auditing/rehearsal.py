@@ -21,6 +21,7 @@ from leakbound.core import seeds
 from leakbound.core.findings import Term
 from leakbound.core.reasons import words
 from leakbound.core.types import Game, NotApplicable, Points, Release, Signals, WrongScores
+from leakbound.releases.forgetting import Forgetting
 from leakbound.releases.labels import ReleasedLabels
 from leakbound.releases.networks.recipe import Recipe
 from leakbound.releases.queries import Queried
@@ -158,6 +159,8 @@ def _short(release: Release) -> Release:
     """Return a network with one epoch; any other release as it is."""
     if isinstance(release, Queried | ReleasedLabels):
         return replace(release, release=_short(release.release))  # pyright: ignore[reportArgumentType]
+    if isinstance(release, Forgetting):  # the records that are removed are some of all, not of a few
+        return release.release
     recipe = getattr(release, "recipe", None)
     if not isinstance(recipe, Recipe):
         return release

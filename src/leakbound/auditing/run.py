@@ -30,12 +30,13 @@ from leakbound.data.candidates import Column
 from leakbound.data.columns import alike_levels, date_notes, identifier_notes, repeated_names
 from leakbound.dpsgd.promise import AccountantClaim
 from leakbound.plans.audits import AuditPlan, ClaimPlan, refuse_unknown
-from leakbound.plans.games import Attribute, Canaries, Queries, queries_in
+from leakbound.plans.games import Attribute, Canaries, Forgotten, Queries, queries_in
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.plans.policies import PolicyPlan
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes
+from leakbound.releases.forgetting import Forgetting
 from leakbound.releases.scored import is_scored
-from leakbound.releases.specs import first_line
+from leakbound.releases.specs import first_line, imported
 from leakbound.reports import Report
 from leakbound.runtime.execution import Tally
 from leakbound.runtime.observe import Execution, observe, observe_finished, store_notes
@@ -229,7 +230,11 @@ def setting(
     release = adapted(release, loaded.points)
     if isinstance(game, Canaries) and not game.targets:
         return plant(game, n_models, release, loaded, seed)
-    return Setting(release, loaded, draw(game, n_models, loaded.points, attacks, seed))
+    drawn = draw(game, n_models, loaded.points, attacks, seed)
+    if isinstance(game, Forgotten):
+        unlearn = imported(game.unlearn) if isinstance(game.unlearn, str) else game.unlearn
+        release = adapted(Forgetting(release, unlearn, drawn.is_target_point, game.kept), loaded.points)
+    return Setting(release, loaded, drawn)
 
 
 def claims_of(planned: Sequence[ClaimPlan], release: str, game: Game) -> list[Claim]:

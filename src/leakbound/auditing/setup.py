@@ -16,7 +16,7 @@ from leakbound.core.signals import QUERY_SIGNALS
 from leakbound.core.types import Game, Points, Release
 from leakbound.dpsgd.config import DpSgd
 from leakbound.plans.choices import name_of
-from leakbound.plans.games import AverageDatum, Canaries, Fresh, HalfSplit, PerDatum, Queries
+from leakbound.plans.games import AverageDatum, Canaries, Forgotten, Fresh, HalfSplit, PerDatum, Queries
 from leakbound.plans.games import Game as PlannedGame
 from leakbound.releases.factory import Described
 from leakbound.releases.queries import Queried, Versions
@@ -52,9 +52,16 @@ def draw(game: PlannedGame, n_models: int, points: Points, attacks: Sequence[Att
             group=points.group,
             sample=game.sample,
         )
+    if isinstance(game, Forgotten):
+        share = population_share(attacks)
+        return games.forgotten(
+            n_points, n_models, targets=game.targets, kept=game.kept, seed=seed, population=share, group=points.group
+        )
     if points.group is not None:
         name = name_of(type(game))
-        raise ValueError(f"the game {name} is played by single records; use half_split or fresh with a group column")
+        raise ValueError(
+            f"the game {name} is played by single records; use half_split, fresh or forgotten with a group column"
+        )
     if isinstance(game, PerDatum):
         return games.per_datum(n_points, game.target, n_models, references=game.references, seed=seed)
     if isinstance(game, AverageDatum):

@@ -176,6 +176,7 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "accuracy": "accuracy of the best guess at a prior",
         "baseline_accuracy": "accuracy of a guess that looks at nothing: max(prior, 1 - prior)",
         "membership_without_model": "area under the ROC of a classifier that sees the records and not the model",
+        "told_apart": "area under the ROC of the strongest attack on removed records, for all attacks at once",
         "tpr": "true positive rate at a false positive rate",
         "tpr_these_models": "true positive rate at a false positive rate, for the attacked models alone",
         "ppv": "fraction of true members among those called members",

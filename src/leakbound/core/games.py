@@ -20,7 +20,8 @@ from leakbound.core.types import Game
 Array = np.ndarray
 Sampling = Literal["fixed", "poisson"]
 Others = Literal["pool", "fresh"]
-GAMES = ("half_split", "per_datum", "average_datum", "canaries", "fresh")
+GAMES = ("half_split", "per_datum", "average_datum", "canaries", "fresh", "forgotten")
+Kept = Literal["half", "all"]
 LARGEST_POPULATION = 10_000
 LEAST_FILE = 4  # times the data set: a smaller file makes members easier to tell by more than 15 % of a deviation
 
@@ -192,6 +193,78 @@ def fresh(
         size=size,
         pool=len(pool),
     )
+
+
+def forgotten(
+    n_points: int,
+    n_models: int,
+    *,
+    targets: int,
+    kept: Kept = "half",
+    seed: int = 0,
+    population: float = 0.0,
+    group: Shaped[Array, " N"] | None = None,
+) -> Game:
+    """Draw which targets are in, to be removed after training, and which other units are kept.
+
+    A member was in the data of a model and was removed; a target that is no member never was in. Other units are in and
+    stay: they are no target points.
+
+    Parameters
+    ----------
+    n_points : int
+        N.
+    n_models : int
+        M; the references of a model are all others, which went through the same removal.
+    targets : int
+        How many units are targets, J: drawn at random once. Each is in each model by a fair coin.
+    kept : {"half", "all"}
+        For each model a random half of the other units, drawn anew, or all of them.
+    seed : int
+    population : float
+        Fraction of the units that is set aside (in no model, no target points; at most 10,000 points).
+    group : array of shape (N,), optional
+        Unit of each point; the rows of a unit are in or out together.
+
+    Returns
+    -------
+    Game
+        With the targets as target points.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two units are left to be kept.
+
+    Notes
+    -----
+    If the removal is exact, so that the result has the distribution of a training on the kept records, it does not
+    depend on the coins, and every attack has an AUC of 1/2.
+
+    Examples
+    --------
+    >>> from leakbound.core.games import forgotten
+    >>> game = forgotten(100, 4, targets=20)
+    >>> game.n_target_points, (game.member & ~game.is_target_point).sum(axis=1).tolist()
+    (20, [40, 40, 40, 40])
+    """
+    count("n_models", n_models)
+    unit = _units(n_points, group)
+    n_units = int(unit.max()) + 1
+    in_random_order = stream(seed, "game", "targets").permutation(n_units)
+    is_target, others = in_random_order[: count("targets", targets)], in_random_order[targets:]
+    pool = others[_n_aside(probability("population", population), n_units, n_points) :]
+    if len(pool) < 2:
+        raise ValueError(f"{targets:,} targets of {n_units:,} leave {len(pool):,} to be kept; needs at least 2")
+    one_of("kept", kept, ("half", "all"))
+    member = np.zeros((n_models, n_units), dtype=bool)
+    for row in range(n_models):
+        rng = stream(seed, "game", row)
+        member[row, is_target] = rng.random(targets) < 0.5
+        member[row, pool] = True if kept == "all" else _half(len(pool), "fixed", rng)
+    is_target_point = np.zeros(n_units, dtype=bool)
+    is_target_point[is_target] = True
+    return Game("forgotten", member[:, unit], is_target_point[unit], n_models, 0.5, "pool", "poisson")
 
 
 def per_datum(

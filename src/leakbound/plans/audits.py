@@ -14,6 +14,7 @@ from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
 from leakbound.plans.games import (
+    FORGOTTEN_MODELS,
     FRESH_MODELS,
     HALF_SPLIT_MODELS,
     PLANTED_MODELS,
@@ -186,11 +187,12 @@ class AuditPlan(JudgedPlan):
     )
     game: Annotated[Game, PlainValidator(game_of), PlainSerializer(in_words)] = Field(
         default=HalfSplit(),
-        description="half_split, per_datum, average_datum, canaries,n=500, attribute or fresh, with fields",
+        description="half_split, per_datum, average_datum, canaries,n=500, attribute, fresh or forgotten, with fields",
     )
     n_models: Models = Field(
         default=None,
-        description=f"models to fit: {HALF_SPLIT_MODELS}, fresh {FRESH_MODELS}, canaries {PLANTED_MODELS}",
+        description=f"how many to fit: {HALF_SPLIT_MODELS}, fresh {FRESH_MODELS}, forgotten {FORGOTTEN_MODELS}, "
+        f"canaries {PLANTED_MODELS}",
     )
     vary: dict[str, tuple[Any, ...]] = Field(
         default={},
@@ -270,9 +272,9 @@ class AuditPlan(JudgedPlan):
     def import_paths(self) -> tuple[str, ...]:
         """What carrying out the plan imports and calls: a plan is code."""
         hooks = [hook for model in self.model for hook in (model.dpsgd or {}).values() if _is_path(hook)]
-        own = [self.queries.versions] if _is_path(self.queries.versions) else []
-        scores = [self.score] if _is_path(self.score) else []
-        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own, *scores]))
+        functions = (self.queries.versions, getattr(self.game, "unlearn", None), self.score)
+        own = [path for path in functions if _is_path(path)]
+        return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own]))
 
     @model_validator(mode="after")
     def _consistent(self) -> AuditPlan:

@@ -201,6 +201,54 @@ class Fresh:
 
 
 @choice
+class Forgotten:
+    """Records that were in and were removed after training are told from records that never were in.
+
+    Each target is in the training data of each model by a fair coin. The model is trained on these and on records that
+    are kept, ``unlearn`` removes those that are in, and the attacker sees the result alone: not the model before the
+    removal, which is another game, and is not played.
+
+    Parameters
+    ----------
+    unlearn : callable or str
+        ``unlearn(model, X_removed, y_removed, X_kept, y_kept, seed)`` returns the model after the removal; also as
+        ``"module:function"``. It is called for each model, also where no target is in.
+    targets : int
+        How many records, or units, may be removed: drawn at random once. The others are kept, and not judged.
+    kept : {"half", "all"}
+        The other records in the data of each model: a random half, drawn anew for each, or all. With all of them, what
+        is seen is rounded to ``1e-9`` of its size, for models would differ in the errors of arithmetic alone.
+
+    Examples
+    --------
+    >>> import leakbound as ls
+    >>> ls.Forgotten("my_package:unlearn", targets=100).default_models
+    16
+    """
+
+    unlearn: Any
+    targets: Annotated[int, Field(ge=1)]
+    _: KW_ONLY
+    kept: Literal["half", "all"] = "half"
+    prior: ClassVar[float] = 0.5
+    default_models: ClassVar[int] = FORGOTTEN_MODELS
+
+    @model_validator(mode="after")
+    def _can_be_called(self) -> Forgotten:
+        if isinstance(self.unlearn, str):
+            if ":" not in self.unlearn:
+                raise ValueError(f"unlearn must be a function or module:function, got {self.unlearn!r}")
+        elif not callable(self.unlearn):
+            raise ValueError(f"unlearn must be a function or module:function, got a {type(self.unlearn).__name__}")
+        return self
+
+    @property
+    def words(self) -> Forgotten:
+        """The same with the import path of the function in its place, as a plan has it."""
+        return Forgotten(_import_path(self.unlearn), self.targets, kept=self.kept)
+
+
+@choice
 class PerDatum:
     """One record is in each model by a fair coin; the others are a random half.
 
@@ -323,8 +371,8 @@ class Attribute:
     default_models: ClassVar[int] = HALF_SPLIT_MODELS
 
 
-Game = HalfSplit | PerDatum | AverageDatum | Canaries | Attribute | Fresh
-GAMES = (HalfSplit, PerDatum, AverageDatum, Canaries, Attribute, Fresh)
+Game = HalfSplit | PerDatum | AverageDatum | Canaries | Attribute | Fresh | Forgotten
+GAMES = (HalfSplit, PerDatum, AverageDatum, Canaries, Attribute, Fresh, Forgotten)
 
 
 def game_of(given: Any) -> Game:

@@ -33,7 +33,7 @@ from leakbound.releases.labels import are_right
 from leakbound.releases.preparation import Preparation, encoded, preparation_for, unfitted
 from leakbound.releases.specs import OR_SCORE, canonical, first_line, imported, printed, versions
 from leakbound.releases.structure import Structure, structure_of
-from leakbound.releases.wrapped import KnownByRecipe
+from leakbound.releases.wrapped import AfterTraining, KnownByRecipe
 
 Array = np.ndarray
 
@@ -62,6 +62,8 @@ class Estimator(KnownByRecipe):
         Whether the labels that a classifier predicts are all that is seen of it: as of `LabelsOnly`.
     is_scored : bool
         Whether it is seen by a score alone, and need not predict anything.
+    after : callable, optional
+        What is done to a fitted model before it is seen.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Estimator(KnownByRecipe):
     preparation: Preparation | None = None
     labels_only: bool = False
     is_scored: bool = False
+    after: AfterTraining | None = None
 
     def __post_init__(self) -> None:
         if inspect.isclass(self.estimator):
@@ -224,10 +227,11 @@ class Estimator(KnownByRecipe):
             with warnings.catch_warnings():
                 if self.quiet:
                     warnings.simplefilter("ignore")
-                return model.fit(as_given(chosen.x), *(() if y is None else (y,)))
+                model = model.fit(as_given(chosen.x), *(() if y is None else (y,)))
         except Exception as error:
             why = why_not(self.estimator, points.x, error)
             raise RuntimeError(f"{self.name} cannot be fitted on {len(chosen):,} points: {why}") from error
+        return model if self.after is None else self.after(model, points, inside, seed)
 
     def _classes(self, model: Any, points: Points, inside: Bool[Array, " N"], truth: Truth) -> list[Array]:
         """List the classes that a fitted model knows, as they are in the user's labels."""

@@ -30,7 +30,7 @@ from leakbound.releases.specs import (
     versions,
 )
 from leakbound.releases.structure import Structure, structure_of
-from leakbound.releases.wrapped import KnownByRecipe
+from leakbound.releases.wrapped import AfterTraining, KnownByRecipe
 
 Array = np.ndarray
 LABELS = ("y", "label", "labels", "target", "targets")  # names of an argument
@@ -57,6 +57,7 @@ class TrainingFunction(KnownByRecipe):
     chunk: int = 1
     collate: Collate | None = None
     is_scored: bool = False
+    after: AfterTraining | None = None  # what is done to a trained model before it is seen
 
     def __post_init__(self) -> None:
         if self.is_scored and not 1 <= _n_required(positional(self.function, self.parameters)) <= 3:
@@ -116,7 +117,7 @@ class TrainingFunction(KnownByRecipe):
         if model is None:
             what = "what was trained" if self.is_scored else "the fitted model, or a function that predicts"
             raise ValueError(f"{self.name} returns nothing; return {what}")
-        return model
+        return model if self.after is None else self.after(model, points, inside, seed)
 
     @property
     def _takes_labels(self) -> bool:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from leakbound.core.types import Points
 from leakbound.releases.source_code import NoCanonicalForm
 
 if TYPE_CHECKING:
     from leakbound.releases.factory import Described
+
+
+# from a trained model, all points, which of them it was trained on, and its seed, to the model that is seen
+AfterTraining = Callable[[Any, Points, np.ndarray, int], Any]
 
 
 class KnownByRecipe(ABC):

@@ -201,7 +201,9 @@ class ReleaseFacts(Facts):
     title: Text
     description: Text
     data: DataFacts
-    game: Literal["half_split", "fresh", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"]
+    game: Literal[
+        "half_split", "fresh", "forgotten", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"
+    ]
     sampling: Sampling
     models: Count
     targets: Count
@@ -222,6 +224,9 @@ class ReleaseFacts(Facts):
     groups: GroupsFacts | None = Field(None, description="Null where the game is not about many records.")
     sampled_from: Count | None = Field(
         None, description="Of how many records the attacked ones are a random sample; null if all are attacked."
+    )
+    kept: Literal["half", "all"] | None = Field(
+        None, description="In the game forgotten, the records that are kept in each model; null in other games."
     )
     fresh: FreshFacts | None = Field(None, description="Null in other games than fresh.")
     steps_by: Annotated[Literal["leakbound", "own_sum", "own_loop", "elsewhere"] | None, BeforeValidator(_our_name)] = (

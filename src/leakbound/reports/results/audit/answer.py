@@ -73,12 +73,26 @@ def has_verdict(result: Result) -> bool:
 def answer(result: Result) -> list[Sentence]:
     """Say what was found, and what an average hides."""
     choice = chosen(result)
-    said = [headline(result, choice)]
+    said = [*removal(result), headline(result, choice)]
     if choice.excluded:
         said.append(_excluded(result))
     if choice.headline not in WITHOUT_GROUPS:
         said += of_worst_group(result)
     return said
+
+
+def removal(result: Result) -> Iterator[Sentence]:
+    """Say whether records that were removed can be told from records that never were in."""
+    if result.facts.kept is None:
+        return
+    finding = result.find("told_apart")
+    if finding is not None:
+        name = "shown" if (finding.low or 0.0) > 0.5 else "not_shown"
+        gaps = {**_area(result, finding), "attack": result.attack_title(finding.attack)}
+        yield written(result, f"removal.{name}", **gaps)
+    if not {name.partition("(")[0] for name in result.attacks_that_ran} & {"mast", "rmia"}:
+        yield Sentence("removal.too_few_attacks")
+    yield written(result, "removal.members")
 
 
 def headline(result: Result, choice: Statements) -> Sentence:

@@ -16,7 +16,7 @@ from leakbound.reports.results.words import cited, listed
 from leakbound.reports.sentences import Sentence, Texts
 
 FOLD = 40  # findings of a release beyond which the weakest attacks fold
-FIRST = ("epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
+FIRST = ("told_apart", "epsilon", "most_exposed", "baseline_accuracy", "membership_without_model")
 ORDER = ("accuracy", "advantage", "eta", "auc", "tpr", "tpr_these_models", "ppv", "average_precision")
 
 

@@ -123,6 +123,8 @@ def _title(found: Sequence[Result]) -> Text:
         return first.about.title
     if first.facts.game == "scores":
         return Sentence("asked.scores")
+    if len(found) == 1 and first.facts.kept is not None:
+        return Sentence("asked.removed", {"title": first.title})
     if len(found) == 1:
         return Sentence("asked.one", {"title": first.title})
     if len(found) == 2:
@@ -473,6 +475,8 @@ def _game(result: Result) -> Iterator[Text]:
         "fraction": percent(facts.prior),
     }
     yield written(result, f"played.{facts.game}", **gaps)
+    if facts.kept is not None:
+        yield written(result, f"played.kept_{facts.kept}")
     if facts.fresh is not None:
         yield from _data_sets(facts.fresh, unit)
     if facts.knowledge:
