@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ def audited(unlearn, **words) -> ls.Report:
     return ls.audit(TREE, X, Y, game=ls.Forgotten(unlearn, 60, kept=kept), n_jobs=1, **words)
 
 
-@cache
+@pytest.fixture(scope="module")
 def incomplete() -> ls.Report:
     return audited(not_at_all, claims=["epsilon=0.5,adjacency=add_remove", "mu=1,adjacency=replace_one"])
 
@@ -45,8 +44,8 @@ def told_apart(report: ls.Report) -> ls.Finding:
     return next(finding for finding in report.findings if finding.quantity == "told_apart")
 
 
-def test_a_removal_that_removes_nothing_is_found() -> None:
-    report = incomplete()
+def test_a_removal_that_removes_nothing_is_found(incomplete) -> None:
+    report = incomplete
     facts = report.about.releases[0]
     assert (facts.game, facts.kept, facts.models, facts.target_points) == ("forgotten", "half", 16, 60)
     finding = told_apart(report)
@@ -63,9 +62,9 @@ def test_a_removal_that_removes_nothing_is_found() -> None:
     assert "a random half of the other records was kept; they are not judged" in page
 
 
-def test_claims_are_about_the_result() -> None:
+def test_claims_are_about_the_result(incomplete) -> None:
     """With the record put in and removed, or never in: add/remove; a record is not replaced by another one."""
-    verdicts = {curve.name: curve.verdict for curve in incomplete().curves if curve.verdict is not None}
+    verdicts = {curve.name: curve.verdict for curve in incomplete.curves if curve.verdict is not None}
     words = {name.partition(" ")[0]: verdict.word for name, verdict in verdicts.items()}
     assert words == {"epsilon": "refuted", "mu": "cannot_be_tested"}
 
@@ -80,10 +79,10 @@ def test_an_exact_removal_shows_nothing() -> None:
     assert report.about.decisions
 
 
-def test_lira_alone_gives_no_verdict_without_a_word() -> None:
+def test_lira_alone_gives_no_verdict_without_a_word(incomplete) -> None:
     page = text_of(audited(again, attacks="lira"))
     assert "LiRA alone misses most removals that are not complete: ask for mast or rmia, too" in page
-    assert "LiRA alone" not in text_of(incomplete())
+    assert "LiRA alone" not in text_of(incomplete)
 
 
 def test_units_are_removed_together() -> None:

@@ -48,7 +48,7 @@ def test_groups_play_half_splits_and_fresh_data_sets() -> None:
     assert draw(ls.HalfSplit(), 4, points, find("loss"), 0).member.sum() % 2 == 0
     game = draw(ls.Fresh(2, 5), 4, points, find("loss"), 0)
     assert game.member.sum(axis=1).tolist() == [10] * 4
-    with pytest.raises(ValueError, match="is played by single records; with a group column"):
+    with pytest.raises(ValueError, match="is played by single records; use half_split, fresh or forg"):
         draw(ls.AverageDatum(), 4, points, find("loss"), 0)
 
 

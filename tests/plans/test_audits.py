@@ -160,7 +160,7 @@ class TestFiles:
             ("attacks = []", "attacks: Tuple should have at least 1 item after validation, not 0, got []"),
             (
                 'game = "chess"',
-                "game must be one of half_split, per_datum, average_datum, canaries, attribute, fresh; got 'chess'",
+                "game must be one of half_split, per_datum, average_datum, canaries, attribute, fresh, forg",
             ),
             ("[game.half_split]\nqueries = 0", "game: half_split: queries: n: Input should be greater than or equal"),
             (

@@ -20,6 +20,8 @@ GAMES = [
     ls.Fresh(
         targets=20, size=200, sample=9, slices=["town", "age"], queries=ls.Queries(3, versions="noise"), prior=0.2
     ),
+    ls.Forgotten("my_package:unlearn", 20),
+    ls.Forgotten("my_package:unlearn", 20, kept="all"),
     ls.PerDatum(3, references=2),
     ls.AverageDatum(prior=0.3),
     ls.Canaries(),
@@ -57,10 +59,16 @@ def test_a_flag_a_table_and_an_object_are_one(fields) -> None:
         ("fresh,targets=20", "fresh: the key 'size' is missing"),
         ("fresh,targets=20,size=10", "fresh: a data set of size=10 cannot hold 20 targets; give fewer"),
         ("fresh,targets=20,size=200,sample=21", "fresh: sample must be from 1 to the 20 targets, got 21"),
+        ("forgotten,targets=3", "forgotten: the key 'unlearn' is missing"),
+        (
+            "forgotten,unlearn=retrain,targets=3",
+            "forgotten: unlearn must be a function or module:function, got 'retr",
+        ),
+        ("forgotten,unlearn=a:b,targets=3,kept=none", "forgotten: kept: Input should be 'half' or 'all', got 'none'"),
         ("per_datum,target=-1", "per_datum: target: Input should be greater than or equal to 0, got -1"),
         (
             "canaris",
-            "game must be one of half_split, per_datum, average_datum, canaries, attribute, fresh (did you",
+            "game must be one of half_split, per_datum, average_datum, canaries, attribute, fresh, ",
         ),
     ],
 )
@@ -79,6 +87,17 @@ def test_queries_are_a_number_a_flag_or_a_table() -> None:
 
     own = ls.Queries(3, versions=blurred)
     assert own.words.versions == f"{__name__}:{blurred.__qualname__}"
+
+
+def test_a_removal_is_a_function_or_its_import_path() -> None:
+    def unlearn(*given):
+        return given[0]
+
+    game = ls.Forgotten(unlearn, 3, kept="all")
+    assert (game.unlearn, game.prior, game.default_models) == (unlearn, 0.5, 16)
+    assert game.words == ls.Forgotten(f"{__name__}:{unlearn.__qualname__}", 3, kept="all")
+    with pytest.raises(ValueError, match="unlearn must be a function or module:function, got a int"):
+        ls.Forgotten(3, 3)
 
 
 def test_columns_are_taken_as_they_are() -> None:
