@@ -64,7 +64,7 @@ def test_a_flag_a_table_and_an_object_are_one(fields) -> None:
             "forgotten,unlearn=retrain,targets=3",
             "forgotten: unlearn must be a function or module:function, got 'retr",
         ),
-        ("forgotten,unlearn=a:b,targets=3,kept=none", "forgotten: kept: Input should be 'half' or 'all', got 'none'"),
+        ("forgotten,unlearn=a:b,targets=3,kept=few", "forgotten: kept: Input should be 'half' or 'all', got 'few'"),
         ("per_datum,target=-1", "per_datum: target: Input should be greater than or equal to 0, got -1"),
         (
             "canaris",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from leakbound.core.types import Points
 from leakbound.data.records import as_given
 from leakbound.releases.estimator import Estimator
 from leakbound.releases.factory import Described, Structured, adapted, owner_notes, prepared
-from leakbound.releases.specs import canonical, described_inside, first_line, keywords_of
+from leakbound.releases.specs import canonical, described_inside, first_line
 from leakbound.releases.structure import Structure
 from leakbound.releases.training_function import TrainingFunction
 from leakbound.releases.wrapped import Wrapped
@@ -75,9 +76,11 @@ class Forgetting(Wrapped):
 
     def __post_init__(self) -> None:
         self._removing()
-        keywords = keywords_of(self.unlearn)
-        if keywords is not None and len(keywords) != len(_ARGUMENTS):
-            raise ValueError(f"unlearn must take ({', '.join(_ARGUMENTS)}), got ({', '.join(keywords)})")
+        takes = inspect.signature(self.unlearn)
+        try:
+            takes.bind(*_ARGUMENTS)
+        except TypeError:
+            raise ValueError(f"unlearn must take ({', '.join(_ARGUMENTS)}), got {takes}") from None
 
     def _description(self) -> Mapping[str, Any]:
         return {
