@@ -142,3 +142,28 @@ def test_the_command_line_and_a_plan_play_it(monkeypatch, capfd, tmp_path) -> No
     by_flags, by_plan = (ls.Report.from_json(tmp_path / name / "report.json") for name in ("flags", "plan"))
     assert by_flags.findings == by_plan.findings
     assert "30 target points" in run(f"{flags} --dry-run").out
+
+
+def test_what_a_score_sees_can_be_removed() -> None:
+    """The mean of the records, without labels: exact where it is computed again."""
+
+    def mean(X, seed):
+        return X.mean(axis=0)
+
+    def closeness(centre, X):
+        return -np.square(X - centre).sum(axis=1)
+
+    def mean_again(centre, X_removed, y_removed, X_kept, y_kept, seed):
+        assert y_removed is None
+        return X_kept.mean(axis=0)
+
+    def kept_as_it_was(centre, *rest):
+        return centre
+
+    exact, as_it_was = (
+        ls.audit(mean, X[:100], score=closeness, game=ls.Forgotten(unlearn, 60, kept="all"), n_jobs=1)
+        for unlearn in (mean_again, kept_as_it_was)
+    )
+    assert told_apart(as_it_was).low > 0.5
+    assert told_apart(exact).reason.id == "no_attack"  # the same numbers in every model
+    assert "LiRA alone" not in str(exact)

@@ -101,9 +101,14 @@ class Forgetting(Wrapped):
         return getattr(self.release, "family", "")
 
     @property
-    def signals(self) -> Any:
-        """Those that are known to be seen, of a score."""
-        return getattr(self.release, "signals", None)
+    def signals(self) -> tuple[str, ...]:
+        """Those that a score sees; empty where predictions are seen."""
+        return getattr(self.release, "signals", ())
+
+    @property
+    def dtype(self) -> str:
+        """That of what is seen in the store."""
+        return getattr(self.release, "dtype", "float32")
 
     def for_points(self, points: Points) -> Forgetting:
         """Find out what the training needs so that it takes these points."""

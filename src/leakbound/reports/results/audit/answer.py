@@ -90,7 +90,8 @@ def removal(result: Result) -> Iterator[Sentence]:
         name = "shown" if (finding.low or 0.0) > 0.5 else "not_shown"
         gaps = {**_area(result, finding), "attack": result.attack_title(finding.attack)}
         yield written(result, f"removal.{name}", **gaps)
-    if not {name.partition("(")[0] for name in result.attacks_that_ran} & {"mast", "rmia"}:
+    played = {name.partition("(")[0] for name in result.attacks_that_ran}
+    if played and not played & {"mast", "rmia"}:
         yield Sentence("removal.too_few_attacks")
     yield written(result, "removal.members")
 
