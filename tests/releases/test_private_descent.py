@@ -10,7 +10,7 @@ import pytest
 import leakbound as ls
 from leakbound.dpsgd.accountant import dpsgd
 from leakbound.releases import PrivateDescent
-from leakbound.releases.private_descent import clipped_sum
+from leakbound.releases.statistics.private_descent import clipped_sum
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from leakbound.releases.labels import LabelsOnly
     from leakbound.releases.networks.network import Network
     from leakbound.releases.networks.recipe import Recipe
-    from leakbound.releases.private_descent import PrivateDescent
     from leakbound.releases.statistics.means import Bernoulli, FreshMean, Knowledge, Mean, Normal
+    from leakbound.releases.statistics.private_descent import PrivateDescent
 
 _HOME = {
     "Bernoulli": "statistics.means",
@@ -26,7 +26,7 @@ _HOME = {
     "Mean": "statistics.means",
     "Network": "networks.network",
     "Normal": "statistics.means",
-    "PrivateDescent": "private_descent",
+    "PrivateDescent": "statistics.private_descent",
     "Recipe": "networks.recipe",
     "release_from": "factory",
 }
