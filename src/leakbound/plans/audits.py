@@ -14,10 +14,7 @@ from leakbound.files.untrusted import in_one_line, toml_table
 from leakbound.plans.choices import name_of
 from leakbound.plans.fitted import REFERENCES
 from leakbound.plans.games import (
-    FORGOTTEN_MODELS,
-    FRESH_MODELS,
     HALF_SPLIT_MODELS,
-    PLANTED_MODELS,
     AskedOften,
     Attribute,
     Canaries,
@@ -187,12 +184,11 @@ class AuditPlan(JudgedPlan):
     )
     game: Annotated[Game, PlainValidator(game_of), PlainSerializer(in_words)] = Field(
         default=HalfSplit(),
-        description="half_split, per_datum, average_datum, canaries,n=500, attribute, fresh or forgotten, with fields",
+        description="half_split, per_datum, average_datum, canaries,n=500, attribute, fresh, forgotten",
     )
     n_models: Models = Field(
         default=None,
-        description=f"how many to fit: {HALF_SPLIT_MODELS}, fresh {FRESH_MODELS}, forgotten {FORGOTTEN_MODELS}, "
-        f"canaries {PLANTED_MODELS}",
+        description=f"how many to fit; {HALF_SPLIT_MODELS} in a half_split",
     )
     vary: dict[str, tuple[Any, ...]] = Field(
         default={},
