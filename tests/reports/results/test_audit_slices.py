@@ -232,5 +232,6 @@ def _values(document):
 
 def test_a_row_of_all_findings_names_its_slice_once(report) -> None:
     rows = [str(row.quantity) for table in audit_page(report).tables for row in table.rows]
-    (row,) = (row for row in rows if row.startswith("Accuracy") and "town = Chur" in row)
-    assert row.count("town = Chur") == 1
+    named = [row for row in rows if "town = Chur" in row]
+    assert named
+    assert all(row.count("town = Chur") == 1 for row in named)
