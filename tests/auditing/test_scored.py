@@ -182,6 +182,14 @@ def test_the_wrong_sign_is_said():
     assert not any("lower scores" in note for note in right.about.notes)
 
 
+def test_the_origin_of_a_score_takes_none_of_its_digits(report, tmp_path):
+    def far(pca, X):
+        return closeness(pca, X) - 1e10
+
+    made = ls.audit(train, X, score=far, n_models=8, n_jobs=1, store=tmp_path / "store")
+    assert values(made, "auc")["rmia"] == pytest.approx(values(report, "auc")["rmia"], abs=1e-3)
+
+
 def test_a_score_that_is_the_same_everywhere_is_no_reassurance():
     made = ls.audit(train, X, score=lambda pca, X: np.zeros(len(X)), n_models=8, n_jobs=1)
     assert not values(made, "tpr")

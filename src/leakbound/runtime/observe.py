@@ -317,5 +317,5 @@ def _place(arrays: dict[str, Array], signals: Mapping[str, Array], rows: slice, 
     for name, chunk in signals.items():
         if name not in arrays:
             shape = (chunk.shape[1], n_models, *chunk.shape[2:])
-            arrays[name] = np.full(shape, np.nan, dtype=np.float32).swapaxes(0, 1)  # what is not placed is no number
+            arrays[name] = np.full(shape, np.nan, dtype=chunk.dtype).swapaxes(0, 1)  # what is not placed is no number
         arrays[name][rows] = chunk
