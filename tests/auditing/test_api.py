@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import leakbound as ls
 from leakbound.attacks import ATTACKS
 from leakbound.core.reasons import words
+from leakbound.core.signals import SCORES
 from tests.results import of_the_result
 
 
@@ -42,7 +43,7 @@ def test_memorised_labels_are_found_by_every_attack_that_can_see_them(memorised)
     # a tree is as sure of itself on points that it has never seen, and has no gradients; three attack statistics, and
     # two count the labels of several queries
     blind = {"confidence", "gradient_norm", "matt", "likelihood_ratio", "glir", "scalar_product"}
-    blind |= {"label_only", "label_only_lira"}
+    blind |= {"label_only", "label_only_lira", *SCORES}
     for name in ATTACKS.keys() - blind:
         assert _value(memorised, name) > 0.6, name
 

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from leakbound.attacks import ATTACKS, Attack, Score, find, listed
 from leakbound.attacks.threshold import confidence
 from leakbound.core.checks import one_of
+from leakbound.core.signals import SCORES
 from leakbound.core.types import NotApplicable, Signals
 
 Array = np.ndarray
@@ -100,7 +101,7 @@ def strategies(names: str | Attack | Score | Iterable[str | Attack | Score]) -> 
     ['likelihood', 'rmia_offline']
     """
     known = {**ATTACKS, **STRATEGIES}
-    groups = {"default": DEFAULT, "all": tuple(known)}
+    groups = {"default": DEFAULT, "all": tuple(name for name in known if name not in SCORES)}
     chosen: dict[str, Attack] = {}
     for item in listed(names):
         if isinstance(item, Attack):
