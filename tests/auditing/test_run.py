@@ -163,7 +163,7 @@ class TestPlay:
         when = written if written == last else f"{written} to {last}"  # to the minute
         line = f"Models: 4 came from the store (written {when}), 0 were made in this run."
         assert line in " ".join(again.table(full=True).split())
-        assert "Models: 4 came from the store, 0 were made in this run." in again.table()
+        assert line in " ".join(again.table().split())
         assert line in again.to_html()
         plain = play(AuditPlan(n_models=4), find("loss"), [TREE], wine, HERE)
         assert plain.about.execution is None

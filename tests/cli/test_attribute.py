@@ -34,7 +34,7 @@ def test_an_attribute_is_guessed(table, monkeypatch, capfd) -> None:
     assert left.code == 0
     assert left.out.startswith("How well does DecisionTreeClassifier reveal sex of the records in the data?")
     report = json.loads((table / "out" / "report.json").read_text())
-    assert (report["about"]["kind"], report["about"]["plan"]["attribute"]) == ("attribute", "sex")
+    assert (report["about"]["kind"], report["about"]["plan"]["game"]) == ("attribute", {"attribute": {"column": "sex"}})
     assert "reveal sex" in (table / "out" / "report.html").read_text()
     left = run(
         f"audit --data people.csv --label pay --drop holes --game attribute,column=age,bins=3 {TREE} --json --out out"

@@ -269,7 +269,7 @@ class TestStreams:
         left = leakbound(f"{NOISE} {TREE} --attack all --claim eta=0.1 --fpr 0.1 --fpr 0.01")
         lines = left.out.splitlines()
         assert max(map(len, lines)) <= 100
-        assert any(line.startswith("LiRA") for line in lines)
+        assert any(line.startswith(" LiRA") for line in lines)
         assert "\x1b" not in left.out
 
     def test_bare(self, leakbound):

@@ -269,7 +269,6 @@ class TestProtect:
             "insecure_seed": 86420,
             "title": "Pay",
             "n_jobs": 1,
-            "tmp": None,
             "store": "/far/away",
             "command": f"leakbound {PROTECT} --statistic ols --label pay --title Pay",
         }
