@@ -1,7 +1,7 @@
 """Pictures of a page of several models on screens and on paper: ``python -m docs.screens``, in the root of the clone.
 
 It runs the plan ``docs/plans/candidates.toml`` in a temporary folder and writes ``docs/_static/models-*.png``. It needs
-Chromium, and pdftoppm of poppler.
+Chromium, and ``pip install pypdfium2``, which draws the sheets of a PDF.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import pypdfium2 as pdfium  # pyright: ignore[reportMissingImports]
 from docs.picture import save, screen
 from PIL import Image
 
@@ -19,7 +20,7 @@ HERE = Path(__file__).parent
 PLAN, PICTURES = HERE / "plans" / "candidates.toml", HERE / "_static"
 WIDE, PHONE = (1280, 1260), (400, 1330)  # the table of the models and its charts
 GAP = 24  # pixels between two pictures side by side
-DOTS_PER_INCH = 75
+DOTS_PER_INCH, POINTS_PER_INCH = 75, 72
 PAGES = 2  # of paper
 NOT_RELEASED = 3  # exit code: the policy does not let every model go
 
@@ -37,10 +38,8 @@ def side_by_side(images: Sequence[Image.Image]) -> Image.Image:
 
 def printed(pdf: Path) -> list[Image.Image]:
     """The first sheets of a PDF."""
-    stem = pdf.with_suffix("")
-    command = ["pdftoppm", "-png", "-r", str(DOTS_PER_INCH), "-l", str(PAGES), str(pdf), str(stem)]
-    subprocess.run(command, check=True)
-    return [Image.open(file).convert("RGB") for file in sorted(pdf.parent.glob(f"{stem.name}-*.png"))]
+    sheets = pdfium.PdfDocument(pdf)
+    return [sheets[number].render(scale=DOTS_PER_INCH / POINTS_PER_INCH).to_pil() for number in range(PAGES)]
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from leakbound.reports import Report
 from leakbound.reports.render.csv_table import released_csv
 from tests.cli.calling import Left, caller, refused
 from tests.marks import slow_but
-from tests.reports.made_protected import compared, means, published
+from tests.reports.made_protected import calibrated, means, published
 
 SOURCES = Path(package.__file__).parents[1]
 KILLED = Path(__file__).parents[1] / "kills" / "killed_while_releasing.py"
@@ -73,7 +73,7 @@ class Protecting:
 
     def calibrate_file(self, plan: dict[str, Any], tell_owner: Callable[[str], Any], **words: Any) -> SimpleNamespace:
         self.asked.append(("calibrate", plan | words))
-        return SimpleNamespace(certificate=compared())
+        return SimpleNamespace(certificate=calibrated())
 
     def protect_file(
         self,
@@ -186,13 +186,13 @@ class TestCalibrate:
     def test_numbers_are_printed_and_nothing_is_written(self, leakbound, protecting) -> None:
         left = leakbound(CALIBRATE)
         assert (left.code, left.err) == (0, "")
-        assert left.out == compared().table() + "\n"
+        assert left.out == calibrated().table() + "\n"
         assert list(Path().iterdir()) == []
 
     def test_a_folder_on_request(self, leakbound, protecting) -> None:
         left = leakbound(f"{CALIBRATE} --out there --json")
         assert left.code == 0
-        assert left.out == Path("there/report.json").read_text(encoding="utf-8") == compared().to_json()
+        assert left.out == Path("there/report.json").read_text(encoding="utf-8") == calibrated().to_json()
         assert sorted(path.name for path in Path("there").iterdir()) == [
             "noise.csv",
             "report.html",

@@ -195,7 +195,12 @@ def tree(tmp_path):
 def test_table_3_on_a_folder_with_any_network(tree):
     assert Recipe.of(table3.PAPERS_RECIPE).lr_in(89) == pytest.approx(1e-4)  # divided by 10 after 30 and 60 epochs
     train, lab = {"epochs": 20, "lr": 0.003, "batch": 8}, Lab(seed=1, n_jobs=1)
-    numbers = table3.of_folder(str(tree), f"{HERE}:small_resnet", {"classes": 2}, train, models=2, lab=lab)
+    images = ls.data.load(tree).points
+
+    def release(augmentation):
+        return ls.releases.release_from(f"{HERE}:small_resnet", {"classes": 2}, train={**train, **augmentation})
+
+    numbers, _ = table3.study(images, release, 2, lab)
     table = numbers.pivot(index="augment", columns="attack", values="accuracy")
     assert list(table.index) == sorted(table3.TITLES)
     assert table.loc["none"].min() > 0.65
@@ -204,14 +209,6 @@ def test_table_3_on_a_folder_with_any_network(tree):
     zero_one = numbers["attack"] == "zero_one"
     np.testing.assert_allclose(numbers["accuracy"][zero_one], by_hand[zero_one], rtol=1e-6)
     assert len(table3.draw(numbers).axes) == 2
-
-
-def test_a_folder_or_a_network_that_is_none(tree, tmp_path):
-    lab = Lab(n_jobs=1)
-    with pytest.raises(ValueError, match="large_resnet"):
-        table3.of_folder(str(tree), f"{HERE}:large_resnet", {}, {}, models=2, lab=lab)
-    with pytest.raises(ValueError, match="needs a sub-folder of images for each of at least 2 classes"):
-        table3.of_folder(str(tree / "cat"), f"{HERE}:small_resnet", {}, {}, models=2, lab=lab)
 
 
 def test_table_3_on_images_of_the_experiment(images, monkeypatch):

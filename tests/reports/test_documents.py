@@ -49,7 +49,7 @@ RESULTS: dict[str, Callable[[], tuple[str, Any]]] = {
     "file": lambda: ("promises/file.md.jinja", release_page(made_designs.several(owner=True))),
     "anyone": lambda: ("promises/anyone.md.jinja", release_page(made_designs.design_report("dp"))),
     "drawn": lambda: ("promises/drawn.md.jinja", release_page(made_protected.means())),
-    "drawn, compared": lambda: ("promises/drawn.md.jinja", release_page(made_protected.compared())),
+    "drawn, calibrated": lambda: ("promises/drawn.md.jinja", release_page(made_protected.calibrated())),
 }
 STEERS = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\uf8ff\\uffff]"

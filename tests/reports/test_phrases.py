@@ -124,7 +124,7 @@ MADE: Mapping[str, Callable[[], Report]] = {
     "two models": samples.two_models,
     "attribute": made_guesses.two,
     "protected": lambda: ls.protect("mean", ROWS, promise=ls.Drawn(games=60), eta=0.1, insecure_seed=1).owner,
-    "compared": made_protected.compared,
+    "calibrated": made_protected.calibrated,
     "means": made_protected.means,
     **made_designs.ALL,
 }

@@ -21,7 +21,7 @@ from tests.reports import made_protected
 from tests.reports.made_protected import attack, ceiling, protected, values, without
 from tests.reports.said import flat, said, term
 
-SAMPLES = ("means", "published", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
+SAMPLES = ("means", "published", "calibrated", "average", "insecure", "no_noise", "uneven", "nothing")
 AT_ONE_HALF: dict[str, Any] = {"operating_point": {"prior": 0.5}}
 
 
@@ -42,7 +42,7 @@ def cells(table: Table) -> list[list[str]]:
 def test_a_terminal_shows_the_answer_and_one_table_in_25_lines(name):
     text = getattr(made_protected, name)().table(80)
     lines = text.splitlines()
-    assert len(lines) <= (40 if name == "compared" else 25)
+    assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
     assert sum("──" in line for line in lines) <= 1  # below the head of a table
 

@@ -516,7 +516,6 @@ NEW_TERMS = (
     Term("ranges_declared", ranges="age from 18 to 99"),
     Term("levels_declared"),
     Term("values_clamped"),
-    Term("values_clamped_owner", beyond=1234),
     Term("versions_differ", difference=0.002),
 )
 

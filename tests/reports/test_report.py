@@ -17,7 +17,7 @@ from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
 
 SAMPLES = ("two_models", "one_model_no_claim", "no_leak", "few_models", "tiny")
-PROTECTED = ("means", "compared", "average", "insecure", "no_noise", "uneven", "nothing")
+PROTECTED = ("means", "calibrated", "average", "insecure", "no_noise", "uneven", "nothing")
 BOUNDS = ("dp", "leakage", "odd_cells", "one_record", "gap", "regression", "subsampled", "empty")
 SCHEMA = json.loads(resources.files("leakbound.reports").joinpath("schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)

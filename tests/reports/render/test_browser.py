@@ -80,7 +80,7 @@ RENDERED = (
     made_bounds.leakage,
     made_bounds.odd_cells,
     made_protected.means,
-    made_protected.compared,
+    made_protected.calibrated,
     made_protected.average,
     made_designs.exact,
 )

@@ -22,7 +22,7 @@ REPORTS: Mapping[str, Callable[[], Report]] = dict(made_designs.ALL) | {
         ),
         made_guesses: ("leak", "no_leak", "two", "nothing"),
         made_protected: (
-            "means", "published", "compared", "average", "insecure", "no_noise", "uneven", "nothing",
+            "means", "published", "calibrated", "average", "insecure", "no_noise", "uneven", "nothing",
         ),
     }.items()
     for name in names

@@ -3,7 +3,7 @@
 The paper trains ResNet-101 and VGG-16 on half of ImageNet, with images as they are, mirrored and cropped by up to 5
 pixels, or mirrored and cropped at random, and runs 0-1 and MALT. We have no ImageNet: its numbers are not compared.
 The same study runs on CIFAR-10 with a small residual network, where 5 of 224 pixels are 1 of 32, and a random crop
-moves an image by up to an eighth of its side. `of_folder` runs it on any folder of images with any network.
+moves an image by up to an eighth of its side. `study` runs it on any images with any network.
 """
 
 from __future__ import annotations
@@ -60,19 +60,6 @@ def measure(lab: Lab) -> Outcome:
         "augmentation_helps": Ours(bool((np.diff(table, axis=0) < 0).all()), smaller=smaller),
     }
     return Outcome(numbers, ours, run, trials=each)
-
-
-def of_folder(
-    folder: str, network: str, settings: Mapping[str, Any], train: Mapping[str, Any], *, models: int, lab: Lab
-) -> pd.DataFrame:
-    """Run the study on a folder of images, as the paper does on ImageNet."""
-    points = ls.data.load(folder).points
-
-    def release(words: Mapping[str, Any]) -> Any:
-        return ls.releases.release_from(network, settings, train={**train, **words})
-
-    numbers, _ = study(points, release, models, lab)
-    return numbers
 
 
 def study(
