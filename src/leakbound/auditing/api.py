@@ -115,13 +115,15 @@ def audit(
         An estimator with the scikit-learn interface, not fitted; or a function ``fit(X, y, seed)`` that trains
         anything and returns an object with ``predict_proba``, a regressor, a network or a function that predicts; or
         a class or function that makes a network of PyTorch. A mapping from names makes one report with a column each.
-        With ``score``, ``fit(X, y, seed)`` or ``fit(X, seed)``, the seed may be left out, returns any object.
+        With ``score``, ``fit(X, y, seed)`` or ``fit(X, seed)``, the seed may be left out, returns any object. Without
+        ``y`` and ``score``, a generator of synthetic records: see `Generator`.
     X : array of shape (N, ...), frame of N rows, N texts, sparse matrix, or data set of PyTorch
         An estimator and a function that trains get its rows as they are. If an estimator refuses a frame's columns,
         they are encoded in each model, and the report says so. A Dataset or DataLoader of PyTorch holds the labels,
         too. Networks also take a mapping of arrays, and rows of different lengths with a ``collate`` function.
     y : array of shape (N,) or (N, L), optional
-        Labels (numbers or text) or responses; L of them for each point. Needed unless a score sees the models.
+        Labels (numbers or text) or responses; L of them for each point. Needed unless a score sees the models, or
+        they are generators.
     score : function or Loss, optional
         How a model without predictions is seen: ``score(object, X)`` or ``score(object, X, y)`` returns a number for
         each of the N records, higher = more likely in. It is asked once a model, about all records in their order.
