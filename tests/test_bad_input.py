@@ -78,7 +78,11 @@ CASES = [
         "convert string to float: np.str_('a')",
     ),
     # columns
-    Bad("audit --data fine.csv", "fine.csv: name the label column (label, --label); columns: a, b, label"),
+    Bad(
+        "audit --data fine.csv",
+        "fine.csv: name the label column (label, --label), or the score by which a model without "
+        "one is read (score, --score); columns: a, b, label",
+    ),
     Bad("audit --data fine.csv --label lable", "fine.csv: no column 'lable' (did you mean 'label'?); ", "a, b, label"),
     Bad(
         "audit --data fine.csv --label label --group aa",

@@ -61,7 +61,12 @@ class TestTables:
     def test_bad_columns(self, tmp_path, suffix):
         path = write(tmp_path / f"people{suffix}", FRAME)
         for label, group, message in (
-            (None, None, "name the label column (label, --label); columns: age, <script>, pay, person, income"),
+            (
+                None,
+                None,
+                "name the label column (label, --label), or the score by which a model without one is read "
+                "(score, --score); columns: age, <script>, pay, person, income",
+            ),
             ("incom", None, "no column 'incom' (did you mean 'income'?); columns: age, <script>, pay, person, income"),
             ("income", "zzz", "no column 'zzz'; columns: age, <script>, pay, person, income"),
         ):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -100,6 +101,12 @@ SIGNALS: Mapping[str, SignalKind] = MappingProxyType(
 
 # What a release gives that is no predicted label: any number, of which a higher one is more likely of a member
 SCORES = ("score", "matches", "nearest", "nearest5", "density_ratio", "gen_lra")
+
+
+def precision_of(name: str) -> type[np.floating[Any]]:
+    """Return the type in which a signal is kept: single precision, but for scores, whose origin may be far off."""
+    return np.float64 if name in SCORES else np.float32
+
 
 # What a training by DP-SGD shows of itself, and not of a point: `leakbound.dpsgd.diagnostics` says what each holds.
 DIAGNOSTICS = ("step_noise", "step_tensors", "step_fresh", "step_batches", "step_records")

@@ -113,7 +113,8 @@ def load(
     if label is None:
         frame, _ = read_table(path, **form)
         raise ValueError(
-            f"{path}: name the label column (label, --label); columns: {some(frame.columns)}{_separated(frame, path)}"
+            f"{path}: name the label column (label, --label), or the score by which a model without one is read "
+            f"(score, --score); columns: {some(frame.columns)}{_separated(frame, path)}"
         )
     return _table(path, label, group, drop, id, slice, drop_missing, **form)
 

@@ -4,7 +4,7 @@ A folder holds ``signals.json`` (format, number of models, points and targets) a
 array, in rows of a point:
 
 * ``member.npy``, truth values or 0 and 1 of shape (N, M);
-* one for each signal, as ``loss.npy``: numbers of shape (N, M, ...), float32 best;
+* one for each signal, as ``loss.npy``: numbers of shape (N, M, ...), float32 best, of scores float64;
 * ``labels.npy`` of shape (N,), class indices, with ``log_prob.npy``;
 * ``is_target_point.npy`` of shape (N,), unless all points that are in some model and out of another are target points.
 
@@ -31,7 +31,7 @@ from jaxtyping import Bool, Int, Num
 
 from leakbound.core.checks import count, known_keywords
 from leakbound.core.on_disk import blocks_of, empty_on_disk, reserve
-from leakbound.core.signals import QUERY_SIGNALS, SIGNALS, class_indices
+from leakbound.core.signals import QUERY_SIGNALS, SIGNALS, class_indices, precision_of
 from leakbound.core.types import Game, Signals
 from leakbound.files.system import OWNERS_FOLDER, open_new
 from leakbound.files.untrusted import LARGEST_HEADER, in_one_line, json_value
@@ -95,7 +95,7 @@ def open_signals(folder: str | os.PathLike[str]) -> Signals:
         raise ValueError(
             f"{folder}: there is no target point, or each one is in all models or in none: nothing to guess"
         )
-    given = {name: _float32(array).swapaxes(0, 1) for name, array in files.items() if name not in _NOT_SIGNALS}
+    given = {name: _rounded(name, array).swapaxes(0, 1) for name, array in files.items() if name not in _NOT_SIGNALS}
     labels = None
     if "log_prob" in given:
         labels = class_indices(files["labels"], n_points, given["log_prob"].shape[2])
@@ -209,11 +209,11 @@ def _truths(path: Path, values: Array) -> Array:
     return truths
 
 
-def _float32(values: Array) -> Array:
-    """Return a signal in single precision."""
-    if values.dtype == np.float32:
+def _rounded(name: str, values: Array) -> Array:
+    """Return a signal in the precision in which it is kept."""
+    if values.dtype == precision_of(name):
         return values
-    rounded = empty_on_disk(values.shape, np.float32)
+    rounded = empty_on_disk(values.shape, precision_of(name))
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
         rounded[:] = values
     return rounded
@@ -260,7 +260,7 @@ class BlockWriter(SignalsWriter):
     ) -> None:
         """Write the next points."""
         arrays: dict[str, Array] = {"member": np.asarray(member, dtype=bool)}
-        arrays |= {name: np.asarray(array, dtype=np.float32) for name, array in signals.items()}
+        arrays |= {name: np.asarray(array, dtype=precision_of(name)) for name, array in signals.items()}
         if labels is not None:
             arrays["labels"] = np.asarray(labels, dtype=np.int64)
         if is_target_point is not None:
@@ -382,7 +382,8 @@ class ModelWriter(SignalsWriter):
             if array.shape[:2] != (rows.stop - rows.start, self.n_points):
                 raise ValueError(f"{name} has shape {array.shape}; expected {rows.stop - rows.start} x {self.n_points}")
             if name not in self._arrays:
-                self._arrays[name] = self._new(name, (self.n_points, self.n_models, *array.shape[2:]), np.float32)
+                shape = (self.n_points, self.n_models, *array.shape[2:])
+                self._arrays[name] = self._new(name, shape, precision_of(name))
             self._arrays[name][:, rows] = np.swapaxes(array, 0, 1)
         self._is_there[rows] = True
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from leakbound.core import seeds
 from leakbound.core.checks import count, known_keywords, printable
-from leakbound.core.signals import DIAGNOSTICS, SIGNALS
+from leakbound.core.signals import DIAGNOSTICS, SIGNALS, precision_of
 from leakbound.core.types import Game, Points, Release, Signals
 from leakbound.data import arrays_of
 from leakbound.files.signal_files import ModelWriter, open_signals
@@ -289,7 +289,7 @@ def read_signals(path: str | os.PathLike[str], sampling: Literal["fixed", "poiss
             f"and there are {len(labels):,} labels, which are of records: transpose member and the signals"
         )
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as that
-        signals = {name: np.asarray(array, dtype=np.float32) for name, array in arrays.items()}
+        signals = {name: np.asarray(array, dtype=precision_of(name)) for name, array in arrays.items()}
     return Signals(replace(game, prior=float(game.target_member.mean())), None, signals, labels)
 
 
