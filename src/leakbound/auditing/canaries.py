@@ -56,6 +56,7 @@ def private_network(
     field_names = [field.name for field in fields(DpSgd)]
     for word in words:
         one_of("word of DP-SGD", word, (*field_names, *HOW, *HOOKS))
+    # a wrong word is refused before anything is imported, and a wrong factory before PyTorch is
     factory = imported(make) if isinstance(make, str) else make
     kind = factory if isclass(factory) else type(factory)
     if not isfunction(factory) and not (isclass(factory) and is_network(factory)):
@@ -219,6 +220,7 @@ class Setting:
             facts["kept"] = self.release.kept
         if self.planted:
             facts["description"] += f"; {self.game.n_target_points:,} {self.planted} canaries"
+        # the tests of the noise say whose code computed the noisy gradients
         if is_private(self.release) and STEPS & arrays.keys():
             facts["knowledge"] = self.release.knowledge
             facts["steps_by"] = "leakbound"
@@ -226,6 +228,7 @@ class Setting:
                 facts["steps_by"] = "own_loop"
             elif self.release.aggregate is not own("leakbound.dpsgd.clipping:noisy_sum"):
                 facts["steps_by"] = "own_sum"
+        # the data of a Dirac canary are the records without it: it has no features that a page could show
         if dirac:
             n_records = len(points) - self.game.n_target_points
             facts["data"] = DataFacts(name=self.data.name, digest=points.digest[:16], records=n_records)

@@ -130,6 +130,7 @@ def record_notes(diagnostics: StepDiagnostics) -> list[str]:
     """Say in one line each what could not be tested of what a record adds to a step."""
     if diagnostics.records is None:
         return []
+    # of several models the one of which least is known decides
     n_steps, length, is_known, in_parameters = diagnostics.records.min(axis=0)[:_HEAD]
     if not n_steps:
         return [

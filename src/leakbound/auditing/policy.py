@@ -381,10 +381,12 @@ def _structure_checks(limits: StructurePlan, structure: Structure | None) -> Ite
     for name, limit in least.items():
         if limit is None:
             continue
+        # a model without leaves keeps every limit about leaves
         if name != "degrees_of_freedom" and structure is not None and structure.has_leaves is False:
             yield CheckFacts(check=name, outcome="kept", limit=limit, reason=_facts(Term("no_leaves")))
             continue
         value = counts.get(name)
+        # what cannot be read stays open, and is not taken for kept
         if value is None:
             yield _open(name, Term("structure_not_readable"), limit)
         else:
@@ -416,6 +418,7 @@ def _records_check(structure: Structure | None) -> CheckFacts:
     if structure is None:
         return _open(name, Term("structure_not_readable"), 0)
     kept, class_name = structure.kept, structure.class_name or "a network"
+    # not kept: by its class alone, or with the place where records were found
     if structure.stores_records:
         reason = Term("class_keeps_records", name=class_name)
         if kept.held:
@@ -425,12 +428,14 @@ def _records_check(structure: Structure | None) -> CheckFacts:
                 values["column"] = worst.column
             reason = Term(HELD[worst.kind], **values)
         return CheckFacts(check=name, outcome="not_kept", limit=0, value=1, reason=_facts(reason))
+    # open: attributes that the class does not have, or a part that could not be searched
     if kept.unexplained:
         names = ", ".join(kept.unexplained[:MOST_NAMED])
         reason = Term("unexplained_attributes", name=class_name, n=len(kept.unexplained), names=names)
         return _open(name, reason, 0)
     if structure.stores_records is None:
         return _open(name, Term("structure_not_readable" if kept.complete else "not_all_read"), 0)
+    # kept: all of the model was searched
     reason = Term("no_records_found", name=class_name)
     if kept.extra:
         reason = Term("no_records_in_extra", name=class_name, names=", ".join(kept.extra[:MOST_NAMED]))

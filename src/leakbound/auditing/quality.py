@@ -22,10 +22,12 @@ def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:
     """Yield the accuracy or R2 of the models on records that are not in their training data."""
     game = observed.signals.game
     member = game.target_member
+    # each model needs members, for the gap, and others, for the accuracy
     if game.kind not in GAMES or (member.all(axis=1) | ~member.any(axis=1)).any():
         return
     try:
         correct = observed.signals.targets("correct")
+    # without predictions of classes: a score has no quality, a regression has its R2
     except NotApplicable:
         if observed.is_scored:
             yield observed.finding(FindingSpec("test_accuracy", "point"), NotApplicable("needs_predictions"))
@@ -38,6 +40,7 @@ def quality(observed: ObservedRelease, confidence: float) -> Iterator[Finding]:
     if label is not None:
         at_targets = label[game.target_points]
         detail["baseline"] = most_frequent(label)
+        # models that always answer with one class are counted: their accuracy is the baseline
         of_one_class = right_on_one_class(correct, at_targets)
         if "loss" in observed.signals.arrays:
             of_one_class |= same_answer(observed.signals.targets("loss"), at_targets)

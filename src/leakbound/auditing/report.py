@@ -106,6 +106,7 @@ def assemble(
         decisions=tuple(decisions),
         failed=dict(run.failed),
     )
+    # the signals stay with the report for `records()`; they are not written
     observations = {
         judgement.observed.name: Observation(judgement.observed.signals, attacks, judgement.records)
         for judgement in judgements

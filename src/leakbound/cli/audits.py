@@ -238,6 +238,7 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     if as_json:
         print(json.dumps(rows, indent=1))
         return
+    # what the table abbreviates is said below it
     print(table_of(rows, width()), end="")
     print("* by default; all is every one that reads predictions, or of scores every one that reads them")
     notes = (

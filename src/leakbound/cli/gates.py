@@ -26,6 +26,7 @@ def refuted(report: Report) -> list[str]:
 def failures(report: Report) -> list[str]:
     """List what stops a release: verdicts of a policy, and claims that cannot hold or could not be tested, in words."""
     lines = []
+    # a policy stops a release without a verdict as well
     if decisions_of(report.about):
         lines += [f"{name}: the policy has no verdict: it could not be audited" for name in failed_of(report.about)]
     lines += [
@@ -33,6 +34,7 @@ def failures(report: Report) -> list[str]:
         for decision in decisions_of(report.about)
         if decision.verdict != "release"
     ]
+    # claims: those that are false, then those that nobody could test
     verdicts = [(curve.release, curve.verdict) for curve in report.curves if curve.verdict is not None]
     lines += [
         f"{name}: {phrases.claim(verdict)} {_FALSE[verdict.word]}"

@@ -395,6 +395,7 @@ def _first_numbers(values: Any) -> str:
 def _digest(x: Any, *columns: Array | None) -> str:
     # in front of the content of each kind is what tells it from another kind with the same bytes
     sha = hashlib.sha256()
+    # a large table is hashed by blocks of rows, so that no second copy of it is in memory
     if isinstance(x, pd.DataFrame):
         sha.update(repr([(str(name), str(kind)) for name, kind in x.dtypes.items()]).encode())
         for start in range(0, len(x), _HASHED_ROWS):
@@ -410,6 +411,7 @@ def _digest(x: Any, *columns: Array | None) -> str:
         sha.update(f"fields {kinds}".encode() + x.content.tobytes())
     if isinstance(x, Sequences):
         sha.update(b"sequences" + x.content.tobytes())
+    # labels, weights and names follow, each behind its type and shape
     arrays = (x, *columns) if isinstance(x, np.ndarray) else columns
     for array in arrays:
         if array is not None:

@@ -127,6 +127,7 @@ def _canonical(content: Any) -> Iterator[bytes]:
         yield b"]"
     elif isinstance(content, np.ndarray):
         yield b'"'
+        # _BLOCK is a multiple of 3, so that the pieces in base 64 join without padding
         raw = np.ascontiguousarray(content).reshape(-1).view(np.uint8).data
         for start in range(0, len(raw), _BLOCK):
             yield base64.b64encode(raw[start : start + _BLOCK])

@@ -78,6 +78,7 @@ def open_signals(folder: str | os.PathLike[str]) -> Signals:
     >>> signals.array("loss").shape, signals.game.n_target_points
     ((2, 6), 4)
     """
+    # from cheap to dear: names and shapes first, then every value once
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder of signals")
@@ -171,6 +172,7 @@ def _refuse_wrong_files(folder: Path, files: Mapping[str, Array], expected: tupl
                 f"{folder}: {name!r} has an axis of queries, which is for signals in memory; leave it out, or give "
                 "ls.Signals or an .npz file"
             )
+    # a loss is computed from log_prob at the true class
     if "log_prob" in files and "labels" not in files:
         raise ValueError(f"{folder}: signal 'log_prob' needs labels (N,): the class index of each point")
     for name, array in files.items():

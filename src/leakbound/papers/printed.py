@@ -193,6 +193,7 @@ class Claim:
             "because": printed.because,
             "since": printed.since,
             "changed": [{"what": change.what, "why": change.why} for change in printed.changed],
+            # from here on what was computed; above what the paper prints
             **_measured(ours),
             "difference": self.difference,
             "can_agree": printed.can_agree(ours),

@@ -63,6 +63,7 @@ class Versions:
         """Choose how versions of these points are made, where nobody says it, and refuse what does not fit them."""
         count("n_queries", n_queries, least=2)
         is_image = image_shape(points.x) is not None
+        # images are shifted, numbers get noise
         if how is None:
             how = "shifts" if is_image else "noise"
         if isinstance(how, str) and ":" in how:

@@ -164,6 +164,7 @@ def canonical(value: Any) -> Any:
         return [canonical(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): canonical(item) for key, item in value.items()}
+    # code is named by its module and by the digest of its source
     if inspect.isfunction(value) or inspect.isclass(value):
         return {"import": identity(value)} | _code(value)
     if callable(getattr(value, "get_params", None)):

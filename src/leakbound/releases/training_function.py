@@ -139,12 +139,14 @@ class TrainingFunction(KnownByRecipe):
     def _signals(
         self, model: Any, points: Points, inside: Bool[Array, " N"], want: Sequence[str]
     ) -> Mapping[str, Float[Array, "N ..."]]:
+        # a model that answers with labels gives right and wrong alone
         if isinstance(model, LabelsOnly):
             want = [name for name in want if name == "correct"]
             model = model.model
             predict = getattr(model, "predict", model)
             if not is_network(model):
                 return {"correct": are_right(predict, points, self.name)} if want else {}
+        # one model, which was trained outside: every record is asked for, and no seed is used
         everyone, no_seed = np.ones((1, len(points)), dtype=bool), np.zeros(1, dtype=int)
         if is_network(model):
             network = import_module("leakbound.releases.networks.network")
@@ -155,6 +157,7 @@ class TrainingFunction(KnownByRecipe):
             truth = truth_of(points, self.name, responses=method == "predict")
             classes = [] if method == "predict" else self._classes(model, points, inside, truth)
             return signals_of(model, method, points, truth, classes, want, self.name)
+        # anything else that is callable maps features to probabilities
         answer = model if callable(model) else getattr(model, "predict", None)
         if not callable(answer):
             raise ValueError(

@@ -204,6 +204,7 @@ def _facts(
     observed: ObservedRelease, baselines: AttributeBaselines, findings: Sequence[Finding], description: str
 ) -> AttributeFacts:
     """Collect the facts about a release that the report states."""
+    # an attack without an interval is never called the best
     gains = [finding for finding in findings if finding.quantity == "attribute_gain" and finding.low is not None]
     attribute_game, data = baselines.attribute_game, observed.data
     return AttributeFacts(
@@ -218,6 +219,7 @@ def _facts(
         attribute=attribute_game.attribute.name,
         values=len(attribute_game.attribute.names),
         chance=baselines.chance,
+        # a record that stands in several units is attacked once
         attacked=len(np.unique(baselines.attribute_game.unit)),
         sampling=attribute_game.records.sampling,
         models=attribute_game.records.n_models,

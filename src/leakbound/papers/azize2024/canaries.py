@@ -31,6 +31,7 @@ def measure(lab: Lab) -> Outcome:
     epsilons, n_runs = lab.size(full=EPSILONS, quick=(1.0, 8.0)), lab.size(full=10, quick=2)
     n_images, n_canaries, steps = lab.size(full=(8000, 500, 200), quick=(1600, 100, 60))
     noises = {epsilon: multiplier(epsilon, steps) for epsilon in epsilons}
+    # each run has images, coins and noise of its own, also at another epsilon
     cases = [(kind, epsilon, run) for run in range(n_runs) for epsilon in epsilons for kind in KINDS]
     seeds = [ls.seeds.integer(lab.seed, "canaries", str(epsilon), run) for _, epsilon, run in cases]
     arguments = [

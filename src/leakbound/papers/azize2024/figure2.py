@@ -57,20 +57,24 @@ def measure(lab: Lab) -> Outcome:
 
 def measured(lab: Lab, sizes: Sizes) -> Outcome:
     """Compute the scores of all targets, and play with the draw of p whose easy target has the printed score."""
+    # the text draws p in one way, and the printed scores are those of another: both are drawn
     written = [
         World.drawn(0.25, "distribution", sizes, lab.stream("as written", number)) for number in range(sizes.draws)
     ]
     worlds = [World.drawn(0.30, "coins", sizes, lab.stream("worlds", number)) for number in range(sizes.draws)]
     chosen = min(worlds, key=lambda world: abs(world.score("easy") - EASY))
+    # one game for each target, each noise and each fraction
     games = Games(lab, chosen, sizes.rounds)
     signals_of = {target: games.play(target) for target in TARGETS}
     plain = {target: ratio(signals) for target, signals in signals_of.items()}
     noisy = {gamma: ratio(games.play("easy", gamma=gamma)) for gamma in NOISES}
     by_fraction = {rho: plain["easy"] if rho == 1 else ratio(games.play("easy", rho=rho), rho) for rho in SHARES}
 
+    # panel (c) has as many rounds as in the paper
     of_panel_a = World.drawn(OF_PANEL_A, "coins", sizes, lab.stream("panel a"))
     hard, curve = first_rounds(plain["hard"], SHOWN), ls.bounds.leakage_tradeoff(chosen.score("hard"))
     product = first_rounds(ls.attacks.ATTACKS["scalar_product"](signals_of["hard"]), SHOWN)
+    # what is compared with the paper: scores over the draws, moments and advantages of the games
     ours = {f"m_{target}_as_written": over_draws(written, target) for target in TARGETS}
     ours |= {f"m_{target}": over_draws(worlds, target) for target in TARGETS}
     ours |= {f"m_noisy_{gamma}": over_draws(worlds, "easy", gamma) for gamma in NOISES}
@@ -91,6 +95,7 @@ def measured(lab: Lab, sizes: Sizes) -> Outcome:
         f"{sizes.draws} draws of p for the scores; {sizes.rounds:,} rounds of each game, {len(hard.value):,} in (c); "
         f"n = {sizes.n:,}, d = {sizes.d:,}."
     )
+    # every trial is kept, so that the claims can be judged again
     cases = [
         (p, drawn, target, 0.0) for p, drawn in (("as written", written), ("a = .30", worlds)) for target in TARGETS
     ]

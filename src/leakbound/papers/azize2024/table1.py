@@ -389,11 +389,13 @@ def _rows(ax: Axes, part: pd.DataFrame) -> None:
         "advantage": ("score by the advantage", "D", -0.24, figures.INK),
         "ours": ("the same, by our formula", "o", -0.24, figures.INK),
     }
+    # a row for each line of the table, its marks above each other
     for kind, (name, marker, lift, color) in marks.items():
         one = part.query("kind == @kind")
         places = [len(labels) - 1 - labels.index(line) + lift for line in one["line"]]
         hollow = {"markerfacecolor": "none", "markersize": 9} if kind == "ours" else {}
         ax.plot(one["x"], places, marker, color=color, label=name, **hollow)
+    # everything is divided by the printed score: what agrees lies on this line
     ax.plot([1, 1], [-0.6, len(labels) - 0.5], "--", color=figures.THEIRS, linewidth=1, label="as printed", zorder=0)
     ax.set(xscale="log", xlabel="in units of the printed score", title="(a) rows of the table, with their scores")
     ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10]

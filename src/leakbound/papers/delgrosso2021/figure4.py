@@ -96,6 +96,7 @@ def study(
             rows += _rows(name, setting, runs)
             each += [row for n, of_n in runs.items() for row in trials(of_n, setting=setting, data=name, n=n)]
             ours[setting] |= claims(name, setting, runs)
+        # the text's networks minimise a squared error; one size is trained with cross-entropy for comparison
         if TEXT in settings and name in n_of_losses:
             n = n_of_losses[name]
             by_entropy = accuracy_by_entropy(lab, name, n, len(runs_of[TEXT][n]), n_others)

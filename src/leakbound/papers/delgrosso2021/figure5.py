@@ -67,6 +67,7 @@ def measure(lab: Lab) -> Outcome:
     ours: dict[str, dict[str, Ours]] = {}
     texts = []
     for setting in settings:
+        # all networks of a setting, then its lines and claims
         runs_of: dict[int, list[dict[str, np.ndarray]]] = {}
         for n, models in plans[setting].items():
             arguments = [(n, number, lab.seed, setting) for number in range(models)]
@@ -82,6 +83,7 @@ def measure(lab: Lab) -> Outcome:
         if setting == TEXT:
             ours[TEXT] |= {"parameters": Ours(networks.n_parameters(networks.dense())), "chance": Ours(1 / WRITERS)}
             ours[TEXT] |= membership_claims(runs_of)
+    # the first setting is judged; the others are tried, and may explain a difference
     first, *others = settings
     run = f"{'; '.join(texts)}; {ATTACKED} records of each attacked, or all that it was trained on."
     tried = {setting: ours[setting] for setting in others}

@@ -57,6 +57,7 @@ def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome
             arguments = [(name, n, n_others, number, lab.seed) for number in range(models[TEXT])]
             runs_of[TEXT] = lab.repeat(images.attacked, arguments, f"{images.TITLES[name]}, n = {n}", name)
         runs_of |= images.runs_as_code(lab, settings, name, n, n_others, models["code"])
+        # precision of each attack on each network, and their mean as the number to compare
         for setting, runs in runs_of.items():
             n_members = images.n_members(setting, n)
             for attack in images.ATTACKS:
@@ -66,6 +67,7 @@ def study(lab: Lab, n: int, n_others: int, models: Mapping[str, int]) -> Outcome
                 rows += [facts | {"network": number, "ppv": value} for number, value in enumerate(precisions)]
             if f"{name}_training_loss" in printed("delgrosso2021")["table1"]:
                 found[setting][f"{name}_training_loss"] = by_training_loss(runs, n_members)
+    # the first setting is judged; the others are tried, and may explain a difference
     first, *others = settings
     best = max(one.value for key, one in found[first].items() if not key.endswith("training_loss"))
     counts = [f"{models[TEXT]} networks for each set of images"] if TEXT in settings else []

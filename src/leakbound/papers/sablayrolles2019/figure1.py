@@ -34,6 +34,7 @@ def measure(lab: Lab) -> Outcome:
     member, malt, mast, constant = (
         np.concatenate([block[name] for block in block_results]) for name in ("member", "malt", "mast", "constant")
     )
+    # the printed threshold lacks (d/2) ln(1 + 1/n') (erratum 19); both are drawn
     panels = {
         ("MALT", "as printed"): malt - constant[:, None],
         ("MAST", "as printed"): mast - constant[:, None],
@@ -48,6 +49,7 @@ def measure(lab: Lab) -> Outcome:
         for cell in histogram(score, member)
     ]
     printed, ours = ("MAST", "as printed"), ("MAST", "with the constant")
+    # each pair of thresholds is compared game by game, so that the error is that of the difference
     corrected = mean_of(zero[ours] - best[ours])
     detail = f"accuracy {zero[printed].mean():.3f} at score 0; with the constant {zero[ours].mean():.4f}, "
     detail += f"{corrected.value:+.4f} from the best threshold"

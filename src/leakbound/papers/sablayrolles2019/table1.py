@@ -64,6 +64,7 @@ def measure(lab: Lab) -> Outcome:
     networks = []
     for setting in settings:
         points, network = pretrained_points(lab) if setting == "lite0" else own_points(lab, n_images, epochs)
+        # the same images at every size
         results = {n: at_size(points, n, n_seeds, lab) for n in SIZES}
         smaller = lab.size(full="", quick=f"{network}; {n_seeds} splits of 100")
         claims[setting] = claims_of(results, smaller, network)

@@ -49,6 +49,7 @@ def measure(lab: Lab) -> Outcome:
         f"CIFAR-10, {models} small residual networks for each augmentation, {n:,} of {2 * n:,} images, {epochs} epochs."
     )
     smaller = f"CIFAR-10 and a small residual network, {n:,} images, where the paper has ImageNet"
+    # the paper's claims are about the order of augmentations and of attacks, not about numbers of ImageNet
     table = numbers.pivot(index="augment", columns="attack", values="accuracy").loc[list(TITLES)]
     first = numbers.drop_duplicates("augment")
     ends = zip(

@@ -145,6 +145,7 @@ def _finding(
         "assumptions": _KNOWN,
         "source": source or result.scores.source,
     }
+    # the reason why there is no number, a measured number, or an exact one
     if isinstance(number, NotApplicable):
         return Finding(quantity, None, method=result.method, reason=number.reason, **common)
     if isinstance(number, Interval):

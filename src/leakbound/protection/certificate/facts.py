@@ -33,6 +33,7 @@ def noise_facts(prepared: Prepared) -> NoiseFacts:
             declared=prepared.declared,
         )
     deviations, correlations = _shape(noise, prepared.shape)
+    # the grid of a mean is that of its sum, divided
     steps = np.broadcast_to(prepared.grid.steps, rms.shape) / prepared.divisor
     is_noisy = prepared.noisy_coords
     return NoiseFacts(
@@ -93,6 +94,7 @@ def rows_of_values(prepared: Prepared, value: Float[Array, " d"], *, is_public: 
         is_shown = bool(np.isfinite(number))
         known = is_shown and bool(np.isfinite(error) and error > 0)
         has_interval = bool(np.isfinite(low) and np.isfinite(high))
+        # intervals are rounded outward, and the value by its noise, so that no digit is noise alone
         low, high = outward(low, high, noise_std)
         rows.append(
             ReleasedValue(
@@ -103,6 +105,7 @@ def rows_of_values(prepared: Prepared, value: Float[Array, " d"], *, is_public: 
                 low=low if has_interval else None,
                 high=high if has_interval else None,
                 sampling_std=float(error) if known else None,
+                # without noise, so many records fewer would be as accurate
                 sample_cost=prepared.k * (noise_std / math.hypot(noise_std, error)) ** 2 if known else None,
             )
         )

@@ -192,6 +192,7 @@ def _certificate(prepared: Prepared, audience: Audience, counted: Counted | None
     """State the promise, and what it rests on."""
     assumptions = list(prepared.assumptions)
     others: tuple[OtherReleaseFacts, ...] = ()
+    # what the ledger knows of earlier releases is a part of the promise
     if counted is not None:
         assumptions += [Term("known_people")] if counted.knows_people else []
         others = tuple(OtherReleaseFacts(**asdict(other)) for other in counted.others)

@@ -164,11 +164,14 @@ def _shares(
     for column, of_rows, name in zip(columns, rows, names, strict=True):
         sizes = np.abs(column[of_rows])
         total = float(sizes.sum())
+        # an empty sum says nothing about anybody
         if total == 0:
             continue
+        # dominance: the n largest contributions make more than a share k of the sum
         if _is_dominated(sizes, total, thresholds):
             dominated.append(name)
         largest = _largest(sizes, 2)
+        # p per cent rule: the second largest can compute the largest up to a part p of it
         if total - largest[:2].sum() < p * largest[0]:
             close.append(name)
     n_checked = len(names)

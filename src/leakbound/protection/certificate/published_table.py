@@ -221,6 +221,7 @@ def _table_of_groups(
     columns = (finished.value, finished.noise_std, finished.low, finished.high)
     for place, numbers in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         value, noise_std, low, high = numbers
+        # the counts of all groups come first, then the means of each column
         is_count = place < n_groups
         if not np.isfinite(value):
             value = noise_std = low = high = None

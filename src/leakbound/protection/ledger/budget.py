@@ -766,6 +766,7 @@ def _decoded(path: Path, row: BudgetRow, digest: str) -> BudgetLedger:
         if place_in(versions, hashes) is not None:
             raise ValueError(f"versions[{place}] is there twice")
         versions.append(hashes)
+    # the rows are whole: what they say together is checked on the ledger
     ledger = BudgetLedger(
         path=path,
         design=row.design,
@@ -822,6 +823,7 @@ def _decoded_table(name: str, row: QueryRow | ReleaseRow, n: int, d: int, n_rows
 def _decoded_release(name: str, row: ReleaseRow, versions: Sequence[UInt8[Array, "_ 16"]], design: str) -> Release:
     if (row.version is None) != (design == "dp"):
         raise ValueError(f"{name}.version must be nothing under the design dp, and a number under any other")
+    # differential privacy holds for any file; other promises are about the units of one version of the data
     hashes = None
     if row.version is not None:
         if row.version >= len(versions):

@@ -274,6 +274,7 @@ class DrawnLedger(Ledger):
             "format": FORMAT_OF_DRAW,
             "key": self.key.hex(),
             "data": draw.data,
+            # who was drawn, a bit for each unit: the same people stay drawn in every later release
             "n": len(draw.member),
             "member": np.packbits(draw.member).tobytes().hex(),
             "coupling": draw.coupling,

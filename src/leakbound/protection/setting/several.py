@@ -72,6 +72,7 @@ def joined(
     def value_of(left_out: int) -> Float[Array, " d"]:
         return np.concatenate([part.value_of(left_out) for part in parts])
 
+    # the parts keep their own noise: side by side there is none that could be drawn at once
     fields: dict[str, Any] = {
         "units": units,
         "k": first.k,

@@ -60,6 +60,7 @@ def head_of(n_outputs: int, points: Points, name: str, classes: Shaped[Array, " 
     if points.y is None:
         raise ValueError(f"{name} needs labels")
     y = np.asarray(points.y)
+    # numbers that are not classes: a squared error for each response
     if are_responses(points) and (y.ndim == 2 or n_outputs == 1):
         responses = truth_of(points, name, responses=True).values
         if responses.shape[1] != n_outputs:
@@ -69,6 +70,7 @@ def head_of(n_outputs: int, points: Points, name: str, classes: Shaped[Array, " 
         return Head("responses", responses)
     if y.ndim == 2:
         return _several_labels(n_outputs, points, name)
+    # classes: one output for each, or a single logit for two of them
     present, label = labels_of(points, name)
     if classes is not None:
         label = _place_in(classes, present, name)[label]

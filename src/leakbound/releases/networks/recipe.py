@@ -114,6 +114,7 @@ class Recipe:
             )
         if not isinstance(self.mixed_precision, bool):
             raise ValueError(f"mixed_precision must be true or false, got {self.mixed_precision!r}")
+        # numbers are kept as plain numbers, so that 1 and numpy's 1.0 are the same recipe
         checked = {
             "lr": positive("lr", self.lr),
             "momentum": probability("momentum", self.momentum),

@@ -223,6 +223,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     >>> X.tolist()[1], y.tolist()
     ([0.0, 1.0, 0.0], [0, 1, 0])
     """
+    # a loader may shuffle: its data set has the stored order
     if isinstance(dataset, DataLoader):
         dataset = dataset.dataset
     if isinstance(dataset, TensorDataset):
@@ -233,6 +234,7 @@ def from_dataset(dataset: Any) -> tuple[Any, Array | None]:
     name = type(dataset).__name__
     if isinstance(dataset, IterableDataset) or not isinstance(dataset, Sized):
         raise ValueError(f"{name} has no length and cannot be read point by point; give a data set with positions")
+    # any other data set is read point by point
     features, labels = [], []
     reader: Any = dataset
     for index in range(len(dataset)):

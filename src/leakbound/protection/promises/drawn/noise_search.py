@@ -265,6 +265,7 @@ class _ScaleSearch:
         calibration = replace(
             self.without_noise, coupling=shifts.coupling, confidence=confidence, n_pairs=shifts.values.shape[1]
         )
+        # a declared scale is checked, and nothing is searched
         if isinstance(self.noise_at_scale, Noise):
             noise = self.noise_at_scale
         else:
@@ -274,6 +275,7 @@ class _ScaleSearch:
             except NotApplicable:
                 return self._equal_outputs(calibration)
             noise, shifts = self._rounded(self.noise_at_scale, scale, shifts)
+        # what is stated is computed again from the rounded noise, not from the search
         return self._checked(
             replace(
                 calibration,

@@ -56,6 +56,7 @@ def prepare(request: Request) -> Prepared:
 
 def _several(request: Request, units: Units) -> Prepared:
     """Find the least noise with which several statistics together hide which unit is missing."""
+    # each statistic alone first: the joint search begins with its noise
     tables: list[_Table] = []
     alone: list[LeftOutNoise] = []
     for part, eta in zip(request.parts, etas_of(request), strict=True):
@@ -73,6 +74,7 @@ def _several(request: Request, units: Units) -> Prepared:
     parts = [
         _prepared(part, units, table, noise) for part, table, noise in zip(request.parts, tables, found, strict=True)
     ]
+    # the unit that all statistics together tell best
     worst = told_together(found)
     whitened = side_by_side([noise.whitened for noise in found])
     prepared = joined(request, units, parts, per_unit=whitened)
@@ -128,6 +130,7 @@ def _least_noise(request: Request, table: _Table, eta: float, limits: Mapping[fl
 def _prepared(request: Request, units: Units, table: _Table, found: LeftOutNoise) -> Prepared:
     """Collect what a statistic with its noise promises."""
     n, plan = units.n, request.plan
+    # noise that was computed from the data must not tell what the rules of an office hide
     if isinstance(plan, ProtectionPlan) and plan.rules and not found.declared and plan.group is None:
         refuse_told_by_noise(
             check_told_by_noise(plan, request.statistic, request.data.points, found.rms), asked=plan.rules
