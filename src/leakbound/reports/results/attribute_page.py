@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from leakbound.core import reasons
-from leakbound.core.findings import Finding
 from leakbound.reports import Report
-from leakbound.reports.about import TheoremFacts
 from leakbound.reports.numbers import count, near, percent, settled
 from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.attribute import BASELINES, AttributeResult, attribute_results, ordered
 from leakbound.reports.results.dots import Dot, dot
-from leakbound.reports.results.findings import FindingRow, Text, finding_row
-from leakbound.reports.results.made import ChartName, made, stored
+from leakbound.reports.results.findings import FindingRow, Text, finding_row, not_run, with_interval
+from leakbound.reports.results.made import ChartName, attack_method, made, stored
 from leakbound.reports.results.quantities import shown
-from leakbound.reports.results.words import article, begun, capital, cited, listed, note, sentence, several
+from leakbound.reports.results.words import capital, listed, note, several, unit_words
 from leakbound.reports.sentences import Sentence, Texts
 
 NONE = Sentence("value.none")
@@ -27,8 +24,7 @@ def attribute_page(report: Report) -> Texts:
     """Write an audit of an attribute down."""
     results = attribute_results(report)
     first, about = results[0], results[0].about
-    unit, units = about.unit, plural(about.unit)
-    a_unit = f"{article(unit)} {unit}"
+    unit, words = about.unit, unit_words(about.unit)
     title: Text = about.title or _question(results)
     tables = [Texts(title=result.title, rows=_rows(result)) for result in results]
     return Texts(
@@ -38,11 +34,9 @@ def attribute_page(report: Report) -> Texts:
         models=several(first.facts.models, "model"),
         n_attacks=several(len(first.strategies), "attack"),
         date=about.date,
-        unit=unit,
-        units=units,
-        a_unit=a_unit,
-        a_unit_begun=capital(a_unit),
-        units_begun=capital(units),
+        **words,
+        a_unit_begun=capital(words["a_unit"]),
+        units_begun=capital(words["units"]),
         is_for_owner=is_for_owner(report),
         answer=[_answer(result) for result in results],
         releases=[_release(result, place, len(results) > 1) for place, result in enumerate(results)],
@@ -50,7 +44,7 @@ def attribute_page(report: Report) -> Texts:
         interval=Sentence("interval.head_at", {"level": percent(about.confidence)}),
         tables=tables,
         n_findings=several(sum(len(table.rows) for table in tables), "number"),
-        attacks=[_attack(name, facts) for name, facts in about.attacks.items()],
+        attacks=[attack_method(name, facts) for name, facts in about.attacks.items()],
         notes=[note(text) for text in about.notes],
         owner_notes=[note(text) for text in about.owner_notes],
         stored=stored(about),
@@ -80,6 +74,7 @@ def _answer(result: AttributeResult) -> Sentence:
 
 def _release(result: AttributeResult, place: int, has_others: bool) -> Texts:
     """Write a release down."""
+    strategies = [finding for finding in result.findings if finding.attack in result.strategies]
     return Texts(
         title=result.title,
         heading=result.title if has_others else "",
@@ -91,7 +86,7 @@ def _release(result: AttributeResult, place: int, has_others: bool) -> Texts:
         baseline=result.baseline_title.lower(),
         without=_of_100(result.baseline_accuracy),
         rows=list(_strategies(result)),
-        not_run=list(_not_run(result)),
+        not_run=list(not_run(strategies, result.attack_title)),
         played=_played(result),
     )
 
@@ -134,30 +129,14 @@ def _strategies(result: AttributeResult) -> Iterator[Texts]:
     for name in (*result.strategies, *BASELINES):
         inside, outside = (result.find("attribute_accuracy", name, side) for side in (True, False))
         gain = result.find("attribute_gain", name)
-        yield Texts(name=result.attack_title(name), inside=_cell(inside), outside=_cell(outside), gain=_cell(gain))
+        yield Texts(
+            name=result.attack_title(name),
+            inside=with_interval(inside),
+            outside=with_interval(outside),
+            gain=with_interval(gain),
+        )
     chance = _of_100(result.facts.chance)
     yield Texts(name=Sentence("attribute.chance"), inside=chance, outside=chance, gain=NONE)
-
-
-def _cell(finding: Finding | None) -> Text:
-    """Write a number with its interval; a dash where there is none."""
-    if finding is None:
-        return NONE
-    text = shown(finding)
-    if not text.interval:
-        return text.value
-    return Sentence("value.with_interval", {"value": text.value, "interval": text.interval})
-
-
-def _not_run(result: AttributeResult) -> Iterator[Sentence]:
-    """List the strategies without a result, with the reason; those with the same one share a sentence."""
-    by_reason: dict[str, dict[str, None]] = {}
-    for finding in result.findings:
-        if finding.reason is not None and finding.attack in result.strategies:
-            titles = by_reason.setdefault(reasons.words(finding.reason), {})
-            titles[result.attack_title(finding.attack)] = None
-    for reason, titles in by_reason.items():
-        yield Sentence("attribute.not_run", {"attacks": listed(titles), "reason": reason})
 
 
 def _over(results: Sequence[AttributeResult]) -> Sentence:
@@ -171,13 +150,6 @@ def _rows(result: AttributeResult) -> list[FindingRow]:
     """Write the findings down, their attacks by their titles."""
     found = ordered(result)
     return [finding_row(result.about, finding, result.attack_title(finding.attack)) for finding in found]
-
-
-def _attack(name: str, facts: TheoremFacts) -> Texts:
-    """Describe an attack; a name that its owner gave stays as it is."""
-    summary = sentence(facts.summary) if facts.summary else ""
-    title = begun(facts.title, name)
-    return Texts(title=title, source=cited(facts.source), summary=summary if facts.title == name else capital(summary))
 
 
 def _played(result: AttributeResult) -> Texts:

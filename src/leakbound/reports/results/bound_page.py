@@ -26,7 +26,7 @@ from leakbound.reports.results.made import Named, made
 from leakbound.reports.results.parts import Part
 from leakbound.reports.results.quantities import NO_DIFFERENCE, shown
 from leakbound.reports.results.ranking import MOST, Ranking
-from leakbound.reports.results.words import article, capital, cited, listed, several
+from leakbound.reports.results.words import capital, cited, listed, several, unit_words
 from leakbound.reports.sentences import Sentence, Texts, in_text, sentences
 
 LEAST_ROWS = 20  # of fewer a histogram shows less than the table
@@ -53,9 +53,7 @@ def bound_page(report: Report) -> Texts:
         subject=about.subject,
         records="" if _is_counted(about) else size,
         date=about.date,
-        unit=about.unit,
-        units=plural(about.unit),
-        a_unit=f"{article(about.unit)} {about.unit}",
+        **unit_words(about.unit),
         is_for_owner=is_for_owner(report),
         is_all_internal=all(finding.per_record for finding in result.findings),
         was_attacked=any(curve.role == "measured" for curve in result.curves),
@@ -80,9 +78,8 @@ def _is_counted(about: BoundAbout) -> bool:
 
 def _sentence(result: BoundResult, name: str, **gaps: Text) -> Sentence:
     """Name a sentence, whose gaps are the words for records and cells, and others."""
-    unit, row = result.about.unit, row_word(result.about)
-    words = {"unit": unit, "units": plural(unit), "a_unit": f"{article(unit)} {unit}", "row": row, "rows": plural(row)}
-    return Sentence(name, words | gaps)
+    row = row_word(result.about)
+    return Sentence(name, {**unit_words(result.about.unit), "row": row, "rows": plural(row), **gaps})
 
 
 def _answer(result: BoundResult) -> Texts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from leakbound.core import reasons
@@ -11,7 +12,7 @@ from leakbound.reports.numbers import THIN, count, parameter, percent, powers
 from leakbound.reports.phrases import plural
 from leakbound.reports.results.parts import attack_words
 from leakbound.reports.results.quantities import FRACTIONS, shown
-from leakbound.reports.results.words import capital, cited, several
+from leakbound.reports.results.words import capital, cited, listed, several
 from leakbound.reports.sentences import Sentence
 
 OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
@@ -121,6 +122,28 @@ def value_of(finding: Finding) -> Text:
     if finding.quantity == "epsilon" and finding.bound_type == "lower":
         return Sentence("value.at_least", {"value": value})
     return value
+
+
+def with_interval(finding: Finding | None) -> Text:
+    """Write a number as the tables of attacks do, with its interval and no unit but a percent sign; a dash for none."""
+    if finding is None or finding.value is None:
+        return Sentence("value.none")
+    text = shown(finding)
+    value = f"{text.value}{THIN}%" if finding.quantity in FRACTIONS else text.value
+    if finding.refused:
+        return Sentence("models.too_few_models", {"value": value})
+    return Sentence("value.with_interval", {"value": value, "interval": text.interval}) if text.interval else value
+
+
+def not_run(findings: Iterable[Finding], title: Callable[[str], str]) -> Iterator[Sentence]:
+    """List the attacks without a result, by their titles, with the reason; those with the same one share a sentence."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        if finding.attack and finding.reason is not None:
+            titles = by_reason.setdefault(reasons.words(finding.reason), {})
+            titles[title(finding.attack)] = None
+    for reason, titles in by_reason.items():
+        yield Sentence("not_run.attacks", {"attacks": listed(titles), "reason": reason})
 
 
 def interval_of(finding: Finding) -> Text:

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from leakbound.reports import Report
-from leakbound.reports.about import AttributeAbout, AuditAbout, all_notes
+from leakbound.reports.about import AttributeAbout, AuditAbout, TheoremFacts, all_notes
 from leakbound.reports.numbers import count
 from leakbound.reports.results.method import Judged, assumptions, intervals
-from leakbound.reports.results.words import capital, note
+from leakbound.reports.results.words import begun, capital, cited, note, sentence
 from leakbound.reports.sentences import Sentence, Texts
 from leakbound.reports.toml import toml
 from leakbound.version import __version__
@@ -48,6 +48,16 @@ def made(report: Report, judged: Judged, certified: Collection[str] = (), seed: 
         seed=seed or str(about.seed),
         version=about.leakbound,
         digest=report.digest(),
+    )
+
+
+def attack_method(name: str, facts: TheoremFacts) -> Texts:
+    """Name an attack, its source, and what it computes; a name that its owner gave stays as it is."""
+    summary = sentence(facts.summary) if facts.summary else ""
+    return Texts(
+        title=begun(facts.title, name),
+        source=cited(facts.source),
+        summary=summary if facts.title == name else capital(summary),
     )
 
 

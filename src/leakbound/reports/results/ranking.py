@@ -17,7 +17,7 @@ from leakbound.core.findings import BoundType
 from leakbound.reports import Table
 from leakbound.reports.numbers import THIN, count, digits, fractions, near, percent, settled
 from leakbound.reports.phrases import plural
-from leakbound.reports.results.words import capital
+from leakbound.reports.results.words import capital, cut
 from leakbound.reports.sentences import Sentence
 
 Array = np.ndarray
@@ -142,7 +142,7 @@ class Ranking:
     def shown(self, longest: int) -> list[dict[str, str]]:
         """Return the most exposed rows, at most ten, by column; a name is cut at ``longest`` characters."""
         rows = range(min(MOST, self.n_rows))
-        return [{column: _cut(self.cell(column, row), longest) for column in self.table} for row in rows]
+        return [{column: cut(self.cell(column, row), longest) for column in self.table} for row in rows]
 
 
 def bins(right: Float[Array, " rows"]) -> tuple[Float[Array, " bins"], Float[Array, " edges"]]:
@@ -158,7 +158,3 @@ def bins(right: Float[Array, " rows"]) -> tuple[Float[Array, " bins"], Float[Arr
 def is_logarithmic(heights: Float[Array, " bins"]) -> bool:
     """Tell whether a bar would be too low to be seen on a linear scale."""
     return bool((heights[heights > 0] < _INVISIBLE * heights.max()).any())
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

@@ -44,6 +44,24 @@ def capital(text: str) -> str:
     return text if is_greek else text[:1].upper() + text[1:]
 
 
+def cut(text: str, longest: int) -> str:
+    """Cut a text that is too long.
+
+    >>> cut("a column with a long name", 12)
+    'a column wi…'
+    """
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def unit_words(unit: str) -> dict[str, str]:
+    """Return the words for a record, with which the gaps of documents and sentences are filled.
+
+    >>> unit_words("person")
+    {'unit': 'person', 'units': 'people', 'a_unit': 'a person'}
+    """
+    return {"unit": unit, "units": plural(unit), "a_unit": f"{article(unit)} {unit}"}
+
+
 def begun(text: str, name: str) -> str:
     """Begin a sentence with a capital, unless it begins with this name, which stays as its owner wrote it.
 

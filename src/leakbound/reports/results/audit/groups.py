@@ -12,7 +12,7 @@ from leakbound.reports.numbers import count, percent
 from leakbound.reports.results.audit.answer import baseline, exposed_of_groups
 from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.dots import Dot, dot
-from leakbound.reports.results.findings import Text
+from leakbound.reports.results.findings import Text, with_interval
 from leakbound.reports.results.made import ChartName
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import begun, listed, several
@@ -298,18 +298,6 @@ def _titles(parts: Sequence[Part]) -> Text:
     """List slices, those of which most is revealed first; of many only the first ones."""
     ordered = sorted(parts, key=lambda part: -(part.accuracy.value or 0.0))
     return _some([part.title for part in ordered])
-
-
-def with_interval(finding: Finding | None) -> Text:
-    """Write a number with its interval, or a dash."""
-    if finding is None or finding.value is None:
-        return Sentence("value.none")
-    text = shown(finding)
-    if finding.refused:
-        return Sentence("models.too_few_models", {"value": text.value})
-    if text.low and text.high:
-        return Sentence("value.with_interval", {"value": text.value, "interval": text.interval})
-    return text.value
 
 
 def accuracy_text(finding: Finding) -> str:

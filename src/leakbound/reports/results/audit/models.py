@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from leakbound.core.findings import Finding
 from leakbound.reports.numbers import MINUS, THIN, count, near, percent
 from leakbound.reports.results.audit.answer import INFERRED, chosen, group_name, has_verdict
-from leakbound.reports.results.audit.groups import accuracy_text, with_interval
+from leakbound.reports.results.audit.groups import accuracy_text
 from leakbound.reports.results.audit.result import Result, ordered, varied, written
 from leakbound.reports.results.audit.statements import ALMOST_PERFECT, CLEAR, HIGH
 from leakbound.reports.results.dots import Dot, dot
-from leakbound.reports.results.findings import Text
+from leakbound.reports.results.findings import Text, with_interval
 from leakbound.reports.results.made import Named
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import listed

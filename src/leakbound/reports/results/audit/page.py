@@ -8,11 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from leakbound.core.reasons import words as reason_words
 from leakbound.reports import Curve, Report, phrases
 from leakbound.reports.about import AuditAbout, FreshFacts
 from leakbound.reports.numbers import THIN, count, near, percent
-from leakbound.reports.phrases import plural
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.audit.advice import advice, decides
 from leakbound.reports.results.audit.answer import (
@@ -31,7 +29,6 @@ from leakbound.reports.results.audit.groups import (
     groups_of,
     n_groups,
     slices_of,
-    with_interval,
 )
 from leakbound.reports.results.audit.models import models_table
 from leakbound.reports.results.audit.policy import policy_part
@@ -39,10 +36,10 @@ from leakbound.reports.results.audit.records import records_part
 from leakbound.reports.results.audit.result import Result, level, most_exposed, ordered, record_name, results, written
 from leakbound.reports.results.curves import LEAST_ALARMS, SMALL_ADVANTAGE, formula_of
 from leakbound.reports.results.dots import Dot, dot
-from leakbound.reports.results.findings import Text, interval_head
-from leakbound.reports.results.made import ChartName, Named, made, stored
+from leakbound.reports.results.findings import Text, interval_head, not_run, with_interval
+from leakbound.reports.results.made import ChartName, Named, attack_method, made, stored
 from leakbound.reports.results.quantities import shown
-from leakbound.reports.results.words import article, begun, capital, cited, listed, note, several
+from leakbound.reports.results.words import capital, cut, listed, note, several, unit_words
 from leakbound.reports.results.words import sentence as with_full_stop
 from leakbound.reports.sentences import Sentence, Texts
 
@@ -67,10 +64,8 @@ def audit_page(report: Report) -> Texts:
         n_attacks=several(len({name for result in found for name in result.attacks_that_ran}), "attack"),
         author=_author(about),
         date=about.date,
-        unit=about.unit,
+        **unit_words(about.unit),
         unit_title=capital(about.unit),
-        units=plural(about.unit),
-        a_unit=f"{article(about.unit)} {about.unit}",
         is_for_owner=is_for_owner(report),
         contradictions=contradictions(found),
         warnings=warnings(found),
@@ -98,7 +93,7 @@ def audit_page(report: Report) -> Texts:
         interval=interval_head(about.confidence),
         over=list(_over(found)),
         played=[Texts(title=result.title, sentences=list(_game(result))) for result in found],
-        attacks=[_method(name, about) for name in about.attacks],
+        attacks=[attack_method(name, attack) for name, attack in about.attacks.items()],
         limits=list(_limits(found)),
         confidence=level(first),
         notes=[note(text) for text in about.notes],
@@ -196,7 +191,7 @@ def _release(result: Result, place: int, *, is_alone: bool) -> Texts:
         dots=Texts(name=ChartName(f"dots{place}"), rows=dots) if dots else None,
         heads=[percent(fpr) for fpr in result.about.fpr],
         attacks=[_attack(result, name) for name in result.attacks_that_ran],
-        not_run=list(_not_run(result)),
+        not_run=_not_run(result),
     )
 
 
@@ -220,7 +215,9 @@ def accuracy_rows(result: Result) -> list[Dot]:
 
 def _attack(result: Result, name: str) -> Texts:
     """Write what an attack reaches, with intervals; a fraction of too few guesses says less than their number."""
-    rates = [_rate(result, name, fpr) for fpr in result.about.fpr]
+    rates: list[Text] = [Sentence("value.none")] * len(result.about.fpr)
+    if not result.too_few:
+        rates = [with_interval(result.find("tpr", name, fpr=fpr)) for fpr in result.about.fpr]
     return Texts(
         name=result.attack_title(name),
         accuracy=with_interval(result.find("accuracy", name)),
@@ -230,31 +227,14 @@ def _attack(result: Result, name: str) -> Texts:
     )
 
 
-def _rate(result: Result, name: str, fpr: float) -> Text:
-    finding = None if result.too_few else result.find("tpr", name, fpr=fpr)
-    if finding is None:
-        return Sentence("value.none")
-    text = shown(finding)
-    value = f"{text.value}{THIN}%"
-    if finding.refused:
-        return Sentence("models.too_few_models", {"value": value})
-    return Sentence("value.with_interval", {"value": value, "interval": text.interval}) if text.interval else value
-
-
-def _not_run(result: Result) -> Iterator[Sentence]:
-    """List the attacks without a result, with the reason; those with the same one share a sentence."""
-    by_reason: dict[str, dict[str, None]] = {}
-    for finding in result.findings:
-        if finding.quantity == "accuracy" and finding.attack and finding.reason is not None:
-            titles = by_reason.setdefault(reason_words(finding.reason), {})
-            titles[result.attack_title(finding.attack)] = None
-    for reason, titles in by_reason.items():
-        yield Sentence("not_run.attacks", {"attacks": listed(titles), "reason": reason})
+def _not_run(result: Result) -> list[Sentence]:
+    """List the attacks without a result."""
+    return list(not_run([each for each in result.findings if each.quantity == "accuracy"], result.attack_title))
 
 
 def _not_run_in_short(result: Result) -> list[Sentence]:
     """Name the attacks without a result in one line, with the reason if it is one."""
-    said = list(_not_run(result))
+    said = _not_run(result)
     if len(said) < 2:
         return said
     missing = [finding for finding in result.findings if finding.quantity == "accuracy" and finding.reason is not None]
@@ -286,20 +266,15 @@ def _short(result: Result, policy: Texts | None) -> Texts:
         fpr=percent(result.about.fpr[0]),
         rows=[_attack(result, name) for name in result.telling],
         n_others=_more(len(result.attacks_that_ran), len(result.telling)),
-        worst_group=_cut(group),
+        worst_group=cut(group, LONGEST_NAME),
         worst_group_accuracy=with_interval(worst),
         most_exposed=at_least,
-        most_exposed_name=_cut(record_name(result.records, first[0])) if first else "",
+        most_exposed_name=cut(record_name(result.records, first[0]), LONGEST_NAME) if first else "",
         not_run=[] if limits else _not_run_in_short(result),
         limits=limits[:MOST_LIMITS],
         n_more_limits=_more(len(limits), MOST_LIMITS),
         theorems=[*(theorems(result) if result.accuracy is None else []), *epsilon(result)],
     )
-
-
-def _cut(name: str) -> str:
-    """Cut a name to what fits in a line of a terminal."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _over(found: Sequence[Result], quantities: Sequence[str] = ()) -> Iterator[Sentence]:
@@ -530,17 +505,6 @@ def _data(result: Result) -> Sentence:
     name: Text = facts.data.name or Sentence("played.no_name")
     kind = "played.data_digest" if facts.data.digest else "played.data"
     return Sentence(kind, {"name": name, "size": size, "digest": facts.data.digest})
-
-
-def _method(name: str, about: AuditAbout) -> Texts:
-    """Name an attack, its source, and what it computes."""
-    attack = about.attacks[name]
-    summary = with_full_stop(attack.summary) if attack.summary else ""
-    return Texts(
-        title=begun(attack.title, name),
-        source=cited(attack.source),
-        summary=summary if attack.title == name else capital(summary),
-    )
 
 
 def _limits(found: Sequence[Result]) -> Iterator[Sentence]:

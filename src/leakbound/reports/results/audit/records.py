@@ -13,7 +13,7 @@ from leakbound.reports.results.audit.answer import exposed_of_groups, least_of_1
 from leakbound.reports.results.audit.result import Result, level, most_exposed, record_name, written
 from leakbound.reports.results.findings import Text
 from leakbound.reports.results.made import ChartName, Named
-from leakbound.reports.results.words import listed, several
+from leakbound.reports.results.words import cut, listed, several
 from leakbound.reports.sentences import Sentence, Texts
 
 FIELD = 40  # characters of a field
@@ -111,7 +111,7 @@ def _record(result: Result, table: Table, row: int, place: int) -> Texts:
     """Write one record down, with what there is to see of it."""
     cells = plain({column: values[row] for column, values in table.items()})
     preview = cells["preview"] or {}
-    image, name, label = preview.get("image") or (), _cut(record_name(table, row)), _label(cells["label"])
+    image, name, label = preview.get("image") or (), cut(record_name(table, row), FIELD), _label(cells["label"])
     described: Text = ""
     if image:
         gaps: dict[str, Text] = {"width": str(len(image[0])), "height": str(len(image)), "name": name, "label": label}
@@ -122,7 +122,7 @@ def _record(result: Result, table: Table, row: int, place: int) -> Texts:
         label=label,
         won=f"{count(cells['won'])} of {count(cells['games'])}",
         least=least_of_100(cells["low"]),
-        fields=[Named(_cut(field), _cut(str(value))) for field, value in preview.get("fields", {}).items()],
+        fields=[Named(cut(field, FIELD), cut(str(value), FIELD)) for field, value in preview.get("fields", {}).items()],
         picture=ChartName(f"picture{place}x{row}" if image else ""),
         described=described,
         strip=ChartName(f"strip{place}x{row}" if cells["log_odds"] is not None else ""),
@@ -132,10 +132,6 @@ def _record(result: Result, table: Table, row: int, place: int) -> Texts:
 def _label(text: str) -> Text:
     """Mark a label that is a number alone: it would be taken for another record."""
     return Sentence("single.label", {"label": text}) if text and not any(map(str.isalpha, text)) else text
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= FIELD else f"{text[: FIELD - 1]}…"
 
 
 def _in_both(results: Sequence[Result]) -> Text:

@@ -45,7 +45,7 @@ from leakbound.reports.results.release.table import (
     span,
     table,
 )
-from leakbound.reports.results.words import article, capital, sentence, several
+from leakbound.reports.results.words import capital, sentence, several, unit_words
 from leakbound.reports.sentences import Sentence, Texts, sentences
 
 MOST_ATTACKS = 4  # in the chart
@@ -74,9 +74,7 @@ def release_page(report: Report) -> Texts:
         n=several(certificate.n, result.unit),
         n_count=count(certificate.n),
         k=count(certificate.k),
-        unit=result.unit,
-        units=result.units,
-        a_unit=f"{article(result.unit)} {result.unit}",
+        **unit_words(result.unit),
         whose=Sentence("whom.chosen" if result.on_average else "whom.given", {"unit": result.unit}),
         them=_them(result),
         prior="½" if certificate.prior == 0.5 else f"{count(certificate.k)}/{count(certificate.n)}",
