@@ -205,6 +205,9 @@ def test_what_is_no_generator_is_refused_in_one_line():
     labelled = data.from_arrays(RECORDS, np.arange(40) % 2)
     with pytest.raises(ValueError, match=r"a generator learns a table as it is: leave the label \(y, --label\) out"):
         release_of(Generator(bootstrap)).for_points(labelled)
+    narrow = Generator(bootstrap, reference=RECORDS[:, :2])
+    with pytest.raises(ValueError, match="the reference lacks the columns 2, which the records have"):
+        release_of(narrow).for_points(data.from_arrays(RECORDS))
     with pytest.raises(ValueError, match="train says how a network is trained"):
         release_of(Generator(bootstrap), train={"epochs": 3})
     with pytest.raises(ValueError, match="is an object: set its parameters where it is made"):

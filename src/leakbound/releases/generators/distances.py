@@ -107,7 +107,7 @@ class Encoding:
         """Columns that count in a distance: numbers, then levels."""
         return [*self.numbers, *self.levels]
 
-    def encode(self, rows: Any) -> Encoded:
+    def encode(self, rows: Any, file: str = "the synthetic file") -> Encoded:
         """Encode the rows of candidates or of a synthetic file, whose columns are found by name.
 
         Raises ``ValueError``, in one line, where a column is missing, is one that no candidate has, or has text where
@@ -120,7 +120,7 @@ class Encoding:
         if lacking or unknown:
             what, which = ("lacks", lacking) if lacking else ("has", unknown)
             raise ValueError(
-                f"the synthetic file {what} the columns {some(which)}, which the records "
+                f"{file} {what} the columns {some(which)}, which the records "
                 f"{'have' if lacking else 'lack'}: leave them out of all files, or give them in each"
             )
         numbers = np.empty((len(frame), len(self.numbers)))
@@ -129,7 +129,7 @@ class Encoding:
             values = _numbers(given)
             if values is None and given.notna().to_numpy().any():
                 raise ValueError(
-                    f"column {name} has numbers or dates in the records and text in the synthetic file: write it alike"
+                    f"column {name} has numbers or dates in the records and text in {file}: write it alike"
                 )
             column[:] = np.nan if values is None else (values - smallest) / width
         codes = np.empty((len(frame), len(self.levels)), dtype=np.int32)

@@ -175,7 +175,7 @@ class SyntheticFiles(KnownByRecipe):
         encoding = Encoding.of(as_given(points.x))
         reference = self._reference()
         if reference is not None:
-            encoding.encode(reference)  # refuses columns that the records lack
+            encoding.encode(reference, "the reference")  # refuses columns that the records lack
         return replace(self, encoding=encoding)
 
     @property
