@@ -570,10 +570,10 @@ def audit_model(
     notes += _note_of_sizes(len(inside), int(game.member[-1].sum()))
     other_recipe, note_of_recipe = _compared_recipe(model, fitted.recipe)
     notes += note_of_recipe
-    structure = None
-    if plan.policy is not None and plan.policy.structure is not None:
-        names = None if points.names is None else points.names[: len(inside)]
-        structure = structure_of(model, replace(inside, names=names))
+    names = None if points.names is None else points.names[: len(inside)]
+    structure = structure_of(model, replace(inside, names=names))
+    if plan.policy is None or plan.policy.structure is None:  # what nobody asked for is said if rows were found
+        structure = structure.rows_alone
     observed = ObservedRelease(
         audited.name,
         Signals.observed(game, points, arrays),

@@ -167,7 +167,8 @@ def structure_findings(observed: ObservedRelease) -> Iterator[Finding]:
         if is_search:
             finding = replace(finding, method=(Term("searched"),))
         status = "measured" if is_search else "certified"
-        yield replace(finding, low=None, high=None, confidence=None, status=status)
+        rows = {"rows": observed.structure.kept.n_rows} if quantity == "stores_records" and value else {}
+        yield replace(finding, low=None, high=None, confidence=None, status=status, detail=rows)
 
 
 def decision(

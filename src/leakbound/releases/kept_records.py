@@ -1,19 +1,20 @@
 """Whether a fitted model holds records of its training data, by what is in it and not by its class.
 
 Every attribute of the model and of its parts is pickled, and what the pickler reaches is noted: arrays, frames, lists,
-numbers, texts, what functions captured. These are compared with the members: whole rows, in any order of rows and
-columns; columns in the order of the records; values that one or two members have; and what the owner calls the records.
-The same is compared with the members as the steps of a pipeline hand them on.
+numbers, texts, what functions captured. These are compared with the members, as they were given, as the steps of a
+pipeline hand them on, and scaled: whole rows, in any order of rows and columns; columns in the order of the records;
+values that one or two members have; and what the owner calls the records. In a table of as many rows as there are
+members each column may be any increasing map of one of theirs: shifted, scaled, rounded, or its ranks.
 
-A coincidence is told from a copy by its chance: n times the product, over the columns of a row, of the fraction of
-members with that value. Whole numbers from 0 to 10 n are what counts and positions look like, and a column of
-them reveals nothing by itself.
+A coincidence is told from a copy by its chance, which `_chances` bounds for a row and `_Column.found_in` for values.
+Whole numbers from 0 to 10 n are what counts and positions look like, and a column of them reveals nothing by itself.
 
-A row has all features, or all that are numbers, with or without the labels. Rows of fewer or of more columns are found
-by the values that one or two members have.
+A row has all features, or all that are numbers, with or without the labels; in a table of as many rows as there are
+members, any that are enough. Other rows are found by the values that one or two members have.
 
-Not found are records that are encrypted, changed by anything but the model's own steps, or memorised in weights; and
-what the nodes of trees and boosters hold, whose thresholds lie between values of the data.
+Not found are records that are encrypted, rotated or mixed, or memorised in weights; some of the records, scaled
+otherwise than by mean and deviation or by smallest and largest of all; and what the nodes of trees and boosters hold,
+whose thresholds lie between values of the data.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, UInt64
-from scipy import sparse
+from jaxtyping import Float, Int, UInt64
+from scipy import sparse, stats
 
 from leakbound.core.checks import one_line
 from leakbound.core.types import Points
@@ -42,7 +43,8 @@ from leakbound.data.records import Texts, as_given
 from leakbound.releases.specs import is_network
 
 Array = np.ndarray
-Columns = Sequence[tuple[int, Float[Array, " m"]]]  # each with the bytes of its numbers
+Kind = Literal["rows", "values", "names", "column"]
+Columns = Sequence[Float[Array, " m"]]
 
 RARE = 2  # members with the same value, up to which it is nearly a name
 FEWEST = 10  # such values in one place
@@ -53,8 +55,21 @@ LARGEST_CHANCE = 0.01  # that a row is a coincidence; ten times that of many row
 MOST_COLUMNS = 10_000  # of a table whose records may be its columns
 MOST_ENTRIES = 20_000_000  # of a sparse matrix that is unpacked
 SMALL = 100  # numbers and characters of an attribute that is left unexplained
-BITS = 40  # of numbers that are compared
-SIZES = {2: np.float16, 4: np.float32}  # bytes of numbers that were rounded to fewer bits
+BITS = (8, 11, 24)  # binary digits of bfloat16, float16 and float32
+MOST_BITS = 40  # that are compared
+BITS_OF_SCALED = 16  # that are left of numbers that were scaled in another order of operations, or in 32 bits
+SCALES: Sequence[Callable[[Array], tuple[Any, Any]]] = (
+    lambda values: (np.nanmean(values), np.nanstd(values)),
+    lambda values: (np.nanmean(values), np.nanstd(values, ddof=1)),
+    lambda values: (np.nanmin(values), np.nanmax(values) - np.nanmin(values)),
+)
+SAME_ORDER = 0.99  # rank correlation of a column with what is left of it after rounding
+SAME_CORRELATION = 0.01  # difference of rank correlations after rounding
+ALL = 0.9  # fraction of the rows of a table that are those of the members
+FEWEST_LEVELS = 64  # different values that rounding leaves of a column which has more
+MOST_INDEPENDENT = 100  # columns from which chances are computed
+MOST_RANKED = 2_000  # members of whom it is asked whether two columns say the same
+MOST_MATCHES = 50  # beginnings of matches between columns that are followed
 WORST_FIRST = ("rows", "names", "values", "column")
 # extension types and boosters whose thresholds lie between values of the data, and generators of random numbers
 SKIPPED = frozenset(
@@ -69,7 +84,7 @@ class Held:
     """What of the training data was found in one place of a model."""
 
     # rows of members; values that one or two members have; what the owner calls records; a value for each member
-    kind: Literal["rows", "values", "names", "column"]
+    kind: Kind
     where: str
     n: int
     column: str = ""
@@ -84,6 +99,11 @@ class Kept:
     unexplained: tuple[str, ...] = ()
     complete: bool = True
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows are in the place that has most."""
+        return max((held.n for held in self.held if held.kind == "rows"), default=0)
+
 
 def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
     """Search a fitted model for records of its training data.
@@ -95,9 +115,11 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
     >>> search(model, Points(x)).held
     (Held(kind='rows', where='copy_', n=50, column=''),)
     """
-    tables = [_table(members.x, members, named=True)]
-    tables += [_table(x, members, named=False) for x in handed_on if x is not None and not isinstance(x, list)]
-    texts = _texts(members.x)
+    n = len(members)
+    readings = list(_readings(members.x, members, named=True))
+    for x in handed_on:
+        if x is not None and not isinstance(x, list):
+            readings += _readings(x, members, named=False)
     held: dict[str, Held] = {}
     compared: set[Any] = set()  # contents that the members of an ensemble share
     extra, unexplained, complete = [], [], True
@@ -105,7 +127,7 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
         complete &= place.complete
         if place.extra:
             extra.append(place.where)
-            if place.size > SMALL or place.size == len(members) > 1:
+            if place.size > SMALL or place.size == n > 1:
                 unexplained.append(place.where)
         for content in place.contents:
             if isinstance(content, np.ndarray) and content.size <= SMALL:
@@ -113,7 +135,7 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
                 if key in compared:
                     continue
                 compared.add(key)
-            found = _of_texts(place.where, content, texts) or _found(place.where, content, tables)
+            found = _found(place.where, content, readings, n)
             if found is not None:
                 both = (held.get(place.where, found), found)
                 held[place.where] = min(both, key=lambda one: WORST_FIRST.index(one.kind))
@@ -339,94 +361,198 @@ def _names_in(cls: type) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """One column of the members, as `_vector` reads it."""
+    """A column of the members as numbers, of which texts have codes."""
 
     name: str
     values: Float[Array, " n"]
-    is_text: bool
-    is_name: bool = False
+    order: Float[Array, " n"]  # the same numbers, or the alphabetical order of texts
+    kind: Kind = "values"  # what its values are, where they are found
 
     @functools.cached_property
-    def unique(self) -> tuple[Float[Array, " u"], Any]:
+    def unique(self) -> tuple[Float[Array, " u"], Int[Array, " u"]]:
         """Values and how many members have each."""
         return np.unique(self.values[~np.isnan(self.values)], return_counts=True)
 
-    def count(self, values: Float[Array, " m"]) -> Any:
-        """Count the members with each of these values."""
-        unique, counts = self.unique
-        if not len(unique):
-            return np.zeros(len(values), dtype=int)
-        at = np.minimum(np.searchsorted(unique, values), len(unique) - 1)
-        return np.where(unique[at] == values, counts[at], 0)
+    @property
+    def is_text(self) -> bool:
+        """Whether its numbers are codes."""
+        return self.values is not self.order
 
-    def rare_in(self, values: Float[Array, " m"]) -> int:
-        """Count the different values that one or two members have, and that are no counts or positions."""
-        different = np.unique(values[~np.isnan(values)])
-        n = self.count(different)
-        looks_like_position = (different == np.floor(different)) & (different >= 0)
-        is_rare = (n > 0) & (n <= RARE) & ~(looks_like_position & (different <= 10 * len(self.values)))
-        # the values of a column of such numbers, neither more nor fewer of them
-        unique, _ = self.unique
+    def at(self, bits: int) -> _Column:
+        """Round the numbers."""
+        if self.is_text or bits == MOST_BITS:
+            return self
+        rounded = _rounded(self.values, bits)
+        return replace(self, values=rounded, order=rounded)
+
+    def found_in(self, values: Float[Array, " u"], bits: int) -> int:
+        """Count the values of one or two members that are among others; none if they may be there by chance.
+
+        A value that is no copy is as probable as one beside it, at the distance of the closest two members, that no
+        member has. So of all that are found of both, a binomial number are members'; as many must have a chance of at
+        most `LARGEST_CHANCE` in 100 columns.
+        """
+        unique, counts = self.unique
+        looks_like_position = (unique == np.floor(unique)) & (unique >= 0) & (unique <= 10 * len(self.values))
+        is_rare = (counts <= RARE) & ~looks_like_position
+        n_found = int(np.isin(unique[is_rare], values).sum())
         is_consecutive = len(unique) > 0 and unique[-1] - unique[0] == len(unique) - 1
-        if len(unique) > len(self.values) // 2 and np.array_equal(unique, different) and not is_consecutive:
-            return len(different)
-        return int(is_rare.sum())
+        if len(unique) > len(self.values) // 2 and np.array_equal(unique, values) and not is_consecutive:
+            return len(unique)  # neither more nor fewer than the values of the column
+        if self.kind != "values" or self.is_text or n_found == 0:
+            return n_found
+        step = 1.01 * np.maximum(np.abs(unique) * 2.0 ** (1 - bits), np.diff(unique).min(initial=np.inf))
+        gaps = np.diff(unique, prepend=-np.inf, append=np.inf)
+        n_free = (gaps[:-1] > 1.5 * step).astype(int) + (gaps[1:] > 1.5 * step)  # places beside it without a member
+        compared = unique[is_rare & (n_free > 0)]
+        n_copies = int(np.isin(compared, values).sum())
+        others = np.setdiff1d(values, unique)
+        n_others = int((_distances(others, compared) <= np.interp(others, unique, step)).sum())
+        fraction = len(compared) / max(len(compared) + n_free[is_rare].sum(), 1)
+        chance = stats.binom.sf(n_copies - 1, n_copies + n_others, fraction)
+        return n_found if chance <= LARGEST_CHANCE / 100 else 0
+
+
+def _distances(values: Float[Array, " m"], known: Float[Array, " u"]) -> Float[Array, " m"]:
+    """Return the distance of each value to the nearest of some sorted ones."""
+    around = np.concatenate([[-np.inf], known, [np.inf]])
+    at = np.searchsorted(around, values)
+    return np.minimum(values - around[at - 1], around[at] - values)
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The members at one precision: their columns, and the keys of their rows with their chances, by their width."""
+class _Members:
+    """The members as the user gave them, as a step of the model hands them on, or scaled, at one precision."""
 
-    columns: Sequence[_Column]
+    features: Sequence[_Column]
+    labels: Sequence[_Column]
+    names: Sequence[_Column]
     n: int
-    rows: Mapping[int, pd.Series]
+    bits: int = MOST_BITS
+    is_scaled: bool = False
+
+    @functools.cached_property
+    def _rounded(self) -> dict[int, _Members]:
+        return {}
+
+    def at(self, bits: int) -> _Members:
+        """Round the numbers."""
+        bits = min(bits, BITS_OF_SCALED) if self.is_scaled else bits
+        if bits not in self._rounded:
+            features, labels, names = (
+                [column.at(bits) for column in part] for part in (self.features, self.labels, self.names)
+            )
+            self._rounded[bits] = _Members(features, labels, names, self.n, bits, self.is_scaled)
+        return self._rounded[bits]
+
+    @property
+    def columns(self) -> Sequence[_Column]:
+        """Features and labels."""
+        return [*self.features, *self.labels]
+
+    def are_as_many(self, columns: Columns) -> bool:
+        """Tell whether a table has a row for each member, of whom increasing maps are looked for."""
+        return len(columns[0]) == self.n >= FEWEST
+
+    @property
+    def rows(self) -> list[Sequence[_Column]]:
+        """The columns that a row may have."""
+        numbers = [column for column in self.features if not column.is_text]
+        return [self.columns, self.features, numbers, [*numbers, *self.labels]]
+
+    @functools.cached_property
+    def ranks(self) -> Float[Array, "n d"]:
+        """Ranks in each column, as vectors of length 1."""
+        return _unit_ranks([column.order for column in [*self.columns, *self.names]])
 
 
-def _table(x: Any, members: Points, *, named: bool) -> Callable[[int], _Table]:
-    """Read the members as the user gave them, or as a step of the model hands them on, for each size of numbers."""
+def _readings(x: Any, members: Points, *, named: bool) -> Iterator[_Members]:
+    """Yield the members as they are and, for tables of some of them, scaled."""
     n = len(members)
-    features = [] if isinstance(x, Texts) else list(_named_columns(as_given(x), n))
     labels = list(_label_columns(members, n)) if named else []
-    ids = [values for values in (members.names, members.group) if named and values is not None]
+    names: list[tuple[Any, Kind]] = [
+        (values, "names") for values in (members.names, members.group) if named and values is not None
+    ]
+    tables = []
+    if isinstance(x, Texts):
+        names.append((_long_enough(x.values, SHORTEST_TEXT), "rows"))
+    else:
+        tables = list(_named_columns(as_given(x), n))
+    features, labels = ([_Column(name, *_vector(values)) for name, values in part] for part in (tables, labels))
+    ids = [_Column("", *_vector(_long_enough(values)), kind=kind) for values, kind in names]
+    yield _Members(features, labels, ids, n)
+    numbers = [column for column in features if not column.is_text and len(column.unique[0]) > 1]
+    for scale in SCALES if named else ():
+        scaled = [_scaled(column, scale) for column in numbers]
+        yield _Members(scaled, labels, [], n, is_scaled=True)
 
-    @functools.cache
-    def at_size(size: int) -> _Table:
-        columns = [_Column(name, *_vector(values, size)) for name, values in [*features, *labels]]
-        numbers = [column for column in columns[: len(features)] if not column.is_text]
-        by_width: dict[int, list[pd.Series]] = {}
-        for of_row in (columns, columns[: len(features)], numbers, [*numbers, *columns[len(features) :]]):
-            if len(of_row) > 1:
-                by_width.setdefault(len(of_row), []).append(_chances(of_row, n))
-        rows: dict[int, Any] = {width: pd.concat(chances).groupby(level=0).max() for width, chances in by_width.items()}
-        names = [_Column("", *_vector(_long_enough(values), size), is_name=True) for values in ids]
-        return _Table([*columns, *names], n, rows)
 
-    return at_size
+def _scaled(column: _Column, scale: Callable[[Array], tuple[Any, Any]]) -> _Column:
+    """Shift and scale a column as models do that scale what they keep."""
+    shift, length = scale(column.values)
+    values = (column.values - shift) / length
+    return replace(column, values=values, order=values)
 
 
-def _chances(columns: Sequence[_Column], n: int) -> pd.Series:
-    """Compute the chance that one of n rows equals a row of the members, by the keys of these rows."""
-    chance = np.full(n, float(n))
-    for column in columns:
-        n_missing = int(np.isnan(column.values).sum())
-        chance *= np.where(np.isnan(column.values), n_missing, column.count(column.values)) / n
-    return pd.Series(chance, _keys([column.values for column in columns]))
+def _chances(columns: Sequence[Float[Array, " n"]]) -> Float[Array, " n"]:
+    r"""Bound the chance that a row which is no copy equals each row of the members.
+
+    Each column is cut into quarters, of which a row has one cell. A further row of the same population is in the cell
+    of a member that is alone in it with a probability of about $2 (N_2 + 1) / n$ (Good and Turing), $N_2$ the cells of
+    two members, and in that of m members with one of at most m. Inside of a cell values are taken as independent: it
+    has the values of the member with the product, over columns, of their fractions of the quarter. Columns in nearly
+    the same order count once.
+    """
+    n = len(columns[0])
+    independent = _in_other_orders(columns)
+    quarters, fractions = np.zeros((n, len(independent))), np.ones(n)
+    for i, values in enumerate(independent):
+        _, value, count = np.unique(values, return_inverse=True, return_counts=True)
+        quarter = 4 * (np.cumsum(count) - count) // n  # of the first of several equal values
+        in_quarter = np.bincount(quarter, weights=count)[quarter]
+        quarters[:, i] = quarter[value]
+        fractions *= (count / in_quarter)[value]
+    _, cell, sizes = np.unique(_keys(list(quarters.T)), return_inverse=True, return_counts=True)
+    alone = 2 * (np.count_nonzero(sizes == 2) + 1) / n
+    return np.where(sizes[cell] == 1, alone, sizes[cell]) * fractions
+
+
+def _in_other_orders(columns: Sequence[Float[Array, " n"]]) -> list[Float[Array, " n"]]:
+    """Return up to `MOST_INDEPENDENT` columns, without those in nearly the same order as an earlier one."""
+    chosen = np.random.default_rng(0).permutation(len(columns))[:MOST_INDEPENDENT]  # constants may be regular
+    columns = [columns[i] for i in chosen]
+    ranks = _unit_ranks([values[:MOST_RANKED] for values in columns])
+    related = np.asarray(np.triu(np.abs(ranks.T @ ranks) > SAME_ORDER, 1).any(axis=0))
+    return [values for values, is_related in zip(columns, related, strict=True) if not is_related]
+
+
+def _unit_ranks(columns: Sequence[Float[Array, " n"]]) -> Float[Array, "n d"]:
+    """Return ranks in each column less their mean, as vectors of length 1, or 0 where all are equal."""
+    ranks = pd.DataFrame(np.column_stack(columns)).rank().fillna(0.0).to_numpy()
+    ranks = ranks - ranks.mean(axis=0)
+    length = np.sqrt((ranks**2).sum(axis=0))
+    return ranks / np.where(length > 0, length, 1.0)
 
 
 def _keys(columns: Sequence[Float[Array, " m"]]) -> UInt64[Array, " m"]:
-    """Return a key of each row, whatever the order of its columns: the sum of the hashes of its values."""
+    """Return a key of each row from the hashes of its values."""
     keys = np.zeros(len(columns[0]), dtype=np.uint64)
     for values in columns:
-        keys += pd.util.hash_array(values + 0.0)  # pyright: ignore[reportAttributeAccessIssue]
+        keys = keys * np.uint64(31) + pd.util.hash_array(values + 0.0)  # pyright: ignore[reportAttributeAccessIssue]
     return keys
 
 
-def _long_enough(names: Any) -> Any:
+def _long_enough(names: Any, least: int = SHORTEST_NAME) -> Any:
     """Leave out names that are texts of a few characters, which occur for many reasons."""
-    array = np.asarray(names)
-    if array.dtype.kind not in "OUS" or not _vector(array, 8)[1]:
+    array = np.asarray(names, dtype=object if least == SHORTEST_TEXT else None)
+    if array.dtype.kind not in "OUS" or _is_number(array):
         return array
-    return _object_array([name if len(str(name)) >= SHORTEST_NAME else None for name in array])
+    return _object_array([name if len(str(name)) >= least else None for name in array])
+
+
+def _is_number(array: Array) -> bool:
+    values, order = _vector(array)
+    return values is order
 
 
 def _label_columns(members: Points, n: int) -> Iterator[tuple[str, Any]]:
@@ -454,34 +580,39 @@ def _named_columns(x: Any, n: int) -> Iterator[tuple[str, Any]]:
             yield str(i), rows[:, i]
 
 
-def _texts(x: Any) -> frozenset[str]:
-    """Return the records that are texts."""
-    values = x.values if isinstance(x, Texts) else ()
-    return frozenset(str(text) for text in values if len(str(text)) >= SHORTEST_TEXT)
-
-
-def _of_texts(where: str, content: Any, texts: frozenset[str]) -> Held | None:
-    if not texts or sparse.issparse(content):
+def _found(where: str, content: Any, readings: Sequence[_Members], n: int) -> Held | None:
+    """Compare the content of one place with the members: rows first, then columns, then values."""
+    columns = _columns_of(content, n)
+    if not columns:
         return None
-    n = len({value for value in np.asarray(content, dtype=object).ravel() if isinstance(value, str) and value in texts})
-    return Held("rows", where, n) if n else None
-
-
-def _found(where: str, content: Any, tables: Sequence[Callable[[int], _Table]]) -> Held | None:
-    """Compare the content of one place with the members."""
-    columns = _columns_of(content)
-    across = _across(columns)
-    for find, way in ((_rows, columns), (_rows, across), (_column_in_order, columns), (_column_in_order, across)):
-        for table in tables if way else ():
-            found = find(where, way, table)
+    bits = next((bits for bits in BITS if _are_rounded(columns, bits)), MOST_BITS)
+    across = list(np.column_stack(columns)) if len(columns[0]) <= MOST_COLUMNS else []
+    searches = (
+        (_all_rows, columns, MOST_BITS),
+        (_rows, columns, bits),
+        (_rows, across, bits),
+        (_column_in_order, columns, MOST_BITS),
+        (_values, columns, bits),
+    )
+    for find, way, bits_of_members in searches:
+        for reading in readings if way else ():
+            is_of_use = len(way) in map(len, reading.rows) if find is _rows else not reading.is_scaled
+            if not is_of_use:
+                continue
+            members = reading.at(bits_of_members)
+            fewer = [_rounded(values, members.bits) for values in way] if members.bits < bits else way
+            found = find(where, fewer, members)
             if found is not None:
                 return found
-    rare = [_rare(where, columns, table) for table in tables if columns]
-    return next((found for found in rare if found is not None), None)
+    return None
 
 
-def _columns_of(content: Any) -> list[tuple[int, Float[Array, " m"]]]:
-    """Read content as columns, each with the bytes of its numbers: an array of one axis is one column."""
+def _are_rounded(columns: Columns, bits: int) -> bool:
+    return all(np.array_equal(_rounded(values, bits), values, equal_nan=True) for values in columns)
+
+
+def _columns_of(content: Any, n: int) -> list[Float[Array, " m"]]:
+    """Read content as columns: an array of one axis is one, and the axis of n entries is that of the records."""
     if sparse.issparse(content):
         content = content.toarray() if content.shape[0] * content.shape[1] <= MOST_ENTRIES else content.data
     if isinstance(content, pd.DataFrame):
@@ -489,94 +620,142 @@ def _columns_of(content: Any) -> list[tuple[int, Float[Array, " m"]]]:
     elif content.dtype.kind not in "biufMmOUS" or content.size == 0:
         return []
     else:
-        table = content.reshape(len(content), -1) if content.ndim > 1 else content.reshape(-1, 1)
-        arrays = list(table.T)
-    sizes = [array.dtype.itemsize if array.dtype.kind == "f" else 8 for array in arrays]
-    return [(size, _vector(array, size)[0]) for size, array in zip(sizes, arrays, strict=True)]
+        content = np.atleast_1d(content.squeeze())
+        records = content.shape.index(n) if n in content.shape else 0
+        content = np.moveaxis(content, records, 0)
+        arrays = list(content.reshape(len(content), -1).T)
+    return [_vector(array)[0] for array in arrays]
 
 
-def _across(columns: Sequence[tuple[int, Float[Array, " m"]]]) -> list[tuple[int, Float[Array, " c"]]]:
-    """Read the rows of a table as columns; none if they are many."""
-    if not columns or len(columns[0][1]) > MOST_COLUMNS:
-        return []
-    size = min(size for size, _ in columns)
-    return [(size, row) for row in np.column_stack([values for _, values in columns])]
-
-
-def _rows(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
-    """Find rows of members, in any order of rows and columns."""
-    rows = table(min(size for size, _ in columns)).rows.get(len(columns))
-    if rows is None:
-        return None
-    chance = rows.reindex(_keys([values for _, values in columns]))
-    n_found = int(chance.notna().sum())
-    by_chance = len(chance) * float(chance.mean())  # rows that are found although they are no copies
-    largest = LARGEST_CHANCE if n_found < FEWEST else 10 * LARGEST_CHANCE
-    return Held("rows", where, n_found) if by_chance <= largest * n_found else None
-
-
-def _column_in_order(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
-    """Find a value for each member, in the order of the members."""
-    for size, values in columns:
-        members = table(size)
-        if len(values) != members.n:
+def _rows(where: str, columns: Columns, members: _Members) -> Held | None:
+    """Find rows of members, in any order."""
+    for of_row in members.rows:
+        if len(of_row) != len(columns) or len(columns) < 2:
             continue
-        for column in sorted(members.columns, key=lambda column: not column.is_name):
-            if not np.array_equal(column.values, values, equal_nan=True):
-                continue
-            _, counts = column.unique
-            is_counting = len(counts) == members.n and bool((np.diff(values) == 1).all())
-            if len(counts) > 1 and counts.sum() - counts.max() >= min(FEWEST, members.n // 2) and not is_counting:
-                return Held("names" if column.is_name else "column", where, members.n, column.name)
+        values = [column.values for column in of_row]
+        keys, of_members = _keys(columns), _keys(values)
+        n_found = int(np.isin(keys, of_members).sum())
+        if n_found == 0 or (members.is_scaled and n_found < FEWEST):  # the smallest are the smallest after any scaling
+            continue
+        chances = _chances(values)[np.isin(of_members, keys)]
+        by_chance = len(keys) * float(chances.mean())  # rows that are found although they are no copies
+        if by_chance <= (LARGEST_CHANCE if n_found < FEWEST else 10 * LARGEST_CHANCE) * n_found:
+            return Held("rows", where, n_found)
     return None
 
 
-def _rare(where: str, columns: Columns, table: Callable[[int], _Table]) -> Held | None:
+def _all_rows(where: str, columns: Columns, members: _Members) -> Held | None:
+    """Find all members in as many rows, in any order, of columns that are increasing maps of theirs.
+
+    A shift and a scale, rounding and ranks keep the order of values: of two columns that such a map makes of one
+    another, it carries the values of a rank to those of this rank.
+    """
+    known = members.columns
+    if not members.are_as_many(columns) or not 1 < len(columns) <= 2 * len(known):
+        return None
+    ranks, of_members = _unit_ranks(columns), members.ranks[:, : len(known)]
+    for match in _matches(ranks.T @ ranks, of_members.T @ of_members):
+        carried = [_carried(columns[j], known[i].order) for j, i in match.items()]
+        n_found = int(np.isin(_keys([columns[j] for j in match]), _keys(carried)).sum())
+        by_chance = float(_chances(carried).sum())
+        if n_found >= ALL * members.n and by_chance <= 10 * LARGEST_CHANCE * n_found:
+            return Held("rows", where, n_found)
+    return None
+
+
+def _column_in_order(where: str, columns: Columns, members: _Members) -> Held | None:
+    """Find a column in the order of the members that is an increasing map of one of theirs."""
+    known = [*members.columns, *members.names]
+    if not members.are_as_many(columns) or not known:
+        return None
+    for j, i in np.argwhere(_unit_ranks(columns).T @ members.ranks > SAME_ORDER):
+        if _is_same_column(columns[j], known[i].order):
+            kind: Kind = "column" if known[i].kind == "values" else known[i].kind
+            return Held(kind, where, members.n, known[i].name)
+    return None
+
+
+def _matches(of_content: Float[Array, "c c"], of_members: Float[Array, "d d"]) -> Iterator[dict[int, int]]:
+    """Yield columns of the content with those of the members that may be the same, the best match first.
+
+    They have the same rank correlations with each other, whatever the order of the rows.
+    """
+    c, d = len(of_content), len(of_members)
+    if 1 < c <= d and np.abs(of_content - of_members[:c, :c]).max() <= SAME_CORRELATION:
+        yield {j: j for j in range(c)}
+        return
+    for first in range(min(c, 3)):  # a column that is none of the members' may come first
+        matches: list[tuple[float, dict[int, int]]] = [(0.0, {})]
+        for j in range(first, c):
+            longer = []
+            for largest, match in matches:
+                js, taken = list(match), list(match.values())
+                differences = np.abs(of_members[:, taken] - of_content[j, js]).max(axis=1, initial=largest)
+                differences[taken] = np.inf
+                longer += [(differences[i], {**match, j: i}) for i in np.flatnonzero(differences <= SAME_CORRELATION)]
+            matches = sorted(longer, key=lambda one: one[0])[:MOST_MATCHES] or matches
+        yield from (match for _, match in matches if len(match) > 1)
+
+
+def _carried(values: Float[Array, " n"], order: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Return the value of the same rank for each member; that of the first of equal ones."""
+    return np.sort(values)[np.searchsorted(np.sort(order), order)]
+
+
+def _is_same_column(values: Float[Array, " n"], order: Float[Array, " n"]) -> bool:
+    """Tell whether a column is an increasing map of another; of a sorted one without equal values, too many are."""
+    n_levels = min(len(np.unique(order)), FEWEST_LEVELS)
+    _, counts = np.unique(values, return_counts=True)
+    if len(counts) < max(n_levels, 2) or len(values) - counts.max() < FEWEST or (np.diff(order) > 0).all():
+        return False
+    return bool(np.mean(_carried(values, order) == values) >= SAME_ORDER)
+
+
+def _values(where: str, columns: Columns, members: _Members) -> Held | None:
     """Find values that one or two members have, and names of records."""
-    members = table(min(size for size, _ in columns))
-    values = np.unique(np.concatenate([values for _, values in columns]))
+    values = np.unique(np.concatenate(columns))
+    values = values[~np.isnan(values)]
     fewest = max(min(FEWEST, members.n // 2), 2)
     found = []
-    for column in members.columns:
-        enough = 1 if column.is_name and column.is_text else fewest
-        n = column.rare_in(values) if len(values) >= enough else 0
+    for column in [*members.columns, *members.names]:
+        enough = 1 if column.kind != "values" and column.is_text else fewest
+        n = column.found_in(values, members.bits) if len(values) >= enough else 0
         if n >= enough:
-            found.append(Held("names" if column.is_name else "values", where, n, column.name))
-    return max(found, key=lambda held: (held.kind == "names", held.n), default=None)
+            found.append(Held(column.kind, where, n, column.name))
+    return max(found, key=lambda held: (held.kind != "values", held.n), default=None)
 
 
-def _vector(values: Any, size: int) -> tuple[Float[Array, " m"], bool]:
-    """Read values as numbers if nearly all of them are, else texts as numbers that stand for them; missing is NaN."""
+def _vector(values: Any) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
+    """Read values as numbers if nearly all of them are, else texts as codes, and return their order; missing is NaN."""
     array = np.asarray(values).ravel()
-    if array.dtype.kind in "biu":
-        return array.astype(np.float64), False
-    if array.dtype.kind == "f":
-        return _rounded(array.astype(np.float64), size), False
+    if array.dtype.kind in "biuf":
+        numbers = array.astype(np.float64) if array.dtype.kind != "f" else _rounded(array.astype(np.float64), MOST_BITS)
+        return numbers, numbers
     if array.dtype.kind in "Mm":
         numbers = array.astype("datetime64[ns]" if array.dtype.kind == "M" else "timedelta64[ns]").astype(np.int64)
-        return np.where(np.isnat(array), np.nan, numbers.astype(np.float64)), False
+        numbers = np.where(np.isnat(array), np.nan, numbers.astype(np.float64))
+        return numbers, numbers
     texts = _object_array([value if _is_scalar(value) else None for value in array.astype(object)])
     is_date = np.array([isinstance(value, pd.Timestamp | np.datetime64) for value in texts], dtype=bool)
     if is_date.any():
-        return _vector(pd.to_datetime(texts, errors="coerce", utc=True).tz_localize(None).to_numpy(), size)
+        return _vector(pd.to_datetime(texts, errors="coerce", utc=True).tz_localize(None).to_numpy())
     is_missing = np.asarray(pd.isna(texts))
     numbers = np.asarray(pd.to_numeric(pd.Series(texts), errors="coerce"), dtype=np.float64)
     n_numbers = int(np.isfinite(numbers).sum())
     if n_numbers and n_numbers >= 0.9 * (len(texts) - is_missing.sum()):
-        return _rounded(numbers, size), False
+        numbers = _rounded(numbers, MOST_BITS)
+        return numbers, numbers
     words = _object_array([_word(value) for value in np.where(is_missing, "", texts)])
     hashes = (pd.util.hash_array(words) >> np.uint64(12)).astype(np.float64)  # pyright: ignore[reportAttributeAccessIssue]
-    return np.where(is_missing, np.nan, hashes), True  # a float holds 52 bits exactly
+    order = np.unique(words, return_inverse=True)[1].astype(float)
+    return np.where(is_missing, np.nan, hashes), np.where(is_missing, np.nan, order)  # a float holds 52 bits exactly
 
 
 def _word(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _rounded(values: Float[Array, " n"], size: int) -> Float[Array, " n"]:
-    """Round numbers to the bits that are compared."""
-    if size in SIZES:
-        with np.errstate(over="ignore"):
-            values = values.astype(SIZES[size]).astype(np.float64)
+def _rounded(values: Float[Array, " n"], bits: int) -> Float[Array, " n"]:
+    """Round numbers to so many binary digits."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, np.nan))
-    return np.ldexp(np.round(mantissa * 2.0**BITS) / 2.0**BITS, exponent) + 0.0
+    return np.ldexp(np.round(mantissa * 2.0**bits) / 2.0**bits, exponent) + 0.0

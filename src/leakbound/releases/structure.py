@@ -156,6 +156,11 @@ class Structure:
         """Records minus parameters, which may be negative."""
         return None if self.n_parameters is None else self.n_records - self.n_parameters
 
+    @property
+    def rows_alone(self) -> Structure | None:
+        """That the model holds rows, without what else is known of it; None if none were found."""
+        return Structure(self.n_records, stores_records=True, kept=self.kept) if self.kept.n_rows else None
+
 
 def structure_of(model: Any, members: Points) -> Structure:
     """Read the structure of a fitted model.

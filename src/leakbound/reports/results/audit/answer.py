@@ -27,6 +27,8 @@ def warnings(results: Sequence[Result]) -> list[Sentence]:
     for name, why in results[0].about.failed.items():
         said.append(Sentence("warning.failed_why" if why else "warning.failed", {"name": name, "why": why}))
     for result in results:
+        if result.n_rows:
+            said.append(written(result, "warning.rows", n=count(result.n_rows)))
         finding = result.without_model
         if finding is not None and result.members_differ:
             said.append(written(result, "warning.differ", **_area(result, finding)))

@@ -203,6 +203,12 @@ class Result:
         return next(findings, None)
 
     @property
+    def n_rows(self) -> int:
+        """How many rows of the training data were found in the fitted model."""
+        finding = self.find("stores_records")
+        return 0 if finding is None else int(finding.detail.get("rows", 0))
+
+    @property
     def members_differ(self) -> bool:
         """Whether a classifier without the model shows that members and others do not come from one source."""
         finding = self.without_model
