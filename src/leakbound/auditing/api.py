@@ -69,7 +69,7 @@ from leakbound.releases.factory import (
 from leakbound.releases.model_files import SUFFIXES as MODEL_FILES
 from leakbound.releases.networks.recipe import Recipe
 from leakbound.releases.specs import is_dataset, is_network, only_from, own
-from leakbound.releases.structure import class_and_parameters, structure_of
+from leakbound.releases.structure import Structure, class_and_parameters, structure_of
 from leakbound.reports import Report
 from leakbound.runtime.fits import Filled, n_chunks_of
 from leakbound.runtime.observe import Execution, Tally, fill, observe, read_signals, store_notes, write_signals
@@ -570,10 +570,7 @@ def audit_model(
     notes += _note_of_sizes(len(inside), int(game.member[-1].sum()))
     other_recipe, note_of_recipe = _compared_recipe(model, fitted.recipe)
     notes += note_of_recipe
-    names = None if points.names is None else points.names[: len(inside)]
-    structure = structure_of(model, replace(inside, names=names))
-    if plan.policy is None or plan.policy.structure is None:  # what nobody asked for is said if rows were found
-        structure = structure.rows_alone
+    structure = _structure(model, inside, points, is_limited=plan.policy is not None and bool(plan.policy.structure))
     observed = ObservedRelease(
         audited.name,
         Signals.observed(game, points, arrays),
@@ -590,6 +587,18 @@ def audit_model(
     owner = () if recipe is None else tuple(owner_notes([recipe]))
     run = AuditRun([observed], notes=notes, owner_notes=owner, execution=execution.facts)
     return reported(plan, attack_rows, run)
+
+
+def _structure(model: Any, members: Points, points: Points, *, is_limited: bool) -> Structure | None:
+    """Read the structure of the model; without a limit on it, that it holds rows, or nothing."""
+    names = None if points.names is None else points.names[: len(members)]
+    try:
+        structure = structure_of(model, replace(members, names=names))
+    except ValueError:  # a model in another process took too long, or too much memory
+        if is_limited:
+            raise
+        return None
+    return structure if is_limited else structure.rows_alone
 
 
 def _refuse_idle_on_model(
