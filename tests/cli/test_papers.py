@@ -36,7 +36,6 @@ def test_one_is_run_written_and_shown_and_never_written_over(run, tmp_path):
     left = run(f"reproduce {SMALL} --quick --out out")
     assert left.code == 0
     assert "\n\nOf 4 claims" in left.out
-    assert left.out.count("identity\n") == 4
     assert left.err.splitlines()[-1] == "leakbound: wrote out/papers.html"
     assert (tmp_path / "out" / "papers.html").read_text().count("<figure") == 1
     assert sorted(os.listdir(tmp_path / "out")) == ["delgrosso2021-section33", "papers.html"]
