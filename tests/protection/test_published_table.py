@@ -113,17 +113,17 @@ class TestRelease:
         assert table.total == 299
 
     @pytest.mark.parametrize(
-        ("design", "words"),
+        ("promise", "has_intervals"),
         [
-            ("half", {"promise": "drawn", "ledger": None}),
-            pytest.param("half", {"promise": ls.Drawn(noise="norm"), "ledger": None}, marks=pytest.mark.slow),
+            ("drawn", True),
+            pytest.param(ls.Drawn(noise="norm"), False, marks=pytest.mark.slow),
         ],
     )
-    def test_other_designs(self, tmp_path, design: str, words) -> None:
-        release = released(tmp_path, **words)
+    def test_promise_drawn(self, tmp_path, promise: Any, has_intervals: bool) -> None:
+        release = released(tmp_path, promise=promise, ledger=None)
         table = release.certificate.about.table
         assert table.total == by_levels(table)[None, None] == 150
-        assert all((cell.low is None) == (words.get("noise") == "norm") for cell in table.cells)
+        assert all((cell.low is not None) == has_intervals for cell in table.cells)
 
     def test_csv(self, tmp_path) -> None:
         release = released(tmp_path)
