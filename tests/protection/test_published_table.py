@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
