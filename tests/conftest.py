@@ -119,8 +119,7 @@ def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __missing__(self, name: str) -> object:
             return "data:," if name.startswith(("picture", "strip", "scale")) else object()
 
-    pages = {kind: (made, lambda report: Charts()) for kind, (made, _) in html.DOCUMENTS.items()}
-    monkeypatch.setattr(html, "DOCUMENTS", pages)
+    monkeypatch.setattr(html, "CHARTS", dict.fromkeys(html.CHARTS, lambda report: Charts()))
     monkeypatch.setattr(document.svg, "labelled", lambda figure, prefix, label: "<svg></svg>")
 
 

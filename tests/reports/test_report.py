@@ -11,7 +11,7 @@ from leakbound.core.findings import QUANTITIES, Finding, Term
 from leakbound.core.tradeoff import EpsilonDelta, Gaussian, Mixture
 from leakbound.core.tradeoff.claims import Claim
 from leakbound.reports import Curve, Report, Verdict, plain
-from leakbound.reports.render.html import DOCUMENTS
+from leakbound.reports.render.html import CHARTS, DOCUMENTS
 from leakbound.reports.report import FORMS
 from tests.reports import made_bounds, made_protected, samples
 from tests.reports.made import made
@@ -122,7 +122,7 @@ def test_every_form_is_made_by_a_function_that_exists():
 
 
 def test_every_kind_of_report_has_a_document():
-    assert set(DOCUMENTS) == {"attribute", "audit", "bound", "protected"}
+    assert set(DOCUMENTS) == set(CHARTS) == {"attribute", "audit", "bound", "protected"}
 
 
 def test_every_kind_of_curve_and_infinity_follows_the_schema():

@@ -20,11 +20,8 @@ from leakbound.reports.charts.releases import release_charts
 from leakbound.reports.render.document import Charts, document_name
 from leakbound.reports.render.document import notebook as notebook_of
 from leakbound.reports.render.document import page as page_of
-from leakbound.reports.results.attribute_page import attribute_page
-from leakbound.reports.results.audit.page import audit_page
-from leakbound.reports.results.bound_page import bound_page
+from leakbound.reports.render.text import DOCUMENTS
 from leakbound.reports.results.curves import one_curve
-from leakbound.reports.results.release.page import release_page
 
 
 def page(report: Report) -> str:
@@ -49,8 +46,8 @@ def notebook(report: Report) -> str:
 
 def _documented(report: Report) -> tuple[str, Any, Charts, str]:
     """Return the document of a report, what it is handed, its charts, and what their ids begin with."""
-    made, charts = DOCUMENTS[report.about.kind]
-    return document_name(report.about), made(report), charts(report), f"d{report.digest()[:6]}"
+    kind = report.about.kind
+    return document_name(report.about), DOCUMENTS[kind](report), CHARTS[kind](report), f"d{report.digest()[:6]}"
 
 
 def curve_fragment(curve: Curve) -> str:
@@ -64,12 +61,12 @@ def curve_fragment(curve: Curve) -> str:
     return fragment(notebook_of("curve.md.jinja", one_curve(curve), curve_figures(curve), prefix))
 
 
-# The kinds of reports whose page is a document: what it is handed, and its charts.
-DOCUMENTS: Mapping[str, tuple[Callable[[Report], Any], Callable[[Report], Charts]]] = {
-    "attribute": (attribute_page, guesses_charts),
-    "audit": (audit_page, audit_charts),
-    "bound": (bound_page, bound_charts),
-    "protected": (release_page, release_charts),
+# The charts of each kind of report.
+CHARTS: Mapping[str, Callable[[Report], Charts]] = {
+    "attribute": guesses_charts,
+    "audit": audit_charts,
+    "bound": bound_charts,
+    "protected": release_charts,
 }
 
 
