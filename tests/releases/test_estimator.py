@@ -28,6 +28,7 @@ from leakbound.releases.estimator import Estimator, from_spec, imported
 from leakbound.releases.factory import trained_release
 from leakbound.releases.preparation import Preparation, preparation_for
 from leakbound.releases.pretrained_model import PretrainedModel
+from leakbound.releases.specs import OR_SCORE
 
 EVERY = ("loss", "log_odds", "correct", "log_prob")  # of the signals that there are, those of a model
 SEEDS = np.array([11, 12, 13])
@@ -150,7 +151,7 @@ class TestClassifiers:
     @pytest.mark.parametrize(
         ("y", "message"),
         [
-            (None, "GaussianNB needs labels"),
+            (None, f"GaussianNB needs labels, and there are none: give y, {OR_SCORE}"),
             ([1] * 60, "GaussianNB needs at least 2 classes, got only 1"),
             (["a"] * 60, "GaussianNB needs at least 2 classes, got only a"),
             (
@@ -347,11 +348,12 @@ class TestEstimator:
             (
                 len,
                 "expected an estimator with fit and get_params, got an object of type builtin_function_or_method; "
-                "a trained model with its data is audited by audit_model",
+                "a trained model with its data is audited by audit_model; train anything else in a function "
+                f"train(X, y, seed), {OR_SCORE}",
             ),
             (
                 StandardScaler(),
-                "StandardScaler has neither predict_proba, decision_function nor predict",
+                f"StandardScaler has neither predict_proba, decision_function nor predict: give one that has, {OR_SCORE}",
             ),
         ],
     )
@@ -455,7 +457,7 @@ class TestFixed:
     @pytest.mark.parametrize(
         ("model", "y", "message"),
         [
-            (PretrainedModel(table(p)), None, "model needs labels"),
+            (PretrainedModel(table(p)), None, f"model needs labels, and there are none: give y, {OR_SCORE}"),
             (PretrainedModel(lambda x: np.ones((2, 3)) / 3), [0, 1, 2] * 3, "model gave 2 answers for 9 points"),
             (
                 PretrainedModel(table(p)),
