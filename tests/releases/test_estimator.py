@@ -353,7 +353,8 @@ class TestEstimator:
             ),
             (
                 StandardScaler(),
-                f"StandardScaler has neither predict_proba, decision_function nor predict: give one that has, {OR_SCORE}",
+                "StandardScaler has neither predict_proba, decision_function nor predict: give one that has, "
+                f"{OR_SCORE}",
             ),
         ],
     )

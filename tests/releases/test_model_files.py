@@ -58,8 +58,9 @@ class TestPickles:
 def test_what_is_no_model(tmp_path):
     path = tmp_path / "list.pkl"
     path.write_bytes(pickle.dumps([1, 2]))
-    with pytest.raises(ValueError, match=r"holds a list, which has neither predict_proba nor predict$"):
+    with pytest.raises(ValueError, match=r"holds a list, which has neither .* score=fn"):
         read_model(path, unpickle_trusted=True)
+    assert read_model(path, unpickle_trusted=True, is_scored=True) == [1, 2]
 
 
 @pytest.mark.parametrize(

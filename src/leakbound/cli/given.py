@@ -219,7 +219,8 @@ def _trained(way: str, options: Mapping[str, Any], recipe: ModelPlan) -> Any:
         raise ValueError(f"{file} is no trained model ({', '.join(SUFFIXES)})")
     if trusted:
         say(f"{file} is unpickled: it may run any code")
-    return read_model(file, unpickle_trusted=trusted, trusted_types=options.get("trust", ()))
+    trusted_types, is_scored = options.get("trust", ()), "score" in options
+    return read_model(file, unpickle_trusted=trusted, trusted_types=trusted_types, is_scored=is_scored)
 
 
 def _of_model(plan: TrainedPlan, options: Mapping[str, Any], store: str) -> Report:

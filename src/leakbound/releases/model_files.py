@@ -24,7 +24,7 @@ from jaxtyping import Float, Shaped
 from leakbound.data.points import some
 from leakbound.files.untrusted import in_one_line, refuse_archive
 from leakbound.releases.foreign_model import ForeignModel
-from leakbound.releases.specs import first_line
+from leakbound.releases.specs import OR_SCORE, first_line
 
 Array = np.ndarray
 PICKLES = (".joblib", ".pkl", ".pickle")
@@ -80,7 +80,11 @@ NEVER_TRUSTED = frozenset(
 
 @in_one_line
 def read_model(
-    path: str | os.PathLike[str], *, unpickle_trusted: bool = False, trusted_types: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    unpickle_trusted: bool = False,
+    trusted_types: Sequence[str] = (),
+    is_scored: bool = False,
 ) -> Any:
     """Read a trained model from a file.
 
@@ -92,6 +96,8 @@ def read_model(
         Whether the user trusts a pickle, which runs the code that it holds.
     trusted_types : sequence of str
         Types in a file of skops that the user trusts, besides those that skops does.
+    is_scored : bool
+        Whether a score sees the model, so that an object in a pickle need not predict anything.
 
     Returns
     -------
@@ -118,7 +124,8 @@ def read_model(
             "(--unpickle-trusted) if you "
             "trust whoever made it, or save the model with skops or as ONNX"
         )
-    return _answering(path, _read(path, lambda: import_module("joblib").load(path)))  # it reads other pickles, too
+    model = _read(path, lambda: import_module("joblib").load(path))  # it reads other pickles, too
+    return model if is_scored else _answering(path, model)
 
 
 def read_here(path: Path, trusted_types: Sequence[str]) -> Any:
@@ -128,7 +135,10 @@ def read_here(path: Path, trusted_types: Sequence[str]) -> Any:
 
 def _answering(path: Path, model: Any) -> Any:
     if not callable(getattr(model, "predict", None)) and not callable(getattr(model, "predict_proba", None)):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which has neither predict_proba nor predict")
+        kind = type(model).__name__
+        raise ValueError(
+            f"{path} holds a {kind}, which has neither predict_proba nor predict: give one that has, {OR_SCORE}"
+        )
     return model
 
 
