@@ -200,7 +200,11 @@ class Attack:
         base = self.name.partition("(")[0]
         listed = ", ".join(f"{name}={value}" for name, value in merged.items())
         signals = (str(merged["signal"]),) if merged.get("signal") else self.signals
-        return replace(self, name=f"{base}({listed})" if merged else base, signals=signals, parameters=merged)
+        title = self.title
+        if base in ATTACKS and parameters.get("signal") in ATTACKS:  # one attack on two scores is two rows of a page
+            title = f"{ATTACKS[base].title}, {ATTACKS[str(parameters['signal'])].title.lower()}"
+        name = f"{base}({listed})" if merged else base
+        return replace(self, name=name, title=title, signals=signals, parameters=merged)
 
     def function_of_signals(self) -> Score:
         """Return the function, imported where it is named by its path."""
