@@ -52,7 +52,6 @@ SHORTEST_NAME = 5  # characters of a text that names a record
 SHORTEST_TEXT = 20  # characters of a record that is a text
 LONGEST_TEXT = 10_000_000  # characters of a text that are read as words and as a table
 LARGEST_CHANCE = 0.01  # that a row is a coincidence; ten times that of many rows
-MOST_COLUMNS = 10_000  # of a table whose records may be its columns
 MOST_ENTRIES = 20_000_000  # of a sparse matrix that is unpacked
 SMALL = 100  # numbers and characters of an attribute that is left unexplained
 BITS = (8, 11, 24)  # binary digits of bfloat16, float16 and float32
@@ -121,7 +120,6 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
         if x is not None and not isinstance(x, list):
             readings += _readings(x, members, named=False)
     held: dict[str, Held] = {}
-    compared: set[Any] = set()  # contents that the members of an ensemble share
     extra, unexplained, complete = [], [], True
     for place in _places(model):
         complete &= place.complete
@@ -130,11 +128,6 @@ def search(model: Any, members: Points, handed_on: Sequence[Any] = ()) -> Kept:
             if place.size > SMALL or place.size == n > 1:
                 unexplained.append(place.where)
         for content in place.contents:
-            if isinstance(content, np.ndarray) and content.size <= SMALL:
-                key = (content.dtype.str, *content.shape, *map(repr, content.flat))
-                if key in compared:
-                    continue
-                compared.add(key)
             found = _found(place.where, content, readings, n)
             if found is not None:
                 both = (held.get(place.where, found), found)
@@ -171,9 +164,6 @@ def _places(model: Any) -> Iterator[_Place]:
             place = _Place(f"{where}.{one_line(str(name), 60)}".strip("."), extra=name not in known)
             _Reached(place, waiting).read(value)
             yield place
-        scalars = [value for value in attributes.values() if _is_scalar(value)]
-        if len(scalars) > 1:  # a record whose values are one attribute each
-            yield _Place(where or "single attributes", extra=False, contents=[_object_array(scalars)])
 
 
 def _attributes(part: Any) -> dict[str, Any]:
@@ -586,21 +576,14 @@ def _found(where: str, content: Any, readings: Sequence[_Members], n: int) -> He
     if not columns:
         return None
     bits = next((bits for bits in BITS if _are_rounded(columns, bits)), MOST_BITS)
-    across = list(np.column_stack(columns)) if len(columns[0]) <= MOST_COLUMNS else []
-    searches = (
-        (_all_rows, columns, MOST_BITS),
-        (_rows, columns, bits),
-        (_rows, across, bits),
-        (_column_in_order, columns, MOST_BITS),
-        (_values, columns, bits),
-    )
-    for find, way, bits_of_members in searches:
-        for reading in readings if way else ():
-            is_of_use = len(way) in map(len, reading.rows) if find is _rows else not reading.is_scaled
+    searches = ((_all_rows, MOST_BITS), (_rows, bits), (_column_in_order, MOST_BITS), (_values, bits))
+    for find, bits_of_members in searches:
+        for reading in readings:
+            is_of_use = len(columns) in map(len, reading.rows) if find is _rows else not reading.is_scaled
             if not is_of_use:
                 continue
             members = reading.at(bits_of_members)
-            fewer = [_rounded(values, members.bits) for values in way] if members.bits < bits else way
+            fewer = [_rounded(values, members.bits) for values in columns] if members.bits < bits else columns
             found = find(where, fewer, members)
             if found is not None:
                 return found
