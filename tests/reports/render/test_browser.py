@@ -39,10 +39,10 @@ QUIET = (
 PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title><script>
 function look(frame) {{
   var page = frame.contentDocument, root = page.documentElement;
-  var handle = page.querySelector("#findings .sort");
+  var handle = page.querySelector(".sort");
   if (handle) handle.click();
   frame.nextElementSibling.textContent = JSON.stringify([root.scrollWidth, root.clientWidth,
-    page.scripts.length, page.querySelectorAll("#findings th[aria-sort]").length]);
+    page.scripts.length, page.querySelectorAll("th[aria-sort]").length]);
 }}
 </script>{frames}"""
 FRAME = (
