@@ -117,7 +117,8 @@ def test_renders_without_sideways_scrolling(seen, sample):
         assert scroll <= client
         assert scripts == 1  # nothing that a user wrote became a script
         documents = (made_bounds.__name__, made_protected.__name__, made_designs.__name__)
-        if sample.__module__ not in documents:  # whose tables of findings are short: nothing to sort
+        # tables of at most ten rows have nothing to sort
+        if sample.__module__ not in documents and sample is not samples.tiny:
             assert sorted_columns == 1  # the script ran: the policy admits it
 
 
