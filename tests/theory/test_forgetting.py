@@ -33,13 +33,13 @@ def test_an_exact_removal_keeps_the_level(kept, unlearn, n_repeats) -> None:
 def test_one_gradient_step_is_caught_by_the_strongest_attack_and_not_by_lira_alone(
     kept, least, most, n_repeats, fewest
 ) -> None:
-    """With the kept half LiRA alone finds it in 8 to 18 % of audits: in half of 10 with a probability of .2 %."""
+    """With the kept half LiRA alone finds it in 8 to 18 % of audits: in 5 of 10 with a probability of 2 % at most."""
     found = repeated(one_step, kept, n_repeats)
     assert sum(each.told_apart for each in found) >= fewest
     for name in ("mast", "rmia"):
         assert least < np.mean([each.auc[name] for each in found]) < most
     if kept == "half":
-        assert sum(each.alone["lira"] for each in found) <= (4 if n_repeats == 10 else 14)
+        assert sum(each.alone["lira"] for each in found) <= (4 if n_repeats == 10 else 12)
 
 
 def test_three_exact_removals_are_one() -> None:
