@@ -95,7 +95,7 @@ EXACT = (retrain, downdate, rank_one)
 
 @dataclass(frozen=True)
 class Found:
-    """What one audit shows: the AUC of each attack, whether its corrected interval is above 1/2 and its own misses it."""
+    """What one audit shows: AUCs, which corrected intervals are above 1/2, and which own intervals miss it."""
 
     auc: dict[str, float]
     alone: dict[str, bool]
