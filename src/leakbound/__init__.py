@@ -37,7 +37,7 @@ from leakbound.version import __version__
 
 if TYPE_CHECKING:
     from leakbound import attacks, bounds, data, dpsgd, metrics, noise, papers, plans, releases, reports
-    from leakbound.auditing.api import audit, audit_model, audit_scores, audit_signals
+    from leakbound.auditing.api import audit, audit_model, audit_scores, audit_signals, audit_synthetic
     from leakbound.auditing.follow import follow
     from leakbound.bounding.api import bound
     from leakbound.core import covariance, games, intervals, seeds, tradeoff
@@ -102,6 +102,7 @@ _HOME = {  # the module that holds each name
     "audit_model": "auditing.api",
     "audit_scores": "auditing.api",
     "audit_signals": "auditing.api",
+    "audit_synthetic": "auditing.api",
     "bound": "bounding.api",
     "calibrate": "protection",
     "canaries": "dpsgd.planted",
@@ -203,6 +204,7 @@ __all__ = [
     "audit_model",
     "audit_scores",
     "audit_signals",
+    "audit_synthetic",
     "bound",
     "bounds",
     "calibrate",

@@ -35,6 +35,8 @@ from leakbound.auditing.setup import (
     refuse_no_coins,
     wanted,
 )
+from leakbound.auditing.synthetic.run import attacks_on_synthetic, audit_tables
+from leakbound.auditing.synthetic.tables import read_tables
 from leakbound.core import games
 from leakbound.core.checks import known_keywords, one_line, one_of
 from leakbound.core.findings import Term
@@ -46,7 +48,7 @@ from leakbound.data.points import with_names
 from leakbound.data.slices import Slices, by_columns, refuse_without_groups, sliced
 from leakbound.dpsgd.config import DpSgd
 from leakbound.dpsgd.planted import PlantedCanaries, read_game
-from leakbound.plans.audits import AuditPlan, ClaimPlan, GivenPlan, TrainedPlan
+from leakbound.plans.audits import AuditPlan, ClaimPlan, GivenPlan, SyntheticPlan, TrainedPlan
 from leakbound.plans.fitted import Fitted
 from leakbound.plans.games import Attribute, Forgotten, Fresh, HalfSplit, Queries, game_of, queries_of
 from leakbound.plans.games import Game as PlannedGame
@@ -854,6 +856,115 @@ def audit_scores(
         )
     given = Given(name, value, variance_inflation=UNKNOWN_INFLATION if compares_targets else 1.0)
     return reported(plan, (given,), AuditRun([observed], notes=notes))
+
+
+@known_keywords(_MOVED)
+def audit_synthetic(
+    synthetic: Any,
+    members: Any,
+    others: Any,
+    *,
+    reference: Any = None,
+    infer: str | Sequence[str] = (),
+    groups: Any = None,
+    drop: str | Sequence[str] = (),
+    slices: Slices = (),
+    accept_shift: bool = False,
+    ids: Any = None,
+    prior: float = 0.5,
+    attacks: str | Attack | Score | Sequence[str | Attack | Score] = "default",
+    claims: Claims = (),
+    policy: Any = None,
+    fpr: float | Sequence[float] = (0.01, 0.001),
+    confidence: float = 0.95,
+    seed: int = 0,
+    page: Page = Page(),
+    n_jobs: int | None = None,
+) -> Report:
+    """Audit synthetic data by records that their generator had, and records that it cannot have had.
+
+    Each number of the controls (exact matches, singling out, linkability, inference) is that of members minus that of
+    others. Records that several units have are taken out. Intervals speak of drawing other records; of the generator
+    itself, fitted again and again, speaks ``audit``.
+
+    Parameters
+    ----------
+    synthetic : frame, array of shape (S, p), path, or list of them
+        What was published: several files are seen together. Columns are matched by name; those of an array are ``x0``,
+        ``x1``, ....
+    members, others : frame, array, or path
+        Records that the generator was fitted on, and records of the same source that it was not.
+    reference : frame, array, or path, optional
+        Records of the same population that are on neither side, for the density ratio and Gen-LRA.
+    infer : str or sequence of str
+        Columns to guess from the nearest synthetic row.
+    groups : str, or array of shape (members + others,), optional
+        The unit of privacy of each record, members first; or the column that names it.
+    drop : str or sequence of str
+        Columns that are not compared.
+    slices : column, sequence of them, mapping of str to array of shape (members + others,), or such an array
+        Groups of records to compare, as in ``HalfSplit``; members first.
+    accept_shift : bool
+        Judge limits and claims also where a classifier that does not see the synthetic data tells members from others.
+    ids : str, or array of shape (members + others,), optional
+        What you call the records; or the column that names them, which is not compared.
+    prior : float
+        Fraction of members at which accuracy and precision are reported, with their baseline.
+    attacks : "default", or as in `audit`
+        ``matches``, ``nearest`` and ``nearest5``; with a reference also ``density_ratio`` and ``gen_lra``.
+    claims, policy, fpr, confidence, page : see `audit`
+        As there.
+    seed : int
+        Of the predicates that single out, and of the test for one source.
+    n_jobs : int, optional
+        Worker processes of the test for one source; all cores unless given.
+
+    Returns
+    -------
+    Report
+        Findings, curves, verdicts on claims and a table of records; print it, ``save`` it, or read its findings.
+
+    Raises
+    ------
+    ValueError
+        In one line: columns that a table lacks or has with another type, free text, or nothing left to compare.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import leakbound as ls
+    >>> rng = np.random.default_rng(0)
+    >>> members, others = rng.normal(size=(200, 3)), rng.normal(size=(200, 3))
+    >>> synthetic = members[rng.integers(200, size=200)]  # a generator that copies
+    >>> report = ls.audit_synthetic(synthetic, members, others)
+    >>> matches = next(finding for finding in report.findings if finding.quantity == "excess_matches")
+    >>> 0.5 < matches.low < 0.632 < matches.high
+    True
+    """
+    attack_rows = attacks_on_synthetic(attacks, reference is not None)
+    by_column = isinstance(groups, str)
+    plan = _plan(
+        SyntheticPlan,
+        attack_rows,
+        group=groups if by_column else None,
+        infer=infer,
+        drop=drop,
+        claim=_claims(claims),
+        accept_shift=accept_shift,
+        seed=seed,
+        fpr=_many(fpr),
+        confidence=confidence,
+        prior=prior,
+        policy=policy,
+        id=ids if isinstance(ids, str) else None,
+        slices=_names(slices),
+        **page.words,
+    )
+    units = None if by_column else groups
+    names = None if isinstance(ids, str) else ids
+    return audit_tables(
+        plan, attack_rows, read_tables(synthetic, members, others, reference), units, names, slices, n_jobs
+    )
 
 
 def _game_of_scores(value: Any, member: Any) -> tuple[Game, Float[Array, "T J"]]:

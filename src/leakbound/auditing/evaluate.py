@@ -36,7 +36,7 @@ from leakbound.reports.below_chance import below_chance
 
 Array = np.ndarray
 BAND_RATES = 40  # where a band is drawn
-GIVEN_SPLITS = {"one_model", "signals", "scores"}  # games in which the user says who was in
+GIVEN_SPLITS = {"one_model", "synthetic", "signals", "scores"}  # games in which the user says who was in
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ def judge(
     claim_test = ClaimTest.of(observed.signals, attacks, observed.by_unit, observed.n_looks)
     findings += [exposure.finding, _epsilon(observed, claim_test, confidence), _gap(observed, prior, confidence)]
     findings += [baseline_finding(observed, prior), *finding_without_model(observed)]
+    findings += [observed.finding(spec, number) for spec, number in observed.measured]
     findings += [*quality(observed, confidence), *structure_findings(observed)]
     findings += told_apart(observed, areas, len(attacks), confidence)
     # claims are about all records, and so are their tests: slices and groups come afterwards

@@ -32,6 +32,7 @@ GAMES = (
     "fresh",
     "forgotten",
     "one_model",
+    "synthetic",
     "signals",
     "scores",
 )  # in which the records are attacked themselves, and many of them

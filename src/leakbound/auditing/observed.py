@@ -53,6 +53,7 @@ class ObservedRelease:
     other_recipe: Term | None = None
     n_looks: int = 1
     is_scored: bool = False  # seen by a score of the user's own, and not by predictions
+    measured: Sequence[tuple[FindingSpec, Interval | NotApplicable]] = ()  # beside the attacks: controls
     diagnostics: StepDiagnostics = field(
         default_factory=StepDiagnostics
     )  # of trainings by DP-SGD, beside the signals of the points

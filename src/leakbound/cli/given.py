@@ -38,7 +38,7 @@ from leakbound.cli.options import (
 )
 from leakbound.cli.output import say
 from leakbound.core.checks import one_line, printable
-from leakbound.plans.audits import ClaimPlan, GivenPlan, ModelPlan, TrainedPlan
+from leakbound.plans.audits import ClaimPlan, GivenPlan, ModelPlan, SyntheticPlan, TrainedPlan
 from leakbound.plans.fitted import Fitted
 from leakbound.plans.page import Page, Store
 from leakbound.plans.plan import P, read
@@ -157,6 +157,30 @@ def _of_signals(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Repo
         signals = replace(signals, points=behind.points)
         words["slices"] = behind.slices
     return audit_signals(signals, attacks=plan.attacks, **words)
+
+
+def _synthetic(context: typer.Context, files: list[Path] | None, **flags: Any) -> None:
+    """Audit synthetic data."""
+    output = Output.taken_from(flags)
+    options = given(flags)
+    for role in ("members", "others"):
+        if not files or role not in options:
+            raise ValueError(
+                "leakbound audit synthetic needs the synthetic files, --members FILE (what the generator was fitted "
+                "on) and --others FILE (records of the same source that it was not)"
+            )
+    plan = _plan(SyntheticPlan, options, "audit synthetic")
+
+    def make() -> Report:
+        from leakbound.auditing.synthetic.run import attacks_on_synthetic, audit_tables
+        from leakbound.auditing.synthetic.tables import read_tables
+
+        reference = options.get("reference")
+        tables = read_tables([*map(str, files or ())], options["members"], options["others"], reference, **plan.csv)
+        attacks = attacks_on_synthetic(plan.attacks, reference is not None)
+        return audit_tables(plan, attacks, tables, slices=plan.slices, n_jobs=options.get("n_jobs"))
+
+    reported(output, make)
 
 
 def _of_probabilities(plan: TrainedPlan, options: Mapping[str, Any]) -> Report:
@@ -341,6 +365,16 @@ OF_SIGNALS = (
 )
 
 
+OF_SYNTHETIC = (
+    argument("files", list[Path], "Synthetic data, a .csv, .parquet or .npz; several files are published together."),
+    option("members", str | None, "The file that the generator was fitted on."),
+    option("others", str | None, "A file of records of the same source that it was not fitted on."),
+    option("reference", str | None, "A file of further such records, for the density ratio and Gen-LRA."),
+    WORKERS,
+    *OUTPUT,
+)
+
+
 def _made(
     doc: str, run: Any, own: Sequence[Any], plan: type[GivenPlan], skip: Sequence[str], shown: Sequence[str], name: str
 ) -> Any:
@@ -379,3 +413,16 @@ signals = _made(
     ("file", "data", "label", "slices", "sampling", "attacks", "claim", "policy", "prior", "out", "as_json"),
     "audit_signals",
 )
+synthetic = _made(
+    "Measure what synthetic data reveal about who is in the data of their generator.\n\n"
+    "What is found of members is compared with the same of others, whom the generator cannot have known.",
+    _synthetic,
+    OF_SYNTHETIC,
+    SyntheticPlan,
+    ("data", "label"),
+    (
+        "files", "members", "others", "reference", "infer", "group", "drop", "attacks", "claim", "policy", "out",
+        "as_json",
+    ),
+    "audit_synthetic",
+)  # fmt: skip

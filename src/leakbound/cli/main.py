@@ -82,6 +82,13 @@ _add(
 )
 _add(given.scores, MEASURE, "leakbound audit scores scores.csv", OrderedCommand, "audit scores")
 _add(given.signals, MEASURE, "leakbound audit signals signals.npz --attack lira", OrderedCommand, "audit signals")
+_add(
+    given.synthetic,
+    MEASURE,
+    "leakbound audit synthetic s.csv --members train.csv --others holdout.csv",
+    OrderedCommand,
+    "audit synthetic",
+)
 _add(audits.init, MEASURE, "leakbound init plan.toml")
 _add(audits.attacks, MEASURE, "leakbound attacks --json")
 _add(

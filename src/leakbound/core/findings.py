@@ -204,6 +204,11 @@ QUANTITIES: Mapping[str, str] = MappingProxyType(
         "smallest_leaf": "training records in the smallest leaf of a tree",
         "smallest_group": "training records in the smallest group that shares a leaf in every tree",
         "one_label_groups": "groups of training records that share a leaf in every tree and all have one label",
+        "excess_matches": "fraction of members that equal a synthetic row, minus that of others",
+        "disclosed_fraction": "1 - (1 - a)/(1 - h): of members that equal a synthetic row beyond chance",
+        "excess_singled_out": "fraction of members that predicates of synthetic rows single out, minus that of others",
+        "excess_linked": "fraction of members whose columns a synthetic row links, minus that of others",
+        "excess_inferred": "fraction of members whose value the nearest synthetic row has, minus that of others",
         "stores_records": "whether the fitted model holds training records: 1 or 0",
     }
 )

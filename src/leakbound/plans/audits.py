@@ -175,6 +175,18 @@ class TrainedPlan(GivenPlan):
     depends_on: DependsOn = ()
 
 
+class SyntheticPlan(GivenPlan):
+    """An audit of synthetic data, by records that the generator had and records that it cannot have had."""
+
+    group: str | None = Field(
+        default=None, min_length=1, description="the column that names the unit of privacy, if it has several rows"
+    )
+    infer: ColumnNames = Field(
+        default=(),
+        description="columns whose value is guessed from the nearest synthetic row, of members and of others",
+    )
+
+
 class AuditPlan(JudgedPlan):
     """An audit: which data, which releases, which game, which attacks, which claims."""
 

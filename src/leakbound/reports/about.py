@@ -194,6 +194,17 @@ class FreshFacts(Facts):
     pool: Positive = Field(description="Units from which the others of each data set are drawn.")
 
 
+class SyntheticFacts(Facts):
+    """The tables behind an audit of synthetic data."""
+
+    files: Positive = Field(description="Synthetic files that were published together.")
+    rows: Positive = Field(description="Of all synthetic files.")
+    reference: Count = Field(description="Rows of the reference; 0 without one.")
+    columns: tuple[Text, ...] = Field(description="Columns that are compared.")
+    shared: Count = Field(description="Others that equal a member, and were taken out of both sides.")
+    repeated: Count = Field(description="Further records that equal one of another unit, and were taken out.")
+
+
 class ReleaseFacts(Facts):
     """A release that was attacked, and the game that was played with it."""
 
@@ -202,7 +213,16 @@ class ReleaseFacts(Facts):
     description: Text
     data: DataFacts
     game: Literal[
-        "half_split", "fresh", "forgotten", "one_model", "per_datum", "average_datum", "canaries", "signals", "scores"
+        "half_split",
+        "fresh",
+        "forgotten",
+        "one_model",
+        "synthetic",
+        "per_datum",
+        "average_datum",
+        "canaries",
+        "signals",
+        "scores",
     ]
     sampling: Sampling
     models: Count
@@ -236,7 +256,8 @@ class ReleaseFacts(Facts):
             "own; the user's loop; a loop that leakbound did not run. Null for other releases.",
         )
     )
-    family: Literal["", "trees", "regularised", "neighbours", "network", "dpsgd"] = Field(
+    synthetic: SyntheticFacts | None = Field(None, description="Null where no synthetic data were audited.")
+    family: Literal["", "generator", "trees", "regularised", "neighbours", "network", "dpsgd"] = Field(
         "", description="The family of the model, for advice on how to change it; empty if it is not known."
     )
     prepared: Text = Field(

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from leakbound.core.findings import Finding, Term
 
 STRICTER = 1.7  # of an interval at 95 %, about what makes it one at 99.9 %: several attacks are looked at
-GIVEN = frozenset({"one_model", "signals", "scores"})  # games in which the user says who was in
+GIVEN = frozenset({"one_model", "synthetic", "signals", "scores"})  # games in which the user says who was in
 LARGEST_GIVEN = 0.49  # an AUC that is closer to 1/2 is no exchange
 LARGEST_DRAWN = 0.45  # where leakbound drew who was in, references that leave out the attacked model may be biased
 

@@ -53,7 +53,7 @@ class Sides:
 
 def controls(
     compared: Compared,
-    synthetic: Encoded,
+    distinct: Encoded,  # the different synthetic rows
     is_match: Bool[Array, " N"],
     infer: Sequence[str],
     confidence: float,
@@ -62,7 +62,7 @@ def controls(
     """Yield what is measured of members beyond controls."""
     sides = Sides(compared.is_member, compared.unit)
     yield from _matches(sides.counted(is_match), confidence)
-    yield from _singled_out(sides, compared.records, synthetic, confidence, seed)
+    yield from _singled_out(sides, compared.records, distinct, confidence, seed)
     yield _linked(sides, compared, confidence, seed)
     for name in infer:
         yield _inferred(sides, compared, name, confidence)

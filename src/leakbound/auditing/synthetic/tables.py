@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from leakbound.data.slices import Slices, sliced
 from leakbound.releases.generators.distances import Encoded, Encoding, kind_of
 
 Array = np.ndarray
+SYNTHETIC = "the synthetic file"
 MEMBERS, OTHERS, REFERENCE = "the members", "the others", "the reference"
 
 
@@ -42,9 +43,23 @@ class Table:
     digest: str = ""
     notes: Sequence[str] = ()
 
+    @property
+    def name(self) -> str:
+        """What the report calls it: the name of its file, where it has one."""
+        return self.role if self.digest else SYNTHETIC
+
     def with_frame(self, frame: pd.DataFrame) -> Table:
         """Return the table with other columns."""
         return replace(self, frame=frame)
+
+
+class Tables(NamedTuple):
+    """All tables of an audit, as they were read."""
+
+    synthetic: list[Table]
+    members: Table
+    others: Table
+    reference: Table | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +127,7 @@ def _is_table(item: Any) -> bool:
     return isinstance(item, str | os.PathLike | pd.DataFrame) or (isinstance(item, np.ndarray) and item.ndim > 1)
 
 
-def read_tables(
-    synthetic: Any, members: Any, others: Any, reference: Any, **form: Unpack[CsvForm]
-) -> tuple[list[Table], Table, Table, Table | None]:
+def read_tables(synthetic: Any, members: Any, others: Any, reference: Any, **form: Unpack[CsvForm]) -> Tables:
     """Read all tables of a call: frames, arrays of numbers, or files."""
     files = several(synthetic)
     roles = [
@@ -122,7 +135,7 @@ def read_tables(
     ]
     tables = [_read(role, file, form) for role, file in zip(roles, files, strict=True)]
     sides = [_read(role, side, form) for role, side in ((MEMBERS, members), (OTHERS, others))]
-    return tables, sides[0], sides[1], None if reference is None else _read(REFERENCE, reference, form)
+    return Tables(tables, *sides, None if reference is None else _read(REFERENCE, reference, form))
 
 
 def _read(role: str, given: Any, form: CsvForm) -> Table:
@@ -149,7 +162,7 @@ def _frame(role: str, x: Any) -> pd.DataFrame:
 
 
 def compared(
-    tables: tuple[list[Table], Table, Table, Table | None],
+    tables: Tables,
     columns: Columns,
     groups: Any = None,
     ids: Any = None,
@@ -195,7 +208,7 @@ def compared(
         files={table.role: table.digest for table in (*synthetic, *further) if table.digest},
         n_shared=int((taken.on_both & ~is_member).sum()),
         n_repeated=int((taken.any_unit & ~taken.on_both).sum()),
-        notes=tuple(_notes(encoding, points, [*tables[0], members, others, *further])),
+        notes=tuple(_notes(encoding, points, [*tables.synthetic, members, others, *further])),
     )
 
 

@@ -15,7 +15,8 @@ from leakbound.reports.results.quantities import FRACTIONS, shown
 from leakbound.reports.results.words import capital, cited, listed, several
 from leakbound.reports.sentences import Sentence
 
-OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain")
+OF_CONTROLS = ("excess_matches", "disclosed_fraction", "excess_singled_out", "excess_linked", "excess_inferred")
+OF_100 = ("accuracy", "baseline_accuracy", "named_right", "attribute_accuracy", "attribute_gain", *OF_CONTROLS)
 Text = str | Sentence
 
 
@@ -65,6 +66,9 @@ def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = ""
     if not finding.attack:
         who = Sentence(f"attacker.{finding.bound_type}")
     gaps: dict[str, Text] = {"attacker": who, "unit": unit, "units": capital(plural(unit))}
+    for term in finding.method:
+        if "column" in term.values:  # that is inferred
+            gaps["column"] = str(term.values["column"])
     quantity = Sentence(f"quantity.{_name(finding)}", gaps)
     if finding.quantity == "most_exposed":
         return quantity

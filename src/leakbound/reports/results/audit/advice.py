@@ -94,7 +94,7 @@ def _change(leaky: Sequence[Result], results: Sequence[Result]) -> Sentence:
     guarantees = [str(Sentence(f"guarantee.{name}")) for name in sorted(families) if f"guarantee.{name}" in sentences()]
     guarantee = " ".join(guarantees) or Sentence("guarantee.none")
     gaps: dict[str, Text] = {"who": _who(leaky, results), "simpler": "; ".join(simpler), "guarantee": guarantee}
-    return Sentence("advice.change", gaps)
+    return Sentence("advice.change_generator" if families == {"generator"} else "advice.change", gaps)
 
 
 def _untested(results: Sequence[Result]) -> Iterator[Sentence]:
@@ -118,7 +118,7 @@ def without_references(result: Result) -> list[str]:
 
 def _no_reason(results: Sequence[Result]) -> Sentence:
     """Say that nothing speaks for a change, unless the attacks that compare with references are missing."""
-    who = Sentence("advice.the_model" if len(results) == 1 else "advice.these_models")
+    who = _only(results[0]) if len(results) == 1 else Sentence("advice.these_models")
     missing = [title for result in results if result.facts.game == "one_model" for title in without_references(result)]
     if missing:
         return Sentence("advice.not_all_ran", {"attacks": listed(dict.fromkeys(missing)), "who": who})
@@ -149,5 +149,10 @@ def _of_policy(results: Sequence[Result], leaky: Sequence[Result]) -> Iterator[S
 def _who(named: Sequence[Result], results: Sequence[Result]) -> Text:
     """Name some of the models; the only one has no need of its name."""
     if len(results) == 1:
-        return Sentence("advice.the_model")
+        return _only(results[0])
     return listed(result.title for result in named)
+
+
+def _only(result: Result) -> Sentence:
+    """Name what is released, where it is the only release."""
+    return Sentence("advice.the_model" if result.facts.synthetic is None else "advice.the_synthetic_data")

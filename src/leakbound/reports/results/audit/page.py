@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from leakbound.reports import Curve, Report, phrases
-from leakbound.reports.about import AuditAbout, FreshFacts
+from leakbound.reports.about import AuditAbout, FreshFacts, SyntheticFacts
 from leakbound.reports.numbers import THIN, count, near, percent
 from leakbound.reports.publication import is_for_owner
 from leakbound.reports.results.audit.advice import advice, decides
@@ -24,6 +24,7 @@ from leakbound.reports.results.audit.answer import (
     warnings,
 )
 from leakbound.reports.results.audit.claims import claims, contradictions, counted, leading
+from leakbound.reports.results.audit.control import control, of_matches
 from leakbound.reports.results.audit.findings import audit_tables
 from leakbound.reports.results.audit.groups import (
     groups_of,
@@ -84,6 +85,7 @@ def audit_page(report: Report) -> Texts:
         advice=advice(found),
         decides=decides(found) if len(found) == 1 else [],
         curves=_curves(found),
+        control=control(found),
         recorded=records_part(found),
         groups=groups_of(found),
         n_groups=n_groups(found),
@@ -169,6 +171,7 @@ def _answer(found: Sequence[Result], models: Texts | None) -> Iterator[Sentence]
         yield from models.lede
     elif has_verdict(found[0]):
         yield from answer(found[0])
+        yield from of_matches(found[0])
     yield from counted(found)
 
 
@@ -458,7 +461,10 @@ def _game(result: Result) -> Iterator[Text]:
         yield written(result, f"played.knows_{facts.knowledge}")
     if facts.population:
         yield Sentence("played.population", {"records": several(facts.population, unit)})
-    yield _references(result)
+    if facts.synthetic is None:
+        yield _references(result)
+    else:
+        yield from _tables(result, facts.synthetic)
     if facts.description:
         yield with_full_stop(facts.description)
     if facts.steps_by is not None:
@@ -479,6 +485,14 @@ def _data_sets(facts: FreshFacts, unit: str) -> Iterator[Sentence]:
     yield Sentence("played.fresh_sets", gaps)
     if 10 * facts.targets > facts.size:
         yield Sentence("played.fresh_known", {"known": near(50 * facts.targets / facts.size, 1)})
+
+
+def _tables(result: Result, facts: SyntheticFacts) -> Iterator[Sentence]:
+    """Say how many rows were published, and in which columns records are compared with them."""
+    gaps = {"files": several(facts.files, "file"), "rows": several(facts.rows, "row")}
+    yield written(result, "played.synthetic_tables", **gaps, columns=listed(facts.columns))
+    if facts.reference:
+        yield written(result, "played.synthetic_reference", rows=several(facts.reference, "row"))
 
 
 def _references(result: Result) -> Sentence:
