@@ -35,7 +35,7 @@ from leakbound.bounds import BOUNDS
 from leakbound.cli import audits, bounds, given, protects
 from leakbound.cli import main as cli
 from leakbound.plans import BOUND_PLANS, AuditPlan, CalibrationPlan, ModelPlan, MultiplierPlan, ProtectionPlan
-from leakbound.plans.audits import GivenPlan, TrainedPlan
+from leakbound.plans.audits import GivenPlan, SyntheticPlan, TrainedPlan
 from leakbound.plans.moved import OF_AUDITS
 from leakbound.plans.plan import Plan
 
@@ -93,6 +93,13 @@ CALLS = {
         GivenPlan,
         OF_FILES | PAGE | {"attacks", "seed"},
         {"name", "points", "n_jobs", "page", "references_are"},
+        NAMES,
+    ),
+    "audit_synthetic": Call(
+        api.audit_synthetic,
+        SyntheticPlan,
+        (OF_FILES | PAGE) - {"drop"},
+        {"reference", "page", "n_jobs"},
         NAMES,
     ),
     "calibrate": Call(
@@ -288,7 +295,7 @@ def test_flags_of_scores_and_signals_are_the_fields_of_the_plan() -> None:
     assert of_signals == fields | EVERY_AUDIT | {"file", "sampling"}
 
 
-@pytest.mark.parametrize("name", ["audit", "audit model", "audit scores", "audit signals"])
+@pytest.mark.parametrize("name", ["audit", "audit model", "audit scores", "audit signals", "audit synthetic"])
 def test_the_help_is_short_and_all_of_it_is_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     short, whole = (CliRunner().invoke(cli.app, [*name.split(), flag]).output for flag in ("--help", "--help-all"))

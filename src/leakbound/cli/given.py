@@ -159,12 +159,12 @@ def _of_signals(plan: GivenPlan, options: Mapping[str, Any], file: Path) -> Repo
     return audit_signals(signals, attacks=plan.attacks, **words)
 
 
-def _synthetic(context: typer.Context, files: list[Path] | None, **flags: Any) -> None:
+def _synthetic(context: typer.Context, file: list[Path] | None, **flags: Any) -> None:
     """Audit synthetic data."""
     output = Output.taken_from(flags)
     options = given(flags)
     for role in ("members", "others"):
-        if not files or role not in options:
+        if not file or role not in options:
             raise ValueError(
                 "leakbound audit synthetic needs the synthetic files, --members FILE (what the generator was fitted "
                 "on) and --others FILE (records of the same source that it was not)"
@@ -176,7 +176,7 @@ def _synthetic(context: typer.Context, files: list[Path] | None, **flags: Any) -
         from leakbound.auditing.synthetic.tables import read_tables
 
         reference = options.get("reference")
-        tables = read_tables([*map(str, files or ())], options["members"], options["others"], reference, **plan.csv)
+        tables = read_tables([*map(str, file or ())], options["members"], options["others"], reference, **plan.csv)
         attacks = attacks_on_synthetic(plan.attacks, reference is not None)
         return audit_tables(plan, attacks, tables, slices=plan.slices, n_jobs=options.get("n_jobs"))
 
@@ -366,7 +366,7 @@ OF_SIGNALS = (
 
 
 OF_SYNTHETIC = (
-    argument("files", list[Path], "Synthetic data, a .csv, .parquet or .npz; several files are published together."),
+    argument("file", list[Path], "Synthetic data, a .csv, .parquet or .npz; several files are published together."),
     option("members", str | None, "The file that the generator was fitted on."),
     option("others", str | None, "A file of records of the same source that it was not fitted on."),
     option("reference", str | None, "A file of further such records, for the density ratio and Gen-LRA."),
@@ -421,7 +421,7 @@ synthetic = _made(
     SyntheticPlan,
     ("data", "label"),
     (
-        "files", "members", "others", "reference", "infer", "group", "drop", "attacks", "claim", "policy", "out",
+        "file", "members", "others", "reference", "infer", "group", "drop", "attacks", "claim", "policy", "out",
         "as_json",
     ),
     "audit_synthetic",

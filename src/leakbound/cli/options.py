@@ -75,7 +75,7 @@ class OrderedCommand(BriefCommand):
 PANELS = {  # of the help of all commands, in its order
     "Data": (
         "plan", "dataset", "data", "label", "group", "drop", "drop_missing", "id", "slices", "members", "others",
-        "references_are", "column", "round", "separator", "decimal", "encoding",
+        "reference", "infer", "references_are", "column", "round", "separator", "decimal", "encoding",
     ),
     "Model": (
         "model", "set_", "n_models", "until", "predict", "weights", "probabilities", "unpickle_trusted", "trust",

@@ -249,7 +249,7 @@ def _inferred(sides: Sides, compared: Compared, name: str, confidence: float) ->
     term = Term("nearest_row_has", column=name)
     if not others:
         spec = FindingSpec("excess_inferred", "point", source=ANONYMETER, scope=AVERAGE)
-        return spec, NotApplicable("one_column")
+        return spec, NotApplicable("one_column", column=name)
     rows = compared.synthetic_rows
     by, of = encoding.only(others), encoding.only([name])
     frame = compared.points.x

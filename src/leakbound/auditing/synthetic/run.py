@@ -91,7 +91,11 @@ def audit_tables(
 def _withheld(measured: Sequence[Measured], sources: SourceTest) -> Iterator[Measured]:
     """Give no number of members minus others where these do not come from one source."""
     for spec, number in measured:
-        yield spec, NotApplicable("shift") if sources.stops else number
+        if not sources.stops or isinstance(number, NotApplicable):
+            yield spec, number
+            continue
+        values = next((term.values for term in number.method if "column" in term.values), {})
+        yield spec, NotApplicable("shift", **values)
 
 
 def _facts(compared: Compared) -> SyntheticFacts:

@@ -66,9 +66,7 @@ def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = ""
     if not finding.attack:
         who = Sentence(f"attacker.{finding.bound_type}")
     gaps: dict[str, Text] = {"attacker": who, "unit": unit, "units": capital(plural(unit))}
-    for term in finding.method:
-        if "column" in term.values:  # that is inferred
-            gaps["column"] = str(term.values["column"])
+    gaps["column"] = inferred_column(finding)
     quantity = Sentence(f"quantity.{_name(finding)}", gaps)
     if finding.quantity == "most_exposed":
         return quantity
@@ -83,6 +81,13 @@ def quantity_of(finding: Finding, unit: str, attacker: str = "", rates: str = ""
     if Term("add_or_remove") in finding.method:  # of an epsilon; otherwise one record is replaced by another
         quantity = Sentence("at.added_or_removed", {"quantity": quantity, "unit": unit})
     return _of_part(quantity, finding, unit) if finding.scope.is_part else quantity
+
+
+def inferred_column(finding: Finding) -> str:
+    """Name the column that is inferred, which the method has, or the reason why there is no number."""
+    terms = [*finding.method, *([] if finding.reason is None else [finding.reason])]
+    names = [str(term.values["column"]) for term in terms if "column" in term.values]
+    return names[0] if names else ""
 
 
 def _name(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from leakbound.core.reasons import words as reason_words
 from leakbound.reports.numbers import count
 from leakbound.reports.results.audit.groups import with_interval
 from leakbound.reports.results.audit.result import Result, level, written
-from leakbound.reports.results.findings import OF_CONTROLS, Text
+from leakbound.reports.results.findings import OF_CONTROLS, Text, inferred_column
 from leakbound.reports.results.quantities import shown
 from leakbound.reports.results.words import listed, several
 from leakbound.reports.sentences import Sentence, Texts
@@ -45,9 +45,8 @@ def _of_what(finding: Finding) -> dict[str, Text]:
         gaps["columns"] = several(int(at["columns"]), "column")
     if "neighbours" in at:
         gaps["rows"] = several(int(at["neighbours"]), "nearest row")
-    for term in finding.method:
-        if "column" in term.values:
-            gaps["column"] = str(term.values["column"])
+    if finding.quantity == "excess_inferred":
+        gaps["column"] = inferred_column(finding)
     return gaps
 
 
