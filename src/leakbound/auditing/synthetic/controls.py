@@ -8,7 +8,7 @@ as soon as one of its rows does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +69,7 @@ def controls(
 
 
 def _difference(
-    quantity: str, counted: Counted, confidence: float, source: str, at: dict[str, float] | None = None, *terms: Term
+    quantity: str, counted: Counted, confidence: float, source: str, at: Mapping[str, float] | None = None, *terms: Term
 ) -> Measured:
     """Report the difference of two fractions, with their counts."""
     number = excess(counted, confidence)

@@ -134,8 +134,8 @@ def read_tables(synthetic: Any, members: Any, others: Any, reference: Any, **for
         "the synthetic file" if len(files) == 1 else f"synthetic file {place}" for place in range(1, len(files) + 1)
     ]
     tables = [_read(role, file, form) for role, file in zip(roles, files, strict=True)]
-    sides = [_read(role, side, form) for role, side in ((MEMBERS, members), (OTHERS, others))]
-    return Tables(tables, *sides, None if reference is None else _read(REFERENCE, reference, form))
+    further = None if reference is None else _read(REFERENCE, reference, form)
+    return Tables(tables, _read(MEMBERS, members, form), _read(OTHERS, others, form), further)
 
 
 def _read(role: str, given: Any, form: CsvForm) -> Table:
@@ -285,10 +285,10 @@ def _candidates(
     if ids is not None:
         return with_names(points, ids)
     # the indices of two frames that do not only count
-    own = [from_arrays(table.frame).names for table in (members, others)]
-    if own[0] is None or own[1] is None:
+    of_members, of_others = from_arrays(members.frame).names, from_arrays(others.frame).names
+    if of_members is None or of_others is None:
         return points
-    return with_names(points, np.concatenate(own))
+    return with_names(points, np.concatenate([of_members, of_others]))
 
 
 @dataclass(frozen=True, eq=False)
