@@ -912,10 +912,12 @@ def audit_synthetic(
         Fraction of members at which accuracy and precision are reported, with their baseline.
     attacks : "default", or as in `audit`
         ``matches``, ``nearest`` and ``nearest5``; with a reference also ``density_ratio`` and ``gen_lra``.
-    claims, policy, fpr, confidence, page : see `audit`
+    claims, policy, fpr, confidence : see `audit`
         As there.
     seed : int
         Of the predicates that single out, and of the test for one source.
+    page : see `audit`
+        As there.
     n_jobs : int, optional
         Worker processes of the test for one source; all cores unless given.
 
