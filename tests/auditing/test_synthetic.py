@@ -154,10 +154,10 @@ def test_a_unit_counts_once_if_one_of_its_rows_matches():
         (
             {"age": [3, 4], "wage": [1.0, 2.0], "town": ["a", "b"]},
             {"drop": "tow"},
-            "no table has a column 'tow' (did you mean 'town'?)",
+            "no column 'tow' (did you mean 'town'?)",
         ),
         (GOOD, {"infer": "kids"}, "infer: 'kids' is no column"),
-        (GOOD, {"groups": "who"}, "the members has no column 'who'"),
+        (GOOD, {"groups": "who"}, "the members: no column 'who'"),
         (GOOD, {"attacks": "gen_lra"}, "gen_lra"),
     ],
 )

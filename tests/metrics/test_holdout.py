@@ -89,8 +89,3 @@ def test_nothing_is_said_where_every_control_is_matched():
     with pytest.raises(NotApplicable) as reason:
         disclosed_fraction(Counted(5, 20, 20, 20))
     assert reason.value.reason.id == "every_control_matched"
-
-
-def test_impossible_counts_are_refused():
-    with pytest.raises(ValueError, match="12 of 10 members and 3 of 10 controls: a fraction is from 0 to 1"):
-        Counted(12, 3, 10, 10)

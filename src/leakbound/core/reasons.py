@@ -64,7 +64,6 @@ REASONS: Mapping[str, str] = {
     # controls of synthetic data
     "every_control_matched": "every one of the others equals a synthetic row, so that nothing tells members from them",
     "no_predicate": "no predicate singles out a synthetic row",
-    "one_column": "there is one column, and this needs two",
     # one source of members and others
     "no_records": "the records were not given",
     "record_of_its_own": "each model has a record of its own",

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from leakbound.core.checks import count
 from leakbound.core.findings import Term
 from leakbound.core.intervals import Interval, clopper_pearson
 from leakbound.core.numerics import bisect_arrays
@@ -32,15 +31,6 @@ class Counted:
     controls: int
     of_members: int
     of_controls: int
-
-    def __post_init__(self) -> None:
-        count("members", self.of_members)
-        count("controls", self.of_controls)
-        if not (0 <= self.members <= self.of_members and 0 <= self.controls <= self.of_controls):
-            raise ValueError(
-                f"{self.members} of {self.of_members} members and {self.controls} of {self.of_controls} controls: "
-                "a fraction is from 0 to 1"
-            )
 
 
 def excess(counted: Counted, confidence: float = 0.95) -> Interval:

@@ -201,8 +201,6 @@ class SyntheticFacts(Facts):
     rows: Positive = Field(description="Of all synthetic files.")
     reference: Count = Field(description="Rows of the reference; 0 without one.")
     columns: tuple[Text, ...] = Field(description="Columns that are compared.")
-    shared: Count = Field(description="Others that equal a member, and were taken out of both sides.")
-    repeated: Count = Field(description="Further records that equal one of another unit, and were taken out.")
 
 
 class ReleaseFacts(Facts):

@@ -27,7 +27,7 @@ Array = np.ndarray
 Measured = tuple[FindingSpec, Interval | NotApplicable]
 ANONYMETER = "giomi2023"
 MOST_PREDICATES = 1000  # of each kind
-ATTEMPTS = 5  # random conditions for each predicate of several columns that is wanted
+ATTEMPTS = 5  # random draws for each predicate that is wanted
 SEVERAL_COLUMNS = 3  # of a predicate of several columns
 LINKED_NEAREST = 5  # synthetic rows in which the two parts of a record are looked for
 TOLERANCE = 0.05  # standard deviations within which the guess of a number is right
@@ -45,10 +45,6 @@ class Sides:
         members, others = self.is_member, ~self.is_member
         records = (members & hit, others & hit, members, others)
         return Counted(*(len(np.unique(self.unit[part])) for part in records))
-
-    def only(self, kept: Bool[Array, " N"]) -> Sides:
-        """Keep some of the records."""
-        return Sides(self.is_member[kept], self.unit[kept])
 
 
 def controls(
@@ -100,23 +96,20 @@ def _matches(counted: Counted, confidence: float) -> Iterator[Measured]:
 Condition = tuple[int, str, float]  # column, one of = < > ?, value; ? is a missing value
 
 
-def _singled_out(
-    sides: Sides, records: Encoded, synthetic: Encoded, confidence: float, seed: int
-) -> Iterator[Measured]:
+def _singled_out(sides: Sides, records: Encoded, distinct: Encoded, confidence: float, seed: int) -> Iterator[Measured]:
     """Yield how many more members than controls are singled out by predicates that single out a synthetic row.
 
     Whether a predicate holds for exactly one unit depends on how many there are: of the larger side as many units are
     drawn as the smaller one has.
     """
-    table, rows = _matrix(records), _matrix(synthetic)
-    drawn = _equal_sides(sides, seed)
-    n_numbers = records.numbers.shape[1]
-    of_one = _of_one_column(rows, n_numbers, seed)
-    of_several = _of_several_columns(rows, n_numbers, seed)
-    for n_columns, predicates in ((1, of_one), (min(SEVERAL_COLUMNS, table.shape[1]), of_several)):
-        if n_columns == 1 and predicates is of_several:
-            continue  # a table of one column
+    table, rows = _matrix(records), _matrix(distinct)
+    rng = stream(seed, "singling out", "units")
+    of_sides = [np.unique(sides.unit[side]) for side in (sides.is_member, ~sides.is_member)]
+    smaller = min(len(units) for units in of_sides)
+    drawn = np.isin(sides.unit, np.concatenate([rng.permutation(units)[:smaller] for units in of_sides]))
+    for n_columns in (1, SEVERAL_COLUMNS):
         at = {"columns": n_columns}
+        predicates = _predicates(rows, records.numbers.shape[1], n_columns, seed)
         if not predicates:
             spec = FindingSpec("excess_singled_out", "point", source=ANONYMETER, operating_point=at, scope=AVERAGE)
             yield spec, NotApplicable("no_predicate")
@@ -124,7 +117,7 @@ def _singled_out(
         hit = np.zeros(len(table), dtype=bool)
         for side in (sides.is_member & drawn, ~sides.is_member & drawn):
             hit[side] = _is_singled_out(table[side], sides.unit[side], predicates)
-        counted = sides.only(drawn).counted(hit[drawn])
+        counted = Sides(sides.is_member[drawn], sides.unit[drawn]).counted(hit[drawn])
         spec, number = _difference("excess_singled_out", counted, confidence, ANONYMETER, at)
         yield spec, replace(number, detail={**number.detail, "predicates": len(predicates)})
 
@@ -133,62 +126,29 @@ def _matrix(rows: Encoded) -> Float[Array, "n p"]:
     return np.hstack([rows.numbers, rows.codes.astype(float)])
 
 
-def _equal_sides(sides: Sides, seed: int) -> Bool[Array, " N"]:
-    """Draw as many units of the larger side as the smaller one has; all of the smaller one."""
-    units = [np.unique(sides.unit[side]) for side in (sides.is_member, ~sides.is_member)]
-    smaller = min(len(of_side) for of_side in units)
-    rng = stream(seed, "singling out", "units")
-    drawn = np.concatenate([rng.permutation(of_side)[:smaller] for of_side in units])
-    return np.isin(sides.unit, drawn)
+def _predicates(rows: Float[Array, "S p"], n_numbers: int, n_columns: int, seed: int) -> list[tuple[Condition, ...]]:
+    """Draw predicates that hold for one synthetic row, each from a random row and random columns.
 
-
-def _of_one_column(rows: Float[Array, "S p"], n_numbers: int, seed: int) -> list[list[Condition]]:
-    """List predicates of one column that hold for one synthetic row: a value that occurs once, and both ends."""
-    predicates: list[list[Condition]] = []
-    for column, values in enumerate(rows.T):
-        is_known = ~np.isnan(values)
-        distinct, n_rows = np.unique(values[is_known], return_counts=True)
-        predicates += [[(column, "=", value)] for value in distinct[n_rows == 1].tolist()]
-        if column < n_numbers and len(distinct):
-            if n_rows[0] == 1:
-                predicates.append([(column, "<", float(distinct[0]))])
-            if n_rows[-1] == 1:
-                predicates.append([(column, ">", float(distinct[-1]))])
-        if np.count_nonzero(~is_known) == 1:
-            predicates.append([(column, "?", 0.0)])
-    rng = stream(seed, "singling out", "one column")
-    order = rng.permutation(len(predicates))[:MOST_PREDICATES]
-    return [predicates[place] for place in order.tolist()]
-
-
-def _of_several_columns(rows: Float[Array, "S p"], n_numbers: int, seed: int) -> list[list[Condition]]:
-    """Draw predicates of several columns that hold for one synthetic row.
-
-    Of a random row and random columns: a category is equal, a number is at most that of the row where this is below
-    the median of the column, else at least.
+    A category is equal; so is a number that stands alone. One of several is at most that of the row where this is
+    below the median of the column, else at least.
     """
-    n_rows, n_columns = rows.shape
-    medians = np.full(n_columns, np.nan)
-    for column in range(n_numbers):
-        known = rows[~np.isnan(rows[:, column]), column]
-        medians[column] = np.median(known) if len(known) else np.nan
-    rng = stream(seed, "singling out", "several columns")
+    medians = [np.median(known) if len(known := values[~np.isnan(values)]) else 0.0 for values in rows.T]
+    rng = stream(seed, "singling out", "predicates", n_columns)
     predicates: dict[tuple[Condition, ...], None] = {}
     for _ in range(ATTEMPTS * MOST_PREDICATES):
-        row = rows[rng.integers(n_rows)]
-        conditions: list[Condition] = []
-        for column in np.sort(rng.permutation(n_columns)[:SEVERAL_COLUMNS]).tolist():
+        row, conditions = rows[rng.integers(len(rows))], []
+        for column in np.sort(rng.permutation(rows.shape[1])[:n_columns]).tolist():
             sign = "="
             if np.isnan(row[column]):
                 sign = "?"
-            elif column < n_numbers:
+            elif column < n_numbers and n_columns > 1:
                 sign = "<" if row[column] < medians[column] else ">"
             conditions.append((column, sign, float(np.nan_to_num(row[column]))))
         if np.count_nonzero(_holds(rows, conditions)) == 1:
             predicates[tuple(conditions)] = None
         if len(predicates) == MOST_PREDICATES:
             break
-    return [list(conditions) for conditions in predicates]
+    return list(predicates)
 
 
 def _holds(table: Float[Array, "n p"], conditions: Sequence[Condition]) -> Bool[Array, " n"]:
@@ -226,9 +186,6 @@ def _linked(sides: Sides, compared: Compared, confidence: float, seed: int) -> M
     """
     frame = compared.points.x[compared.encoding.names]
     at = {"neighbours": LINKED_NEAREST}
-    if frame.shape[1] < 2:
-        spec = FindingSpec("excess_linked", "point", source=ANONYMETER, operating_point=at, scope=AVERAGE)
-        return spec, NotApplicable("one_column")
     order = stream(seed, "linkability").permutation(frame.shape[1])
     half = frame.shape[1] // 2
     rows, nearest = compared.synthetic_rows, []
@@ -247,9 +204,6 @@ def _inferred(sides: Sides, compared: Compared, name: str, confidence: float) ->
     encoding = compared.encoding
     others = [column for column in encoding.names if column != name]
     term = Term("nearest_row_has", column=name)
-    if not others:
-        spec = FindingSpec("excess_inferred", "point", source=ANONYMETER, scope=AVERAGE)
-        return spec, NotApplicable("one_column", column=name)
     rows = compared.synthetic_rows
     by, of = encoding.only(others), encoding.only([name])
     frame = compared.points.x

@@ -104,8 +104,6 @@ def _facts(compared: Compared) -> SyntheticFacts:
         rows=len(compared.synthetic_rows),
         reference=0 if compared.reference is None else len(compared.reference),
         columns=tuple(str(name) for name in compared.encoding.names),
-        shared=compared.n_shared,
-        repeated=compared.n_repeated,
     )
 
 

@@ -21,10 +21,10 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from leakbound import data as data_room
-from leakbound.core.checks import nearest
 from leakbound.core.types import Points
 from leakbound.data.columns import alike_levels, date_notes, repeated_names
 from leakbound.data.csv_rows import CsvForm
+from leakbound.data.files import has_column
 from leakbound.data.points import from_arrays, how_to_drop, some, with_names
 from leakbound.data.slices import Slices, sliced
 from leakbound.releases.generators.distances import Encoded, Encoding, kind_of
@@ -48,10 +48,6 @@ class Table:
         """What the report calls it: the name of its file, where it has one."""
         return self.role if self.digest else SYNTHETIC
 
-    def with_frame(self, frame: pd.DataFrame) -> Table:
-        """Return the table with other columns."""
-        return replace(self, frame=frame)
-
 
 class Tables(NamedTuple):
     """All tables of an audit, as they were read."""
@@ -62,18 +58,12 @@ class Tables(NamedTuple):
     reference: Table | None
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(NamedTuple):
     """Which columns are no features: those that name a record, a unit, or are left out."""
 
     id: str | None = None
     group: str | None = None
     drop: Sequence[str] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """Those that are given."""
-        return [name for name in (self.id, self.group, *self.drop) if name is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,26 +100,11 @@ class Compared:
         return np.unique(self.points.group, return_inverse=True)[1]
 
 
-def several(synthetic: Any) -> list[Any]:
-    """List the synthetic files; a single one need not be in a list.
-
-    >>> several("s.csv"), several(["a.csv", "b.csv"])
-    (['s.csv'], ['a.csv', 'b.csv'])
-    """
-    if isinstance(synthetic, list | tuple) and all(_is_table(item) for item in synthetic):
-        if not synthetic:
-            raise ValueError("synthetic is an empty list; give at least one synthetic table")
-        return list(synthetic)
-    return [synthetic]
-
-
-def _is_table(item: Any) -> bool:
-    return isinstance(item, str | os.PathLike | pd.DataFrame) or (isinstance(item, np.ndarray) and item.ndim > 1)
-
-
 def read_tables(synthetic: Any, members: Any, others: Any, reference: Any, **form: Unpack[CsvForm]) -> Tables:
     """Read all tables of a call: frames, arrays of numbers, or files."""
-    files = several(synthetic)
+    files = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
+    if not files:
+        raise ValueError("synthetic is an empty list; give at least one synthetic table")
     roles = [
         "the synthetic file" if len(files) == 1 else f"synthetic file {place}" for place in range(1, len(files) + 1)
     ]
@@ -170,7 +145,7 @@ def compared(
 ) -> Compared:
     """Match the columns of all tables, and take out the records that several units have."""
     synthetic, members, others, reference = tables
-    _refuse_unknown(columns, [*synthetic, members, others], members, others)
+    _refuse_unknown(columns, [*synthetic, members, others], (members, others))
     further = [] if reference is None else [reference]
     features = [_features(table, columns) for table in (*synthetic, members, others, *further)]
     _refuse_differing(features)
@@ -185,8 +160,8 @@ def compared(
     by_name = sliced(points, slices, whole)
     # what nobody can be told apart by
     is_member = np.arange(len(frame)) < len(members.frame)
-    taken = _taken_out(records, is_member, points.group)
-    kept = ~taken.any_unit
+    taken_out, on_both = _taken_out(records, is_member, points.group)
+    kept = ~taken_out
     n_members = int((kept & is_member).sum())
     if n_members == 0 or n_members == kept.sum():
         side = "members" if n_members == 0 else "others"
@@ -206,8 +181,8 @@ def compared(
         records=records.take(rows),
         slices={name: np.asarray(values)[rows] for name, values in by_name.items()},
         files={table.role: table.digest for table in (*synthetic, *further) if table.digest},
-        n_shared=int((taken.on_both & ~is_member).sum()),
-        n_repeated=int((taken.any_unit & ~taken.on_both).sum()),
+        n_shared=int((on_both & ~is_member).sum()),
+        n_repeated=int((taken_out & ~on_both).sum()),
         notes=tuple(_notes(encoding, points, [*tables.synthetic, members, others, *further])),
     )
 
@@ -226,27 +201,25 @@ def _notes(encoding: Encoding, points: Points, tables: Sequence[Table]) -> Itera
     yield from repeated_names(points)
 
 
-def _refuse_unknown(columns: Columns, tables: Sequence[Table], members: Table, others: Table) -> None:
+def _refuse_unknown(columns: Columns, tables: Sequence[Table], sides: Sequence[Table]) -> None:
     """Refuse columns to leave out that no table has, and names or units that members or others lack."""
-    known = list(dict.fromkeys(name for table in tables for name in table.frame.columns))
+    known = pd.DataFrame(columns=list(dict.fromkeys(name for table in tables for name in table.frame.columns)))
     for name in columns.drop:
-        if name not in known:
-            raise ValueError(f"drop: no table has a column {name!r}{nearest(name, known)}; columns: {some(known)}")
-    for what, name in (("id", columns.id), ("groups", columns.group)):
-        for table in (members, others):
-            if name is not None and name not in table.frame.columns:
-                own = table.frame.columns
-                raise ValueError(
-                    f"{what}: {table.role} has no column {name!r}{nearest(name, own)}; columns: {some(own)}"
-                )
+        has_column(known, name, "all tables together")
+    for name in (columns.id, columns.group):
+        for table in sides:
+            if name is not None:
+                has_column(table.frame, name, table.role)
 
 
 def _features(table: Table, columns: Columns) -> Table:
     """Return a table without the columns that are no features, as far as it has them."""
-    frame = table.frame.drop(columns=[name for name in columns.names if name in table.frame.columns])
-    if frame.shape[1] == 0:
-        raise ValueError(f"{table.role}: no column is left to compare")
-    return table.with_frame(frame)
+    frame = table.frame.drop(
+        columns=[name for name in (columns.id, columns.group, *columns.drop) if name in table.frame.columns]
+    )
+    if frame.shape[1] < 2:
+        raise ValueError(f"{table.role}: at least two columns must be left to compare, got {some(frame.columns)}")
+    return replace(table, frame=frame)
 
 
 def _refuse_differing(tables: Sequence[Table]) -> None:
@@ -291,23 +264,16 @@ def _candidates(
     return with_names(points, np.concatenate([of_members, of_others]))
 
 
-@dataclass(frozen=True, eq=False)
-class _TakenOut:
-    """Records that are taken out: those that several units have, among them those that are on both sides."""
-
-    any_unit: Bool[Array, " N"]
-    on_both: Bool[Array, " N"]
-
-
-def _taken_out(records: Encoded, is_member: Bool[Array, " N"], group: Array | None) -> _TakenOut:
-    """Find the records that equal one of another unit, and the units that are on both sides."""
+def _taken_out(
+    records: Encoded, is_member: Bool[Array, " N"], group: Array | None
+) -> tuple[Bool[Array, " N"], Bool[Array, " N"]]:
+    """Find the records that equal one of another unit, or whose unit is on both sides; and those of them on both."""
     table = pd.DataFrame(np.hstack([records.numbers, records.codes]))
     row = table.groupby(list(table.columns), dropna=False, sort=False).ngroup().to_numpy()
     unit = np.arange(len(row)) if group is None else np.unique(group, return_inverse=True)[1]
-    several_units = _n_different(unit, row)[row] > 1
-    unit_on_both = _n_different(is_member.astype(int), unit)[unit] > 1
-    row_on_both = _n_different(is_member.astype(int), row)[row] > 1
-    return _TakenOut(several_units | unit_on_both, row_on_both & several_units | unit_on_both)
+    side = is_member.astype(int)
+    unit_on_both, row_on_both = (_n_different(side, of)[of] > 1 for of in (unit, row))
+    return (_n_different(unit, row)[row] > 1) | unit_on_both, row_on_both | unit_on_both
 
 
 def _n_different(values: Int[Array, " N"], of: Int[Array, " N"]) -> Int[Array, " g"]:

@@ -11,7 +11,7 @@ from leakbound.reports.results.audit.groups import with_interval
 from leakbound.reports.results.audit.result import Result, level, written
 from leakbound.reports.results.findings import OF_CONTROLS, Text, inferred_column
 from leakbound.reports.results.quantities import shown
-from leakbound.reports.results.words import listed, several
+from leakbound.reports.results.words import several
 from leakbound.reports.sentences import Sentence, Texts
 
 
@@ -74,15 +74,5 @@ def _sentences(result: Result) -> Iterator[Sentence]:
         text = shown(disclosed)
         gaps = {"value": text.value, "interval": text.interval, "level": level(result, disclosed)}
         yield written(result, "control.disclosed", **gaps)
-    predicates = []
-    for finding in result.findings:
-        if finding.quantity == "excess_singled_out" and finding.value is not None:
-            n_predicates = several(int(finding.detail["predicates"]), "predicate")
-            predicates.append(Sentence("control.predicates", {"predicates": n_predicates, **_of_what(finding)}))
-    if predicates:
-        yield written(result, "control.singled_out", predicates=listed(map(str, predicates)))
-    facts = result.facts.synthetic
-    if facts is not None and facts.shared + facts.repeated:
-        gaps = {"shared": count(facts.shared), "repeated": count(facts.repeated)}
-        yield written(result, "control.taken_out", **gaps)
+    yield written(result, "control.singled_out")
     yield Sentence("control.distance")
