@@ -18,6 +18,7 @@ from leakbound.auditing.synthetic.controls import Measured, controls
 from leakbound.auditing.synthetic.tables import Columns, Compared, Tables
 from leakbound.auditing.synthetic.tables import compared as match_tables
 from leakbound.core import games
+from leakbound.core.intervals import Interval
 from leakbound.core.types import NotApplicable, Signals
 from leakbound.data import Data
 from leakbound.data.slices import Slices, refuse_without_groups
@@ -27,9 +28,7 @@ from leakbound.releases.generators.scores import MOST_COLUMNS, scores
 from leakbound.reports import Report
 from leakbound.reports.about import SyntheticFacts
 
-ATTACKS = ("matches", "nearest", "nearest5")
-WITH_REFERENCE = ("density_ratio", "gen_lra")
-MEMBERS_AND_OTHERS = "members and others"
+ATTACKS = ("matches", "nearest", "nearest5", "density_ratio", "gen_lra")  # the last two compare with a reference
 
 
 def attacks_on_synthetic(
@@ -38,8 +37,7 @@ def attacks_on_synthetic(
     """Look up the attacks; by default those that synthetic data of one generator allow, as a group."""
     if attacks not in ("default", ("default",)):
         return find(attacks)
-    names = (*ATTACKS, *WITH_REFERENCE) if has_reference else ATTACKS
-    return tuple(replace(attack, by_name=False) for attack in find(names))
+    return tuple(replace(attack, by_name=False) for attack in find(ATTACKS if has_reference else ATTACKS[:3]))
 
 
 def audit_tables(
@@ -54,7 +52,7 @@ def audit_tables(
     """Audit the synthetic rows by the ordinary path of one release."""
     refuse_unknown_attacks(plan.policy, attacks)
     compared = match_tables(tables, Columns(plan.id, plan.group, plan.drop), groups, ids, slices)
-    name = tables.synthetic[0].name
+    name = tables.synthetic[0].role
     refuse_without_groups(compared.slices)
     encoding, points = compared.encoding, compared.points
     for column in plan.infer:
@@ -74,40 +72,36 @@ def audit_tables(
     is_match = nearest_distances(compared.records, synthetic, 1)[:, 0] == 0
     distinct = encoding.encode(compared.synthetic_rows.drop_duplicates())
     measured = list(controls(compared, distinct, is_match, plan.infer, plan.confidence, plan.seed))
+    facts = SyntheticFacts(
+        files=len(compared.synthetic),
+        rows=len(compared.synthetic_rows),
+        reference=0 if compared.reference is None else len(compared.reference),
+        columns=tuple(map(str, encoding.names)),
+    )
     observed = ObservedRelease(
         name,
         Signals.observed(game, points, {signal: value[None] for signal, value in arrays.items()}),
-        Data(points, MEMBERS_AND_OTHERS),
+        Data(points, "members and others"),
         own_claims,
-        {"family": "generator", "files": dict(compared.files), "synthetic": _facts(compared)},
+        {"family": "generator", "files": dict(compared.files), "synthetic": facts},
         sources=sources,
         slices=compared.slices,
         measured=list(_withheld(measured, sources)),
     )
-    notes = [*_notes(compared), *_note_of_columns(compared, attacks)]
-    return reported(plan, attacks, AuditRun([observed], notes=notes))
+    return reported(plan, attacks, AuditRun([observed], notes=list(_notes(compared, attacks))))
 
 
 def _withheld(measured: Sequence[Measured], sources: SourceTest) -> Iterator[Measured]:
     """Give no number of members minus others where these do not come from one source."""
     for spec, number in measured:
-        if not sources.stops or isinstance(number, NotApplicable):
+        if sources.stops and isinstance(number, Interval):
+            values = next((term.values for term in number.method if "column" in term.values), {})
+            yield spec, NotApplicable("shift", **values)
+        else:
             yield spec, number
-            continue
-        values = next((term.values for term in number.method if "column" in term.values), {})
-        yield spec, NotApplicable("shift", **values)
 
 
-def _facts(compared: Compared) -> SyntheticFacts:
-    return SyntheticFacts(
-        files=len(compared.synthetic),
-        rows=len(compared.synthetic_rows),
-        reference=0 if compared.reference is None else len(compared.reference),
-        columns=tuple(str(name) for name in compared.encoding.names),
-    )
-
-
-def _notes(compared: Compared) -> Iterator[str]:
+def _notes(compared: Compared, attacks: Sequence[Attack]) -> Iterator[str]:
     """Yield what a reader has to know of the records."""
     if compared.n_shared:
         yield f"{compared.n_shared:,} of the others equal a member: they, and these members, were taken out"
@@ -116,11 +110,7 @@ def _notes(compared: Compared) -> Iterator[str]:
             f"{compared.n_repeated:,} further records equal another one of their side and were taken out, too, so that "
             "frequent records do not count on one side alone"
         )
-    yield from compared.notes
-
-
-def _note_of_columns(compared: Compared, attacks: Sequence[Attack]) -> Iterator[str]:
-    """Say that a kernel estimate is not made of many columns."""
     n_columns = len(compared.encoding.names)
     if n_columns > MOST_COLUMNS and any(attack.name == "gen_lra" for attack in attacks):
         yield f"Gen-LRA is computed of at most {MOST_COLUMNS} columns, and there are {n_columns:,}"
+    yield from compared.notes

@@ -30,8 +30,6 @@ from leakbound.data.slices import Slices, sliced
 from leakbound.releases.generators.distances import Encoded, Encoding, kind_of
 
 Array = np.ndarray
-SYNTHETIC = "the synthetic file"
-MEMBERS, OTHERS, REFERENCE = "the members", "the others", "the reference"
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,6 @@ class Table:
     role: str
     digest: str = ""
     notes: Sequence[str] = ()
-
-    @property
-    def name(self) -> str:
-        """What the report calls it: the name of its file, where it has one."""
-        return self.role if self.digest else SYNTHETIC
 
 
 class Tables(NamedTuple):
@@ -109,8 +102,8 @@ def read_tables(synthetic: Any, members: Any, others: Any, reference: Any, **for
         "the synthetic file" if len(files) == 1 else f"synthetic file {place}" for place in range(1, len(files) + 1)
     ]
     tables = [_read(role, file, form) for role, file in zip(roles, files, strict=True)]
-    further = None if reference is None else _read(REFERENCE, reference, form)
-    return Tables(tables, _read(MEMBERS, members, form), _read(OTHERS, others, form), further)
+    further = None if reference is None else _read("the reference", reference, form)
+    return Tables(tables, _read("the members", members, form), _read("the others", others, form), further)
 
 
 def _read(role: str, given: Any, form: CsvForm) -> Table:
@@ -214,9 +207,7 @@ def _refuse_unknown(columns: Columns, tables: Sequence[Table], sides: Sequence[T
 
 def _features(table: Table, columns: Columns) -> Table:
     """Return a table without the columns that are no features, as far as it has them."""
-    frame = table.frame.drop(
-        columns=[name for name in (columns.id, columns.group, *columns.drop) if name in table.frame.columns]
-    )
+    frame = table.frame.drop(columns=[columns.id, columns.group, *columns.drop], errors="ignore")
     if frame.shape[1] < 2:
         raise ValueError(f"{table.role}: at least two columns must be left to compare, got {some(frame.columns)}")
     return replace(table, frame=frame)
