@@ -66,7 +66,7 @@ def controls(
 
 def _difference(
     quantity: str, counted: Counted, confidence: float, source: str, at: Mapping[str, float] | None = None, *terms: Term
-) -> Measured:
+) -> tuple[FindingSpec, Interval]:
     """Report the difference of two fractions, with their counts."""
     number = excess(counted, confidence)
     spec = FindingSpec(quantity, "point", source=source, operating_point=at or {}, scope=AVERAGE)
