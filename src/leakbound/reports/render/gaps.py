@@ -36,7 +36,7 @@ def escape(value: object) -> Markdown:
         return Markdown(value.filled(escape))
     if not isinstance(value, str):
         raise TypeError(f"a gap takes finished text, not {value!r}")
-    text = visible(value)
+    text = visible(value).replace("\t", " ")  # a tab is as wide as what stands before it, and no column measures that
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in text):
         text = ISOLATED.format(text)  # keeps Hebrew and Arabic from turning what comes after them
     return Markdown("".join(char if char.isalnum() else f"&#{ord(char)};" for char in text))
