@@ -14,7 +14,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -122,6 +122,7 @@ class SyntheticFiles(KnownByRecipe):
     chunk: int = 1
     dtype: str = "float64"  # of the store: distances are compared with 0 and with each other
     encoding: Encoding | None = None  # of all records of the audit; of those observed where nobody has read them
+    family: ClassVar[str] = "generator"  # for advice on how to reveal less
 
     def __post_init__(self) -> None:
         if self.parameters and has_fit_and_sample(self.generator.fit):

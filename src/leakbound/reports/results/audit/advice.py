@@ -155,4 +155,5 @@ def _who(named: Sequence[Result], results: Sequence[Result]) -> Text:
 
 def _only(result: Result) -> Sentence:
     """Name what is released, where it is the only release."""
-    return Sentence("advice.the_model" if result.facts.synthetic is None else "advice.the_synthetic_data")
+    is_synthetic = result.facts.family == "generator" or result.facts.synthetic is not None
+    return Sentence("advice.the_synthetic_data" if is_synthetic else "advice.the_model")
