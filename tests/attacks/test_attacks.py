@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from leakbound.attacks import ATTACKS, DEFAULT, find
-from leakbound.core.signals import SIGNALS
+from leakbound.core.signals import SCORES, SIGNALS
 
 
 def test_rows_are_named_and_ask_for_known_signals():
@@ -19,7 +19,8 @@ def test_rows_are_named_and_ask_for_known_signals():
 
 def test_find():
     assert tuple(a.name for a in find("default")) == DEFAULT
-    assert find("all") == tuple(ATTACKS.values())
+    assert find("all") == tuple(attack for name, attack in ATTACKS.items() if name not in SCORES)
+    assert {attack.name for attack in find("all", ["score"])} >= {"score", "lira", "mast", "rmia", "rmia_offline"}
     assert find("lira") == find(ATTACKS["lira"]) == (ATTACKS["lira"],)
     pooled = ATTACKS["lira"].with_parameters(variance="pooled")
     assert [a.name for a in find(["gap", pooled, "gap", "lira"])] == ["gap", "lira(variance=pooled)", "lira"]

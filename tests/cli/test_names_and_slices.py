@@ -166,9 +166,12 @@ def test_signals_with_their_records(leakbound):
         ("--slice twon", "slice: no column 'twon' (did you mean 'town'?)"),
         (
             "--slice town --game average_datum",
-            "--slice is of the game half_split; average_datum has: references, prior",
+            "--slice is of the games half_split and fresh; average_datum has: references, prior",
         ),
-        ("--slice town --game attribute,column=age,bins=2", "--slice is of the game half_split; attribute has: column"),
+        (
+            "--slice town --game attribute,column=age,bins=2",
+            "--slice is of the games half_split and fresh; attribute has: column",
+        ),
     ],
 )
 def test_what_is_refused(leakbound, flags, line):

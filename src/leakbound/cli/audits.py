@@ -240,8 +240,8 @@ def attacks(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         return
     # what the table abbreviates is said below it
     print(table_of(rows, width()), end="")
-    print("* by default; all is every one that reads predictions, or of scores every one that reads them")
     notes = (
+        "* by default; all is every one that reads predictions, or of scores every one that reads them",
         "of signals that are joined by 'or' one is enough; loss, log_odds and correct are computed from log_prob and "
         "labels, where these are given",
         "population: points that are in no model; where there are none, the target points stand in",

@@ -187,7 +187,7 @@ def _notes(encoding: Encoding, points: Points, tables: Sequence[Table]) -> Itera
     for name in encoding.left_out:
         yield (
             f"{name} has another value in each record: it is taken for an identifier, and is compared with nothing. "
-            f"Give it as id (--id {name}), or leave it out (--drop {name})"
+            f"Give it as id (--id {name}), or drop it (--drop {name})"
         )
     yield from date_notes(points)
     yield from alike_levels(points)
