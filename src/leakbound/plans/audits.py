@@ -281,7 +281,7 @@ class AuditPlan(JudgedPlan):
         """What carrying out the plan imports and calls: a plan is code."""
         hooks = [hook for model in self.model for hook in (model.dpsgd or {}).values() if _is_path(hook)]
         functions = (self.queries.versions, getattr(self.game, "unlearn", None), self.score)
-        own = [path for path in functions if _is_path(path)]
+        own = [str(path) for path in functions if _is_path(path)]
         return tuple(dict.fromkeys([*(model.spec for model in self.model), *hooks, *own]))
 
     @model_validator(mode="after")
