@@ -261,7 +261,7 @@ class TestReports:
         report = self.report()
         text = " ".join(report.table(full=True).split())
         assert "Members and others of the release do not come from one source." in text
-        assert "No verdict, limit or epsilon is given" in text
+        assert "No verdict, limit or ε is given" in text
         assert "Cannot be tested" in text
         (epsilon,) = (each for each in report.findings if each.quantity == "epsilon")
         assert epsilon.value is None

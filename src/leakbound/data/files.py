@@ -238,6 +238,8 @@ def _table(
 ) -> Data:
     """Read a table whose features are all columns without another use."""
     frame, notes = read_table(path, **form)
+    if len(frame) < 2:
+        raise ValueError(f"{path}: a table needs at least 2 records, got {len(frame)}")
     not_features = _distinct([label, group, *drop, id])
     for name in not_features:
         has_column(frame, name, path)

@@ -30,6 +30,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -587,6 +588,19 @@ def _found(where: str, content: Any, readings: Sequence[_Members], n: int) -> He
             found = find(where, fewer, members)
             if found is not None:
                 return found
+    return _one_row(where, columns, readings, bits)
+
+
+def _one_row(where: str, columns: Columns, readings: Sequence[_Members], bits: int) -> Held | None:
+    """Find the row of one member in a list of values."""
+    if len(columns) > 1:
+        return None
+    row = list(columns[0][:, None])
+    for reading in readings:
+        if not reading.is_scaled and len(row) in map(len, reading.rows):
+            found = _rows(where, row, reading.at(bits))
+            if found is not None:
+                return found
     return None
 
 
@@ -655,6 +669,10 @@ def _column_in_order(where: str, columns: Columns, members: _Members) -> Held | 
         if _is_same_column(columns[j], known[i].order):
             kind: Kind = "column" if known[i].kind == "values" else known[i].kind
             return Held(kind, where, members.n, known[i].name)
+    # a text is compared as it is: its code in the content says nothing of its order
+    for values, column in product(columns, known):
+        if column.is_text and _is_same_column(values, column.values):
+            return Held("column" if column.kind == "values" else column.kind, where, members.n, column.name)
     return None
 
 
