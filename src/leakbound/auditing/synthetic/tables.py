@@ -189,7 +189,8 @@ def _notes(encoding: Encoding, points: Points, tables: Sequence[Table]) -> Itera
             f"{name} has another value in each record: it is taken for an identifier, and is compared with nothing. "
             f"Give it as id (--id {name}), or drop it (--drop {name})"
         )
-    yield from date_notes(points)
+    # dates that are read as dates are numbers here
+    yield from date_notes(replace(points, x=points.x[[name for name in encoding.levels if name in points.x.columns]]))
     yield from alike_levels(points)
     yield from repeated_names(points)
 
