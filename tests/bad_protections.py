@@ -78,7 +78,7 @@ PROTECTIONS: list[tuple[str, ...]] = [
         "calibrate --data prose_only.csv --promise drawn --eta 0.1",
         "not only numbers in a, b, as ",
     ),
-    ("protect --data one.csv --promise drawn --eta 0.1", "a game needs at least 2 points, got 1"),
+    ("protect --data one.csv --promise drawn --eta 0.1", "one.csv: a table needs at least 2 records, got 1"),
     # regressions
     (
         "calibrate --data one_class.csv --promise drawn --eta 0.1 --statistic logistic --label label",

@@ -118,7 +118,7 @@ CASES = [
     ),
     Bad(f"audit --data level.csv --label label {RIDGE}", "Ridge: the response is the same at all 60 points"),
     # shapes
-    Bad("audit --data one.csv --label label", "a game needs at least 2 points, got 1"),
+    Bad("audit --data one.csv --label label", "one.csv: a table needs at least 2 records, got 1"),
     Bad("audit --data line.npz", "x must have a row for each point and a column for each feature, got shape (10,)"),
     Bad("audit --data short.npz", "label must have shape (10,), one value a point; got (9,)"),
     Bad("audit --data deep_y.npz", "label must have shape (10,), one value a point; got (10, 3, 2)"),
