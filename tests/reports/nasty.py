@@ -54,7 +54,8 @@ def with_texts(value: Any, texts: Iterator[str]) -> Any:
     if isinstance(value, Texts):
         return Texts(**{name: with_texts(each, texts) for name, each in vars(value).items()})
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: with_texts(getattr(value, field.name), texts) for field in fields(value)})
+        gaps = [field.name for field in fields(value) if field.name != "role"]  # what a chart draws it as is no text
+        return replace(value, **{name: with_texts(getattr(value, name), texts) for name in gaps})
     if isinstance(value, list | tuple):
         return [with_texts(each, texts) for each in value]
     return value
